@@ -225,7 +225,10 @@ def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str |
                 opened = _stream(file, _age(file)) if is_arrow else _parquet(file.resolve(), _age(file))
                 schema = opened.schema if is_arrow else opened.schema_arrow
                 check_header(schema.names, file)
-                lazy = _lazy(schema, images)
+                # Columns whose cells hold bytes rather than paths.
+                lazy = [
+                    name for name in images if name in schema.names and holds_bytes(schema.field(name).type)
+                ]
                 plain = [name for name in schema.names if name not in lazy]
                 if is_arrow:
                     table, rows = opened.select(plain), opened.num_rows
@@ -297,11 +300,6 @@ def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
         )
     files = [folder / str(name) for name in names]
     return rows_of_files(files, images, source=str(folder))
-
-
-def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
-    """The image columns whose cells hold bytes rather than paths."""
-    return [name for name in images if name in schema.names and holds_bytes(schema.field(name).type)]
 
 
 def holds_bytes(kind: pa.DataType) -> bool:
