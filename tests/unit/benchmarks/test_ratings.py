@@ -67,10 +67,8 @@ def test_chosen_questions_keep_what_belongs_to_them():
     texts = [caption.text for caption in part.captions]
     assert [texts[i] for i in part.questions.captions] == ["cow", "dog"]
     assert [part.images[i].id for i in part.questions.images] == ["y", "x"]
-    assert [[texts[i] for i in part.questions.references.row(r)] for r in (0, 1)] == [
-        ["animal"],
-        ["a dog", "animal"],
-    ]
+    references = [[texts[i] for i in part.questions.references.row(r)] for r in (0, 1)]
+    assert references == [["animal"], ["a dog", "animal"]]
     assert "cat" not in texts
     assert part.questions.ratings.tolist() == [[3.0, 3.0], [1.0, 2.0]]
 

@@ -32,12 +32,8 @@ def _benchmark(questions, jpeg, images, captions):
 
 
 def test_a_saved_quad_gives_all_four_roles(tmp_path, jpeg):
-    quad = Quad(
-        ("a", "b"),
-        groupings={"type": ("swap", "add")},
-        captions=np.array([[0, 1], [2, 3]]),
-        images=np.array([[1, 0], [2, 3]]),
-    )
+    columns = {"captions": np.array([[0, 1], [2, 3]]), "images": np.array([[1, 0], [2, 3]])}
+    quad = Quad(("a", "b"), groupings={"type": ("swap", "add")}, **columns)
     save(_benchmark(quad, jpeg, 4, 4), tmp_path / "quads")
     data = read(tmp_path / "quads")
     assert texts(data, "caption") == ["caption 0", "caption 2"]

@@ -57,19 +57,14 @@ def expected(benchmark):
             case "choice":
                 own = {"caption": text(questions.query[row])}
                 own |= {f"image_{k}": pixels(images[questions.candidates[row, k]]) for k in range(3)}
-            case "statement":
-                own = {
-                    "image": pixels(images[questions.images[row]]),
-                    "caption": text(questions.captions[row]),
-                }
-                own |= {"truth": bool(questions.truth[row])}
-            case "rated":
-                own = {
-                    "image": pixels(images[questions.images[row]]),
-                    "caption": text(questions.captions[row]),
-                }
-                own |= {"rating": questions.ratings[row, 0]}
-                own |= {"references": [text(at) for at in questions.references.row(row)]}
+            case "statement" | "rated":
+                own = {"image": pixels(images[questions.images[row]])}
+                own |= {"caption": text(questions.captions[row])}
+                if questions.form == "statement":
+                    own |= {"truth": bool(questions.truth[row])}
+                else:
+                    own |= {"rating": questions.ratings[row, 0]}
+                    own |= {"references": [text(at) for at in questions.references.row(row)]}
             case "preference":
                 own = {"image": pixels(images[questions.images[2 * row]])}
                 own |= {f"caption_{s}": text(questions.captions[2 * row + k]) for k, s in enumerate("ab")}

@@ -123,17 +123,10 @@ def test_files_of_others_are_never_replaced(sharing, tmp_path):
 
 
 def test_the_card_says_what_is_known(sharing, tmp_path):
+    rows = {"rows_in": 90, "rows_out": 60}
     made = {
         "method": "Made by hand | and <script>",
-        "steps": [
-            {
-                "name": "refine",
-                "settings": {"bins": 50},
-                "rows_in": 90,
-                "rows_out": 60,
-                "dropped": {"equal": 30},
-            }
-        ],
+        "steps": [{"name": "refine", "settings": {"bins": 50}, **rows, "dropped": {"equal": 30}}],
         "people": ["two authors", "five students, paid"],
         "sources": [{"name": "COCO", "licence": "CC-BY-4.0", "url": "https://cocodataset.org"}, "VG"],
         "limits": "English only",
