@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image, PixelSource
 from counterfoil.benchmarks.forms import FormEntry, Ids, Listed
-from counterfoil.benchmarks.forms.tables import POSITION, QUESTIONS, cells, positions, questions_schema
+from counterfoil.benchmarks.forms.tables import POSITION, QUESTIONS, StoredField
 
 FORM = FormEntry(
     name="order",
@@ -29,8 +28,11 @@ class Order(Listed):
 
     form: ClassVar[str] = "order"
     asks: ClassVar[str] = "image"
-    schemas: ClassVar[Mapping[str, Any]] = {
-        QUESTIONS: questions_schema({"image": POSITION, "caption_0": POSITION}, {"caption_": POSITION})
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (
+            StoredField("images", "image"),
+            StoredField("captions", "caption_", width=1, more=POSITION),
+        )
     }
 
     @property
@@ -50,10 +52,6 @@ class Order(Listed):
         """What makes questions depend on each other: the image and all captions."""
         return self.images[:, None], self.captions
 
-    def select(self, rows: Ids) -> "Order":
-        """The chosen questions over the same items."""
-        return replace(self, **self.chosen(rows), images=self.images[rows], captions=self.captions[rows])
-
     def renumber(self, caption_of: Ids, image_of: Ids) -> "Order":
         """The same questions over items at other positions."""
         return replace(self, images=image_of[self.images], captions=caption_of[self.captions])
@@ -64,16 +62,6 @@ class Order(Listed):
         rows = np.repeat(np.arange(len(self)), k)
         roles = {"image": self.images[rows], "caption": self.captions[rows, 0]}
         return rows, {**roles, "negative_caption": self.captions[:, 1:].reshape(-1)}
-
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        """Columns of questions.parquet; no facts and no other tables."""
-        return {"image": pa.array(self.images)} | cells("caption_", self.captions), {}, {}
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Images and captions from what `columns` gave."""
-        table = tables[QUESTIONS]
-        return {"images": table.column("image").to_numpy(), "captions": positions(table, "caption_")}
 
 
 CARD = Card(

@@ -308,6 +308,10 @@ class Benchmark:
         names = [[i.id, i.crop] for i in self.images]
         return digest_value(self.questions.digest(texts, names))
 
+    def mentioned(self) -> "Benchmark":
+        """All of its questions, without items that none asks for."""
+        return self.select(np.arange(len(self)))
+
     def select(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Benchmark":
         """The benchmark of the chosen questions (a mask or positions), without items that none asks for.
 

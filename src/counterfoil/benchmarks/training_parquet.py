@@ -21,7 +21,8 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.benchmarks.readers.rows import CellSource, holds_bytes
-from counterfoil.benchmarks.records import Caption, Image, Lazy, Source
+from counterfoil.benchmarks.records import Caption, Image, Item, Lazy, Source
+from counterfoil.benchmarks.references import bounds
 from counterfoil.benchmarks.tables import DataTable, TablePart, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
 from counterfoil.errors import DataError
@@ -38,7 +39,22 @@ _TEXTS = "captions.arrow"
 Check = Callable[[str, int, pa.Array], pa.Array]
 
 
-class StoredCaptions(Lazy[Caption]):
+class Parts(Lazy[Item]):
+    """Items that lie in parts of some sizes, one after another."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._starts = bounds(sizes)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def part(self, place: int) -> tuple[int, int]:
+        """The part that an item lies in, and its place in it."""
+        number = int(np.searchsorted(self._starts, place, side="right")) - 1
+        return number, place - int(self._starts[number])
+
+
+class StoredCaptions(Parts[Caption]):
     """The captions in an Arrow file, made when they are asked for; pickles as the path of the file."""
 
     def __init__(self, path: Path) -> None:
@@ -46,18 +62,15 @@ class StoredCaptions(Lazy[Caption]):
         with pa.memory_map(str(path)) as source:
             opened = pa.ipc.open_file(source)
             self._batches = [opened.get_batch(i).column(0) for i in range(opened.num_record_batches)]
-        self._starts = np.concatenate([[0], np.cumsum([len(batch) for batch in self._batches])])
+        super().__init__([len(batch) for batch in self._batches])
 
     def __reduce__(self) -> tuple[type["StoredCaptions"], tuple[Path]]:
         return StoredCaptions, (self.path,)
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
     def item(self, place: int) -> Caption:
         """The caption at a place; its id is the place."""
-        number = int(np.searchsorted(self._starts, place, side="right")) - 1
-        return Caption(str(place), self._batches[number][place - int(self._starts[number])].as_py())
+        number, at = self.part(place)
+        return Caption(str(place), self._batches[number][at].as_py())
 
     def __iter__(self) -> Iterator[Caption]:
         for start, batch in zip(self._starts.tolist(), self._batches, strict=False):
@@ -160,37 +173,30 @@ def _batches(files: Sequence[Path], column: str, check: Check) -> Iterator[tuple
 Find = Callable[[object, str, int], Source]
 
 
-class Images(Lazy[Image]):
+class Images(Parts[Image]):
     """Images that are named, then those of whole columns of cells, made when they are asked for."""
 
     def __init__(self, named: Sequence[Image], cells: Sequence["Cells"]) -> None:
         self._parts: list[Sequence[Image]] = [named, *cells]
-        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in self._parts])])
-
-    def __len__(self) -> int:
-        return int(self._starts[-1])
+        super().__init__([len(part) for part in self._parts])
 
     def item(self, place: int) -> Image:
         """The image at a place."""
-        number = int(np.searchsorted(self._starts, place, side="right")) - 1
-        return self._parts[number][place - int(self._starts[number])]
+        number, at = self.part(place)
+        return self._parts[number][at]
 
 
-class Cells(Lazy[Image]):
+class Cells(Parts[Image]):
     """The images in a column of Parquet files, one per row."""
 
     def __init__(self, files: Sequence[Path], rows: Sequence[int], column: str) -> None:
         self._files, self._column = files, column
-        self._starts = np.concatenate([[0], np.cumsum(rows)])
-
-    def __len__(self) -> int:
-        return int(self._starts[-1])
+        super().__init__(rows)
 
     def item(self, place: int) -> Image:
         """The image of a row."""
-        number = int(np.searchsorted(self._starts, place, side="right")) - 1
-        source = CellSource(self._files[number], self._column, place - int(self._starts[number]))
-        return Image(f"{self._column}/{place + 1}", source)
+        number, at = self.part(place)
+        return Image(f"{self._column}/{place + 1}", CellSource(self._files[number], self._column, at))
 
 
 class Columns:

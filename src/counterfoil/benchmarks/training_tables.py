@@ -13,13 +13,14 @@ negative_image besides, in the file; COCO's sets on the hub have a list of capti
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from counterfoil.benchmarks.forms import Ids
-from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, parquet_rows
+from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, rows_of_files
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source
+from counterfoil.benchmarks.references import References, bounds
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
 from counterfoil.benchmarks.training_parquet import Columns
 from counterfoil.benchmarks.training_rows import (
@@ -70,7 +71,7 @@ def read_rows(
             return _of_columns(path, held, columns, images, shelf, missing)
     place = path
     if files:
-        table = parquet_rows(files, _IMAGE_COLUMNS, source=str(path))
+        table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
     else:
         if path.is_file() and split not in (None, "train"):
             raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
@@ -126,22 +127,21 @@ def _of_columns(
         spoken = {}
         for role, (positions, counts) in texts.items():
             counts_of_rows = np.ones(len(held.table), dtype=np.int64) if counts is None else counts
-            spoken[role] = _Spoken(np.concatenate([[0], np.cumsum(counts_of_rows)]), positions)
+            spoken[role] = References(bounds(counts_of_rows), positions)
         rows, source = _rows_of(places, spoken, columns, held.table)
         labels = held.labels(source)
     return TrainingSet(path.stem, shown_images, captions, rows, labels, held.source)
 
 
 def _rows_of(
-    places: dict[str, Ids], spoken: dict[str, "_Spoken"], columns: dict[str, str], table: DataTable
+    places: dict[str, Ids], spoken: dict[str, References], columns: dict[str, str], table: DataTable
 ) -> tuple[dict[str, Ids], Ids]:
     """A row per caption: positions by role, and the row of the table that each is from."""
-    counts = np.diff(spoken["caption"].starts)
-    source = np.repeat(np.arange(len(table)), counts)
+    counts, source = spoken["caption"].counts, spoken["caption"].rows
     within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = {role: positions[source] for role, positions in places.items()}
     for role, texts in spoken.items():
-        own = np.diff(texts.starts)
+        own = texts.counts
         odd = (own != counts) & (own != 1)
         if odd.any():
             row = int(np.argmax(odd))
@@ -151,7 +151,7 @@ def _rows_of(
                 given=int(own[row]),
                 allowed=f"1 or {counts[row]}",
             )
-        rows[role] = texts.items[texts.starts[source] + np.where(own[source] == 1, 0, within)]
+        rows[role] = texts.captions[texts.starts[source] + np.where(own[source] == 1, 0, within)]
     return rows, source
 
 
@@ -255,13 +255,6 @@ class _Pictures:
         return source
 
 
-class _Spoken(NamedTuple):
-    """The texts of a column, as captions: those of row r are `items[starts[r]:starts[r + 1]]`."""
-
-    starts: Ids
-    items: Ids
-
-
 @dataclass
 class _Sayings:
     """The captions of a table: equal ones are one, for some sets say each of a million five times."""
@@ -269,7 +262,7 @@ class _Sayings:
     table: DataTable
     number: dict[str, int] = field(default_factory=dict)
 
-    def take(self, column: str) -> _Spoken:
+    def take(self, column: str) -> References:
         """The captions of every row."""
         counts, items = [], []
         for row, cell in enumerate(self.table[column]):
@@ -290,4 +283,4 @@ class _Sayings:
                     )
                 items.append(self.number.setdefault(text, len(self.number)))
             counts.append(len(listed))
-        return _Spoken(np.concatenate([[0], np.cumsum(counts)]), np.array(items, dtype=np.int64))
+        return References(bounds(counts), np.array(items, dtype=np.int64))

@@ -15,6 +15,7 @@ from counterfoil.errors import DataError
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.storage import Location, location, open_place
 from counterfoil.storage.files import open_file, read_part
+from refusals import refuses
 from role_values import pictures
 from tar_shards import pair, png, write_tar
 
@@ -113,23 +114,17 @@ def test_what_is_wrong_names_the_shard(root, near):
     end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512
     for length in (100, 512, 1000, end - 300, end):
         place.write("cut.tar", whole[:length])
-        with pytest.raises(DataError, match=r"shards/cut.tar.*(cut off|not a readable tar)"):
-            read(f"{far}/cut.tar")
+        refuses(r"shards/cut.tar.*(cut off|not a readable tar)", read, f"{far}/cut.tar")
     place.write("odd.tar", b"no tar file at all" * 100)
-    with pytest.raises(DataError, match=r"shards/odd.tar: not a readable tar file"):
-        read(f"{far}/odd.tar")
-    with pytest.raises(DataError, match=r"shards/train-002.tar: no such (file|shard)"):
-        read(f"{far}/train-{{001..002}}.tar")
+    refuses(r"shards/odd.tar: not a readable tar file", read, f"{far}/odd.tar")
+    refuses(r"shards/train-002.tar: no such (file|shard)", read, f"{far}/train-{{001..002}}.tar")
     place.write("train-000.tar.gz", b"compressed")
-    with pytest.raises(DataError, match=r"shards/train-000.tar.gz: a compressed shard"):
-        read(f"{far}/train-000.tar.gz")
+    refuses(r"shards/train-000.tar.gz: a compressed shard", read, f"{far}/train-000.tar.gz")
     image = read(f"{far}/train-001.tar").images[-1]
     place.write("train-001.tar", b"short")
-    with pytest.raises(DataError, match=r"shards/train-001.tar(, k13.jpg: the shard is cut off|: )"):
-        image.read()
+    refuses(r"shards/train-001.tar(, k13.jpg: the shard is cut off|: )", image.read)
     place.write("notes/a.txt", b"no shard")
-    with pytest.raises(DataError, match=r"notes: no shards at this URL; allowed: tar files"):
-        read(f"{far}/notes")
+    refuses(r"notes: no shards at this URL; allowed: tar files", read, f"{far}/notes")
 
 
 def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(root, monkeypatch):
@@ -156,7 +151,5 @@ def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(root, monkeypatch):
         assert file.read() == data[-3:]
         assert file.seek(len(data) + 5) == len(data) + 5
         assert file.read(1) == b""
-    with pytest.raises(DataError, match="no such file"):
-        open_file(Location(where.scheme, f"{where.path}.none"))
-    with pytest.raises(DataError, match=r"(is a folder|no such file)"):
-        open_file(Location(where.scheme, where.path.rpartition("/")[0]))
+    refuses("no such file", open_file, Location(where.scheme, f"{where.path}.none"))
+    refuses(r"(is a folder|no such file)", open_file, Location(where.scheme, where.path.rpartition("/")[0]))

@@ -16,6 +16,7 @@ from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.errors import DataError, MissingExtraError
+from refusals import refuses
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import BITS, KINDS, number_of, numbered, write  # noqa: E402
@@ -110,8 +111,7 @@ def test_a_real_clip_cut_off(shared_data, tmp_path, share):
         next(video(path, count=1).frames())
     # With its table at the end, a file that is cut off cannot be told from any other bytes.
     path.write_bytes(real.read_bytes()[: int(real.stat().st_size * share)])
-    with pytest.raises(DataError, match=r"front\.mp4: not a video that can be read: .*cut off\?"):
-        next(video(path, count=1).frames())
+    refuses(r"front\.mp4: not a video that can be read: .*cut off\?", next, video(path, count=1).frames())
 
 
 @pytest.mark.parametrize("kind", ["mp4", "mov", "avi", "mkv", "webm"])
@@ -136,8 +136,7 @@ def test_a_file_without_its_table_is_no_video(tmp_path):
     path = write(tmp_path / "whole.mp4")
     cut = tmp_path / "cut.mp4"
     cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(DataError, match=r"cut\.mp4: .*cut off\?"):
-        next(video(cut).frames())
+    refuses(r"cut\.mp4: .*cut off\?", next, video(cut).frames())
 
 
 def test_damage_in_the_middle_is_an_error_and_not_fewer_frames(tmp_path):
@@ -244,8 +243,7 @@ def test_the_file_is_closed_with_the_iterator(tmp_path):
 def test_without_pyav_the_extra_is_named(tmp_path, monkeypatch):
     path = write(tmp_path / "clip.mp4", 2)
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[video\]'"):
-        next(video(path).frames())
+    refuses(r"pip install 'counterfoil\[video\]'", next, video(path).frames(), error=MissingExtraError)
 
 
 # Folders of frames and features.
@@ -274,19 +272,15 @@ def test_frames_without_a_rate_have_no_seconds(folder):
         Video("a", FrameFolder(folder), start=1.0),
         Video("a", FrameFolder(folder), sampling=Sampling(rate=1)),
     ):
-        with pytest.raises(DataError, match=r"the times of these frames are unknown; .*give their rate"):
-            next(made.frames())
+        refuses(r"the times of these frames are unknown; .*give their rate", next, made.frames())
 
 
 def test_folders_that_hold_no_frames(tmp_path, folder):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="empty: the video has no frames"):
-        next(Video("a", FrameFolder(tmp_path / "empty")).frames())
-    with pytest.raises(DataError, match="no such folder of frames"):
-        next(Video("a", FrameFolder(tmp_path / "none")).frames())
+    refuses("empty: the video has no frames", next, Video("a", FrameFolder(tmp_path / "empty")).frames())
+    refuses("no such folder of frames", next, Video("a", FrameFolder(tmp_path / "none")).frames())
     (folder / "frame3.png").write_bytes(b"no picture")
-    with pytest.raises(DataError, match=r"frame3\.png: not an image file"):
-        list(Video("a", FrameFolder(folder)).frames())
+    refuses(r"frame3\.png: not an image file", list, Video("a", FrameFolder(folder)).frames())
 
 
 def test_features_are_read_cut_and_sampled(tmp_path):
@@ -306,10 +300,8 @@ def test_features_are_read_cut_and_sampled(tmp_path):
         (Video("v", source, sampling=Sampling(rate=1)), "not taken by rate"),
         (Video("v", source, start=11.0), "video 'v': a part starts after"),
     ]:
-        with pytest.raises(DataError, match=said):
-            made.part_of(found)
-    with pytest.raises(DataError, match="embedded frames where pictures"):
-        next(Video("v", source).frames())
+        refuses(said, made.part_of, found)
+    refuses("embedded frames where pictures", next, Video("v", source).frames())
 
 
 @pytest.mark.parametrize(
@@ -324,20 +316,16 @@ def test_features_are_read_cut_and_sampled(tmp_path):
 )
 def test_features_that_are_none(tmp_path, array, said):
     np.save(tmp_path / "v.npy", array, allow_pickle=True)
-    with pytest.raises(DataError, match=said):
-        FrameFeatures(tmp_path / "v.npy").read()
+    refuses(said, FrameFeatures(tmp_path / "v.npy").read)
 
 
 def test_feature_files_that_cannot_be_read(tmp_path):
     np.save(tmp_path / "v.npy", np.zeros((50, 8)))
     data = (tmp_path / "v.npy").read_bytes()
     (tmp_path / "v.npy").write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="cut off"):
-        FrameFeatures(tmp_path / "v.npy").read()
-    with pytest.raises(DataError, match="no such file"):
-        FrameFeatures(tmp_path / "w.npy").read()
-    with pytest.raises(DataError, match=r"only a model's own library .*\.npy"):
-        FrameFeatures(tmp_path / "w.pt").read()
+    refuses("cut off", FrameFeatures(tmp_path / "v.npy").read)
+    refuses("no such file", FrameFeatures(tmp_path / "w.npy").read)
+    refuses(r"only a model's own library .*\.npy", FrameFeatures(tmp_path / "w.pt").read)
 
 
 # What they are called.
@@ -389,7 +377,5 @@ def test_a_large_file_is_named_without_holding_it(tmp_path):
 
 
 def test_missing_videos_are_named(tmp_path):
-    with pytest.raises(DataError, match="no such"):
-        keys(video(tmp_path / "none.mp4"))
-    with pytest.raises(DataError, match="video 'a' is not at hand"):
-        next(Video("a").frames())
+    refuses("no such", keys, video(tmp_path / "none.mp4"))
+    refuses("video 'a' is not at hand", next, Video("a").frames())

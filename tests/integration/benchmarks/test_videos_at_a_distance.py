@@ -13,9 +13,9 @@ from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFolder, Video, find
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.errors import DataError
 from counterfoil.jobs.caption_inputs import MediaFolder
 from counterfoil.storage import open_place
+from refusals import refuses
 
 pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import number_of, numbered, write
@@ -91,16 +91,12 @@ def test_what_is_wrong_is_one_line(root, near):
         ("cut", "cut.mp4: .*(cut off|not a video)"),
         ("text", "text.mp4: not a video that can"),
     ):
-        with pytest.raises(DataError, match=f"shown/{words}"):
-            list(Video(name, found[name]).frames())
+        refuses(f"shown/{words}", list, Video(name, found[name]).frames())
     place.remove("a.mp4")
-    with pytest.raises(DataError, match=r"shown/a.mp4: no such (video )?file"):
-        list(Video("a", found["a"]).frames())
-    with pytest.raises(DataError, match="no such folder"):
-        MediaFolder(videos=Path(f"{root}/none"))
+    refuses(r"shown/a.mp4: no such (video )?file", list, Video("a", found["a"]).frames())
+    refuses("no such folder", MediaFolder, videos=Path(f"{root}/none"))
     assert str(found["a"]) == f"{url}/a.mp4"
     assert isinstance(found["a"], FileSource)
     assert find(far, ["c"]) == {"c": FrameFolder(far / "c")}
     place.write("d.npy", b"features")
-    with pytest.raises(DataError, match=r"shown/d.npy: frame features are read from a disk; mount"):
-        find(far, ["d"])
+    refuses(r"shown/d.npy: frame features are read from a disk; mount", find, far, ["d"])

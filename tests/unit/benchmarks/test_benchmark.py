@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.errors import DataError
+from refusals import refuses
 
 
 def _quads(with_image, with_text):
@@ -38,8 +37,7 @@ def test_what_is_at_hand(data):
     whole = _quads(images, texts)
     expected = [k for k in range(n) if images[k] and images[k + 1] and texts[2 * k] and texts[2 * k + 1]]
     if not expected:
-        with pytest.raises(DataError, match=r"no question has all of its (images|captions) at hand"):
-            whole.available()
+        refuses(r"no question has all of its (images|captions) at hand", whole.available)
         return
     found = whole.available()
     assert found.questions.ids == tuple(f"q{k}" for k in expected)
@@ -49,9 +47,8 @@ def test_what_is_at_hand(data):
         assert [found.images[i].id for i in found.questions.images[row]] == [f"i{k}", f"i{k + 1}"]
         assert [found.captions[i].id for i in found.questions.captions[row]] == [f"c{2 * k}", f"c{2 * k + 1}"]
         assert found.questions.groupings["side"][row] == ("left" if k % 2 else "right")
-    assert len(found.images) == len(
-        {k + d for k in expected for d in (0, 1)}
-    )  # items without a question are gone
+    # Items without a question are gone.
+    assert len(found.images) == len({k + d for k in expected for d in (0, 1)})
 
 
 def test_questions_of_fewer_candidates_show_no_others():
@@ -70,8 +67,7 @@ def test_select_takes_positions_in_their_order():
     found = _quads([True] * 4, [True] * 6).select(np.array([2, 0]))
     assert found.questions.ids == ("q2", "q0")
     assert [found.images[i].id for i in found.questions.images[0]] == ["i2", "i3"]
-    with pytest.raises(DataError, match="no question is left"):
-        found.select(np.array([False, False]))
+    refuses("no question is left", found.select, np.array([False, False]))
 
 
 def test_equal_bytes_are_one_photograph_where_nobody_named_it():

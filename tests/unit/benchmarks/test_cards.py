@@ -7,14 +7,14 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.catalog import benchmarks
 from counterfoil.errors import UnknownNameError
+from refusals import refuses
 
 OWN = ("pairs", "gallery", "ratings", "preferences", "statements")
 
 
 def test_the_benchmarks_there_are():
     assert len(benchmarks()) == 99
-    with pytest.raises(UnknownNameError, match="did you mean 'bivlc'"):
-        card("bivcl")
+    refuses("did you mean 'bivlc'", card, "bivcl", error=UnknownNameError)
 
 
 @pytest.mark.parametrize("each", benchmarks().values(), ids=list(benchmarks()))

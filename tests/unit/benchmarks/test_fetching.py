@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from functools import partial
 
 import pytest
 
@@ -18,6 +19,7 @@ from counterfoil.benchmarks.fetching import (
 )
 from counterfoil.claims import claim
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
+from refusals import refuses
 from released_files import Host, listing, serving
 
 ONE, TWO = b"one " * 300_000, b"two"
@@ -49,9 +51,15 @@ def host():
         yield found
 
 
-def test_files_and_a_record_of_them(host, tmp_path):
+@pytest.fixture
+def take(host, tmp_path):
+    """take(): fetches from the host into the folder of the test."""
+    return partial(fetch, PINNED, tmp_path, mirror=host.address)
+
+
+def test_files_and_a_record_of_them(host, take, tmp_path):
     steps = []
-    done = fetch(PINNED, tmp_path, mirror=host.address, progress=lambda *step: steps.append(step))
+    done = take(progress=lambda *step: steps.append(step))
     assert (tmp_path / "toy/one.json").read_bytes() == ONE
     assert (tmp_path / "toy/two b.json").read_bytes() == TWO
     assert (done.new, done.present, done.unpinned) == (("one.json", "two b.json"), (), ("two b.json",))
@@ -64,58 +72,54 @@ def test_files_and_a_record_of_them(host, tmp_path):
     assert not list((tmp_path / "toy").glob("*.part"))
 
 
-def test_what_is_there_is_kept_and_nothing_is_asked_for(host, tmp_path):
-    fetch(PINNED, tmp_path, mirror=host.address)
+def test_what_is_there_is_kept_and_nothing_is_asked_for(host, take, tmp_path):
+    take()
     host.asked.clear()
-    done = fetch(PINNED, tmp_path, mirror=host.address)
+    done = take()
     assert (done.new, done.present) == ((), ("one.json", "two b.json"))
     assert host.asked == []
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_broken_connection_goes_on_where_it_stopped(host, tmp_path, ranges):
+def test_a_broken_connection_goes_on_where_it_stopped(host, take, tmp_path, ranges):
     host.ranges = ranges
     host.breaks = [400_000, 500_000]
-    fetch(PINNED, tmp_path, mirror=host.address)
+    take()
     assert (tmp_path / "toy/one.json").read_bytes() == ONE
     first = [start for path, start, _ in host.asked if path.endswith("one.json")]
     assert first == ([0, 400_000, 900_000] if ranges else [0, 400_000, 500_000])
 
 
-def test_another_run_goes_on_where_the_last_one_was_stopped(host, tmp_path):
+def test_another_run_goes_on_where_the_last_one_was_stopped(host, take, tmp_path):
     host.breaks = [100_000] * 4
-    with pytest.raises(DataError, match="the connection broke 4 times"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses("the connection broke 4 times", take)
     assert not (tmp_path / "toy/one.json").exists()
     assert fetched(PINNED, tmp_path) is None
     host.asked.clear()
-    fetch(PINNED, tmp_path, mirror=host.address)
+    take()
     assert host.asked[0][1] == 400_000
     assert (tmp_path / "toy/one.json").read_bytes() == ONE
 
 
-def test_a_file_that_is_not_the_pinned_one_is_not_kept(host, tmp_path):
+def test_a_file_that_is_not_the_pinned_one_is_not_kept(host, take, tmp_path):
     host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE[:-1] + b"x"
-    with pytest.raises(DataError, match="not the file that was pinned; given: 1,200,000 bytes, sha256"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses("not the file that was pinned; given: 1,200,000 bytes, sha256", take)
     assert list((tmp_path / "toy").iterdir()) == []
 
 
-def test_a_file_without_a_checksum_keeps_the_one_it_was_first_fetched_with(host, tmp_path):
-    fetch(PINNED, tmp_path, mirror=host.address)
+def test_a_file_without_a_checksum_keeps_the_one_it_was_first_fetched_with(host, take, tmp_path):
+    take()
     (tmp_path / "toy/two b.json").write_bytes(b"changed")
     assert fetched(PINNED, tmp_path) is None
-    with pytest.raises(InputError, match="there is another file of that name"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses("there is another file of that name", take, error=InputError)
     assert (tmp_path / "toy/two b.json").read_bytes() == b"changed"
-    assert fetch(PINNED, tmp_path, mirror=host.address, overwrite=True).new == ("two b.json",)
+    assert take(overwrite=True).new == ("two b.json",)
 
 
-def test_files_of_others_are_not_replaced(host, tmp_path):
+def test_files_of_others_are_not_replaced(host, take, tmp_path):
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/two b.json").write_bytes(b"mine")
-    with pytest.raises(InputError, match=r"there is a file of that name already; .* say --overwrite"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses(r"there is a file of that name already; .* say --overwrite", take, error=InputError)
     assert (tmp_path / "toy/two b.json").read_bytes() == b"mine"
 
 
@@ -126,55 +130,47 @@ def test_a_broken_record_is_no_record(tmp_path, record):
     assert fetched(PINNED, tmp_path) is None
 
 
-def test_addresses_that_lead_nowhere(host, tmp_path):
+def test_addresses_that_lead_nowhere(host, take, tmp_path):
     del host.files[f"owner/toy/{REVISION}/data/one.json"]
-    with pytest.raises(DataError, match="cannot be fetched: 404 Not Found; the file has moved"):
-        fetch(PINNED, tmp_path, mirror=host.address)
-    with pytest.raises(DataError, match="Connection refused; is there a network"):
-        fetch(PINNED, tmp_path, mirror="http://127.0.0.1:9")
-    with pytest.raises(InputError, match="--mirror: not an address; given: file:///etc"):
-        fetch(PINNED, tmp_path, mirror="file:///etc")
+    refuses("cannot be fetched: 404 Not Found; the file has moved", take)
+    refuses("Connection refused; is there a network", take, mirror="http://127.0.0.1:9")
+    refuses("--mirror: not an address; given: file:///etc", take, mirror="file:///etc", error=InputError)
 
 
-def test_a_file_that_never_ends_is_stopped_at_the_pinned_size(host, tmp_path):
+def test_a_file_that_never_ends_is_stopped_at_the_pinned_size(host, take, tmp_path):
     host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE * 20
-    with pytest.raises(DataError, match=r"larger than the file that was pinned; allowed: 1,200,000 bytes"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses(r"larger than the file that was pinned; allowed: 1,200,000 bytes", take)
     assert list((tmp_path / "toy").iterdir()) == []
 
 
-def test_what_lies_in_the_place_of_a_part_is_left_alone(host, tmp_path):
+def test_what_lies_in_the_place_of_a_part_is_left_alone(host, take, tmp_path):
     part = tmp_path / "toy" / "one.json.part"
     part.parent.mkdir()
     mine = tmp_path / "mine"
     mine.write_bytes(b"mine")
     part.symlink_to(mine)
-    with pytest.raises(StorageError, match=r"one\.json\.part: is no file of a download"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses(r"one\.json\.part: is no file of a download", take, error=StorageError)
     assert mine.read_bytes() == b"mine"
     part.unlink()
     os.mkfifo(part)
-    with pytest.raises(StorageError, match=r"one\.json\.part: is no file of a download"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses(r"one\.json\.part: is no file of a download", take, error=StorageError)
 
 
 @pytest.mark.parametrize("name", ["one.json", RECORD])
-def test_no_pipe_is_waited_for(host, tmp_path, name):
+def test_no_pipe_is_waited_for(host, take, tmp_path, name):
     (tmp_path / "toy").mkdir()
     os.mkfifo(tmp_path / "toy" / name)
     if name == RECORD:
         assert fetched(PINNED, tmp_path) is None
     else:
-        with pytest.raises(DataError, match=r"one\.json: is a pipe"):
-            fetch(PINNED, tmp_path, mirror=host.address)
+        refuses(r"one\.json: is a pipe", take)
 
 
-def test_one_of_two_fetches_into_one_folder(host, tmp_path):
+def test_one_of_two_fetches_into_one_folder(host, take, tmp_path):
     held = claim(tmp_path / "toy", "fetch")
-    with pytest.raises(InputError, match="another command is writing there"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses("another command is writing there", take, error=InputError)
     held.release()
-    fetch(PINNED, tmp_path, mirror=host.address)
+    take()
 
 
 class TestDataSetsOfTheHub:
@@ -199,8 +195,7 @@ class TestDataSetsOfTheHub:
         with pytest.raises(DataError, match=r"401 .*; the data set is gated: accept its licence and set"):
             fetch(SET, tmp_path, mirror=hub.address)
         # The token is the hub's: a mirror is another host.
-        with pytest.raises(DataError, match="401"):
-            fetch(SET, tmp_path, mirror=hub.address, token="secret")
+        refuses("401", fetch, SET, tmp_path, mirror=hub.address, token="secret")
         assert HOSTS["hub"].startswith("https://")
         monkeypatch.setitem(HOSTS, "hub", hub.address)
         assert fetch(SET, tmp_path, token="secret\n").new == ("data/test-0.parquet",)
@@ -211,8 +206,7 @@ class TestDataSetsOfTheHub:
         hub.files[f"api/datasets/owner/set/revision/{'a' * 40}"] = listing(
             REVISION, {"rfilename": "x.parquet"}
         )
-        with pytest.raises(DataError, match="another commit than the pinned one"):
-            fetch(pinned, tmp_path, mirror=hub.address)
+        refuses("another commit than the pinned one", fetch, pinned, tmp_path, mirror=hub.address)
 
     @pytest.mark.parametrize(
         ("said", "message"),
@@ -225,8 +219,7 @@ class TestDataSetsOfTheHub:
     )
     def test_lists_that_are_none(self, hub, tmp_path, said, message):
         hub.files["api/datasets/owner/set/revision/main"] = said
-        with pytest.raises(DataError, match=message):
-            fetch(SET, tmp_path, mirror=hub.address)
+        refuses(message, fetch, SET, tmp_path, mirror=hub.address)
 
 
 def test_the_checksums_are_those_of_the_released_files(shared_data):
@@ -257,5 +250,4 @@ def test_every_release_serves_benchmarks_that_there_are():
         assert each.files or (each.host == "hub" and each.select)
         assert each.revision or each.name == "bivlc"
         assert len({file.target for file in each.files}) == len(each.files)
-    with pytest.raises(UnknownNameError, match="did you mean 'sugarcrepe'"):
-        release("sugarcrape")
+    refuses("did you mean 'sugarcrepe'", release, "sugarcrape", error=UnknownNameError)

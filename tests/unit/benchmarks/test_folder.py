@@ -19,6 +19,7 @@ from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Ima
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.store import begin
+from refusals import refuses
 
 
 @pytest.fixture
@@ -32,12 +33,7 @@ def quads(jpeg):
             Image("c", BytesSource(jpeg(2, form="PNG"))),
             Image("d"),
         ),
-        captions=(
-            Caption("c0", " a cat\n"),
-            Caption("c1", "ein Hündchen"),
-            Caption("c2"),
-            Caption("c3", "x"),
-        ),
+        captions=tuple(map(Caption, ("c0", "c1", "c2", "c3"), (" a cat\n", "ein Hündchen", None, "x"))),
         questions=Quad(
             ("q/0", "q/1"),
             groupings={"type": ("add", ""), "subset": ("add_obj", "swap_obj")},
@@ -53,8 +49,7 @@ def test_a_gallery_that_lacks_facts(tmp_path):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["t2i"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"manifest.json: no field 't2i'; was it edited"):
-        load(tmp_path)
+    refuses(r"manifest.json: no field 't2i'; was it edited", load, tmp_path)
 
 
 def _contents(folder):
@@ -63,9 +58,6 @@ def _contents(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-#: The version of the folder by what is in it: what older code reads is written as before.
 
 
 #: The version of the folder by what is in it: what older code reads is written as before.
@@ -123,9 +115,8 @@ def test_a_changed_or_missing_file_is_named(tmp_path, quads, name):
         load(tmp_path)
     assert str(caught.value).startswith(f"{path}: file was changed after it was saved")
     path.unlink()
-    with pytest.raises(DataError) as caught:
-        load(tmp_path)
-    assert str(caught.value).startswith(f"{path}: file of the benchmark is missing")
+    words = refuses("", load, tmp_path)
+    assert words.startswith(f"{path}: file of the benchmark is missing")
 
 
 def test_images_may_be_left_unchecked(tmp_path, quads):
@@ -139,15 +130,12 @@ def test_a_newer_schema_is_refused(tmp_path, quads):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     manifest["schema_version"] = SCHEMA_VERSION + 1
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"saved by a newer counterfoil; given: schema version 5"):
-        load(tmp_path)
+    refuses(r"saved by a newer counterfoil; given: schema version 5", load, tmp_path)
 
 
 def test_folders_that_are_no_benchmark(tmp_path):
-    with pytest.raises(DataError, match="not a benchmark that counterfoil saved"):
-        load(tmp_path)
-    with pytest.raises(DataError, match="no such folder"):
-        load(tmp_path / "nowhere")
+    refuses("not a benchmark that counterfoil saved", load, tmp_path)
+    refuses("no such folder", load, tmp_path / "nowhere")
     for text in ("{}", "[", "3", '{"format": "counterfoil benchmark", "schema_version": 1}'):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(DataError):
@@ -157,18 +145,15 @@ def test_folders_that_are_no_benchmark(tmp_path):
 
 def test_other_peoples_folders_are_left_alone(tmp_path, quads):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(InputError, match=r"the folder holds other files; given: thesis\.tex"):
-        save(quads, tmp_path)
-    with pytest.raises(InputError, match="not a folder"):
-        save(quads, tmp_path / "thesis.tex")
+    refuses(r"the folder holds other files; given: thesis\.tex", save, quads, tmp_path, error=InputError)
+    refuses("not a folder", save, quads, tmp_path / "thesis.tex", error=InputError)
     assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
 
 
 def test_a_folder_of_images_is_no_benchmark_to_replace(tmp_path, quads):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
-    with pytest.raises(InputError, match="the folder holds other files; given: images"):
-        save(quads, tmp_path)
+    refuses("the folder holds other files; given: images", save, quads, tmp_path, error=InputError)
     assert (tmp_path / "images" / "holiday.jpg").read_bytes() == b"precious"
 
 
@@ -182,8 +167,7 @@ def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path, quads):
 
 def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path, quads):
     broken = replace(quads.images[2], source=_Broken())
-    with pytest.raises(DataError, match="gone"):
-        save(replace(quads, images=(*quads.images[:2], broken, quads.images[3])), tmp_path)
+    refuses("gone", save, replace(quads, images=(*quads.images[:2], broken, quads.images[3])), tmp_path)
     assert not _contents(tmp_path)
     assert not is_benchmark_folder(tmp_path)
 
@@ -203,8 +187,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, quads, monkeypatch):
         move(source, target)
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(StorageError, match="the disk is full"):
-        save(quads, tmp_path)
+    refuses("the disk is full", save, quads, tmp_path, error=StorageError)
     assert not _contents(tmp_path)
 
 
@@ -222,29 +205,16 @@ def test_saving_is_taken_up_again_after_a_stop(tmp_path, quads):
     assert load(tmp_path / "half").digest == quads.digest
 
 
-def test_real_photographs(tmp_path, shared_data):
-    from counterfoil.benchmarks.readers import specs
-
-    photos = shared_data / "coco_mini" / "images" / "val2017"
-    found = specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
-    save(found, tmp_path)
-    again = load(tmp_path)
-    assert again.digest == found.digest
-    assert [image.read() for image in again.images] == [image.read() for image in found.images]
-
-
 def test_references_that_were_tampered_with(tmp_path):
     rated = forms.rated(forms.grades(4))
     save(rated, tmp_path)
     (tmp_path / "references.parquet").unlink()
-    with pytest.raises(DataError, match=r"references\.parquet: file of the benchmark is missing"):
-        load(tmp_path)
+    refuses(r"references\.parquet: file of the benchmark is missing", load, tmp_path)
     save(rated, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["raters"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match=r"manifest\.json: no field 'raters'; was it edited"):
-        load(tmp_path)
+    refuses(r"manifest\.json: no field 'raters'; was it edited", load, tmp_path)
 
 
 class _Stack:
@@ -291,14 +261,8 @@ def test_videos_round_trip(quads, tmp_path, jpeg):
     save(before, tmp_path / "one")
     after = load(tmp_path / "one")
     assert after.digest == before.digest
-    facts = [
-        (i.id, i.crop, i.photo, i.start, i.end, i.sampling) for i in after.images if isinstance(i, Video)
-    ]
-    assert facts == [
-        (i.id, i.crop, i.photo or i.id, i.start, i.end, i.sampling)
-        for i in before.images
-        if isinstance(i, Video)
-    ]
+    for new, old in zip(after.images, before.images, strict=True):
+        assert new == replace(old, photo=old.photo or old.id, source=new.source)
     part, other, features, frames, drawn, away = (image.source for image in after.images)
     assert isinstance(part, FileSource)
     assert part == other
@@ -317,16 +281,13 @@ def test_videos_round_trip(quads, tmp_path, jpeg):
     assert away is None
     assert len(list((tmp_path / "one" / "images").iterdir())) == 4  # the film is kept once
     save(after, tmp_path / "two")
-    for path in (tmp_path / "one").rglob("*"):
-        if path.is_file():
-            assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+    assert _contents(tmp_path / "two") == _contents(tmp_path / "one")
     save(after, tmp_path / "one")  # in place: nothing is lost
     again = load(tmp_path / "one")
     assert again.digest == before.digest
     assert [str(image.source) for image in again.images] == [str(image.source) for image in after.images]
     (frames.path / "000001.jpg").write_bytes(jpeg(7))
-    with pytest.raises(DataError, match="file was changed after it was saved"):
-        load(tmp_path / "one")
+    refuses("file was changed after it was saved", load, tmp_path / "one")
     load(tmp_path / "one", verify=False)
     save(quads, tmp_path / "one")
     assert not frames.path.exists()
@@ -335,6 +296,5 @@ def test_videos_round_trip(quads, tmp_path, jpeg):
 def test_videos_that_cannot_be_read_leave_nothing(quads, tmp_path, jpeg):
     before = _videos(quads, tmp_path / "source", jpeg)
     lost = replace(before, images=(*before.images[:5], Video("x", FileSource(tmp_path / "lost.mp4"))))
-    with pytest.raises(DataError, match=r"lost\.mp4"):
-        save(lost, tmp_path / "new")
-    assert [path for path in (tmp_path / "new").rglob("*") if path.is_file()] == []
+    refuses(r"lost\.mp4", save, lost, tmp_path / "new")
+    assert not _contents(tmp_path / "new")

@@ -6,7 +6,8 @@ import pytest
 from counterfoil.benchmarks.decoding import ALL, Sampling, Timeline, chosen, cut
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, find
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
+from refusals import refuses
 
 
 def on_show(times, moment):
@@ -60,8 +61,7 @@ def test_what_is_no_part_is_named(start, end, said):
         lambda: chosen(Timeline.of_rate(100, 10.0), ALL, start, end, where="a.mp4"),
         lambda: cut(50, 10.0, start, end, where="a.mp4"),
     ):
-        with pytest.raises(DataError, match=f"^a.mp4: .*{said}"):
-            ask()
+        refuses(f"^a.mp4: .*{said}", ask)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -80,8 +80,7 @@ def test_features_are_cut_as_the_official_code_cuts_them(seed):
      ({"rate": float("nan")}, "above 0"), ({"count": 3, "rate": 1.0}, "count 3 and rate 1.0")],
 )  # fmt: skip
 def test_a_sampling_that_takes_nothing_is_refused(asked, said):
-    with pytest.raises(InputError, match=said):
-        Sampling(**asked)
+    refuses(said, Sampling, **asked, error=InputError)
 
 
 def test_videos_are_found_by_their_ids(tmp_path):
@@ -98,7 +97,5 @@ def test_videos_are_found_by_their_ids(tmp_path):
         "d.mkv": FileSource(tmp_path / "d.mkv"),
         "frames": FrameFolder(folder),
     }
-    with pytest.raises(DataError, match="none of the 1 videos is in this folder"):
-        find(tmp_path, ["gone"])
-    with pytest.raises(DataError, match="no such folder of videos"):
-        find(tmp_path / "none", ["a"])
+    refuses("none of the 1 videos is in this folder", find, tmp_path, ["gone"])
+    refuses("no such folder of videos", find, tmp_path / "none", ["a"])

@@ -5,9 +5,10 @@ import pytest
 
 from counterfoil.benchmarks.judgements import gain_of, pool_table, read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 from counterfoil.metrics.annotators import pool
 from counterfoil.store import write_table
+from refusals import refuses
 
 
 def written(folder, text):
@@ -16,49 +17,32 @@ def written(folder, text):
     return path
 
 
-@pytest.mark.parametrize(
-    ("answer", "gain"),
-    [
-        ("100% YES", 1.0),
-        ("100% yes", 1.0),
-        (" 100 % Yes ", 1.0),
-        ("Partially YES, but", 0.5),
-        ("partially  yes", 0.5),
-        ("Mostly NO, because", 0.0),
-        ("100% NO", 0.0),
-        ("Weak yes", 0.5),
-        ("no", 0.0),
-        ("not sure", None),
-        ("yes, I think", None),
-        ("", None),
-    ],
-)
-def test_the_words_of_eccv_caption(answer, gain):
-    assert gain_of(answer) == gain
+ANSWERS = {
+    1.0: ("100% YES", "100% yes", " 100 % Yes "),
+    0.5: ("Partially YES, but", "partially  yes", "Weak yes"),
+    0.0: ("Mostly NO, because", "100% NO", "no"),
+    None: ("not sure", "yes, I think", ""),
+}
+
+
+@pytest.mark.parametrize("gain", ANSWERS)
+def test_the_words_of_eccv_caption(gain):
+    assert {gain_of(answer) for answer in ANSWERS[gain]} == {gain}
 
 
 def test_a_row_per_pair(tmp_path):
-    judged = read_judgements(
-        written(
-            tmp_path,
-            "direction,image,caption,answer,place:a,place:b\n"
-            "t2i,10,7,100% YES,1,0\n"
-            "i2t,10,7,100% YES,,2\n"
-            "t2i,11,7,Partially YES,0,3\n"
-            "t2i,10,5,100% NO,2,1\n"
-            "t2i,12,5,,1,1\n",
-        )
+    text = (
+        "direction,image,caption,answer,place:a,place:b\nt2i,10,7,100% YES,1,0\ni2t,10,7,100% YES,,2\n"
+        "t2i,11,7,Partially YES,0,3\nt2i,10,5,100% NO,2,1\nt2i,12,5,,1,1\n"
     )
+    judged = read_judgements(written(tmp_path, text))
     i2t, t2i = judged.directions
     assert (i2t.direction, i2t.queries, i2t.items) == ("i2t", ("10",), ("7",))
     assert i2t.gain.tolist() == [1]
     assert {name: place.tolist() for name, place in i2t.place.items()} == {"a": [0], "b": [2]}
     assert (t2i.queries, t2i.items) == (("7", "5"), ("10", "11"))
-    assert list(zip(t2i.query.tolist(), t2i.item.tolist(), t2i.gain.tolist(), strict=True)) == [
-        (0, 0, 1.0),
-        (0, 1, 0.5),
-        (1, 0, 0.0),
-    ]
+    found = list(zip(t2i.query.tolist(), t2i.item.tolist(), t2i.gain.tolist(), strict=True))
+    assert found == [(0, 0, 1.0), (0, 1, 0.5), (1, 0, 0.0)]
     assert t2i.place["a"].tolist() == [1, 0, 2]
     # One pair stands in both directions and was judged once; one has no answer.
     assert (judged.rows, judged.pairs, judged.several, judged.unanswered) == (5, 3, 0, 1)
@@ -109,8 +93,7 @@ def test_several_answers_come_to_one(tmp_path, gains, majority, mean):
     ],
 )
 def test_what_nobody_understands_is_refused(tmp_path, text, message):
-    with pytest.raises(InputError, match=message):
-        read_judgements(written(tmp_path, text))
+    refuses(message, read_judgements, written(tmp_path, text), error=InputError)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -128,15 +111,8 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path, suffix):
         captions=captions,
         texts=('a "quoted" cat', "two, dogs", None),
     )
-    rows = list(
-        zip(
-            *(
-                table[name].to_pylist()
-                for name in ("pair", "direction", "image", "caption", "place:a", "place:b")
-            ),
-            strict=True,
-        )
-    )
+    columns = ("pair", "direction", "image", "caption", "place:a", "place:b")
+    rows = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
     # Image 12 with caption 6 is proposed in both directions, by everybody: one pair, number 2.
     assert rows == [
         (1, "i2t", "12", "5", 2, 0),
@@ -192,5 +168,4 @@ def test_judges_keep_their_votes(tmp_path):
     ],
 )
 def test_what_is_neither_is_refused(tmp_path, text, message):
-    with pytest.raises(DataError, match=message):
-        read_votes(written(tmp_path, text))
+    refuses(message, read_votes, written(tmp_path, text))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image, Preference, Rated, References, Scores
-from counterfoil.errors import DataError, ScoreError
+from counterfoil.errors import ScoreError
+from refusals import refuses
 
 
 def rated(**changes):
@@ -66,10 +67,8 @@ def test_chosen_questions_keep_what_belongs_to_them():
     texts = [caption.text for caption in part.captions]
     assert [texts[i] for i in part.questions.captions] == ["cow", "dog"]
     assert [part.images[i].id for i in part.questions.images] == ["y", "x"]
-    assert [[texts[i] for i in part.questions.references.row(r)] for r in (0, 1)] == [
-        ["animal"],
-        ["a dog", "animal"],
-    ]
+    references = [[texts[i] for i in part.questions.references.row(r)] for r in (0, 1)]
+    assert references == [["animal"], ["a dog", "animal"]]
     assert "cat" not in texts
     assert part.questions.ratings.tolist() == [[3.0, 3.0], [1.0, 2.0]]
 
@@ -113,8 +112,7 @@ def test_everything_that_is_asked_is_in_the_digest():
     ],
 )
 def test_what_no_rated_questions_are(change, message):
-    with pytest.raises(DataError, match=message):
-        rated(**change)
+    refuses(message, rated, **change)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +126,11 @@ def test_what_no_rated_questions_are(change, message):
     ],
 )
 def test_what_no_preferences_are(change, message):
-    with pytest.raises(DataError, match=message):
-        paragraphs(**change)
+    refuses(message, paragraphs, **change)
 
 
 def test_a_reference_that_is_no_caption_is_refused():
-    with pytest.raises(DataError, match="a question points to caption 9"):
-        benchmark(rated(references=References.of([[9], [], []])))
+    refuses("a question points to caption 9", benchmark, rated(references=References.of([[9], [], []])))
 
 
 def test_scores_have_the_shape_of_their_form():
@@ -143,9 +139,7 @@ def test_scores_have_the_shape_of_their_form():
     Scores(np.zeros((2, 2))).check(two, where="s")
     Scores(np.zeros((2, 2, 5))).check(two, where="s")
     for shape, asked in (((3, 1), three), ((4,), three), ((2,), two), ((3, 2, 5), two)):
-        with pytest.raises(ScoreError, match="wrong shape"):
-            Scores(np.zeros(shape)).check(asked, where="s")
+        refuses("wrong shape", Scores(np.zeros(shape)).check, asked, where="s", error=ScoreError)
     broken = np.zeros((2, 2, 5))
     broken[1, 0, 3] = np.nan
-    with pytest.raises(ScoreError, match="question 'q', position \\(0, 3\\)"):
-        Scores(broken).check(two, where="s")
+    refuses("question 'q', position \\(0, 3\\)", Scores(broken).check, two, where="s", error=ScoreError)

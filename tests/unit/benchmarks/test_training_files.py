@@ -1,7 +1,6 @@
 """Training data by path: COCO's captions, the files of a split, and rows that are split."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks import (
-    Caption,
-    FileSource,
-    Image,
-)
+from counterfoil.benchmarks import Caption, FileSource, Image
 from counterfoil.benchmarks.training_files import read, split
 from counterfoil.benchmarks.training_rows import TrainingSet, of_split
 from counterfoil.errors import DataError, InputError
+from refusals import refuses
 from role_values import pictures, texts
 from tar_shards import pair, write_tar
-
-Jpeg = Callable[..., bytes]
 
 
 def test_the_files_of_a_split(tmp_path, jpeg, hub_parquet):
@@ -35,8 +29,7 @@ def test_the_files_of_a_split(tmp_path, jpeg, hub_parquet):
     assert pictures(read(tmp_path, split="train"), "image") == [jpeg(s) for s in (0, 1, 2)]
     assert texts(read(tmp_path, split="validation"), "caption") == ["caption 3"]
     assert texts(read(tmp_path, split="val"), "caption") == ["caption 3"]
-    with pytest.raises(DataError, match="no file of this split; given: test; allowed: train, validation"):
-        read(tmp_path, split="test")
+    refuses("no file of this split; given: test; allowed: train, validation", read, tmp_path, split="test")
 
 
 def test_folders_of_splits_and_tables_of_splits(tmp_path, jpeg):
@@ -53,10 +46,8 @@ def test_folders_of_splits_and_tables_of_splits(tmp_path, jpeg):
         assert texts(read(tmp_path / kind, split="validation"), "caption") == ["caption 1"]
     assert pictures(read(tmp_path / "csv", split="val"), "image") == [jpeg(1)]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no data set in this folder"):
-        read(tmp_path / "empty")
-    with pytest.raises(DataError, match="no such file or folder"):
-        read(tmp_path / "nowhere")
+    refuses("no data set in this folder", read, tmp_path / "empty")
+    refuses("no such file or folder", read, tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +62,7 @@ def test_folders_of_splits_and_tables_of_splits(tmp_path, jpeg):
 )
 def test_which_split_a_file_is_of(name, of):
     assert of_split([Path(name)], of, where=Path()) == [Path(name)]
-    with pytest.raises(DataError, match=f"allowed: {of}$"):
-        of_split([Path(name)], "other", where=Path())
+    refuses(f"allowed: {of}$", of_split, [Path(name)], "other", where=Path())
 
 
 def test_files_of_no_split_are_all_read():
@@ -82,11 +72,7 @@ def test_files_of_no_split_are_all_read():
 
 def _coco(folder, split="train2017"):
     value = {
-        "images": [
-            {"id": 5, "file_name": "5.jpg"},
-            {"id": 3, "file_name": "3.jpg"},
-            {"id": 1, "file_name": "1.jpg"},
-        ],
+        "images": [{"id": number, "file_name": f"{number}.jpg"} for number in (5, 3, 1)],
         "annotations": [
             {"id": 11, "image_id": 3, "caption": " A cat\non a mat. "},
             {"id": 10, "image_id": 5, "caption": "A dog."},
@@ -103,25 +89,19 @@ def test_captions_of_coco_in_the_order_of_the_file(tmp_path, jpeg):
     path = _coco(tmp_path)
     (tmp_path / "images" / "train2017").mkdir(parents=True)
     (tmp_path / "images" / "train2017" / "5.jpg").write_bytes(jpeg(5))
-    with pytest.raises(DataError, match=r"1 of 2 photographs are not there; given: 3.jpg"):
-        read(path)
+    refuses(r"1 of 2 photographs are not there; given: 3.jpg", read, path)
     kept = read(path, missing="keep")
-    with pytest.raises(DataError, match=r"3\.jpg: no such image file"):
-        kept.images[int(kept.rows["image"][0])].decode()
+    refuses(r"3\.jpg: no such image file", kept.images[int(kept.rows["image"][0])].decode)
     assert kept.images[int(kept.rows["image"][1])].read() == jpeg(5)
     (tmp_path / "images" / "train2017" / "3.jpg").write_bytes(jpeg(3))
     for data in (read(path), read(tmp_path), read(path, images=tmp_path / "images" / "train2017")):
         assert texts(data, "caption") == ["A cat on a mat.", "A dog.", "Cats."]
-        assert pictures(data, "image") == [
-            jpeg(3),
-            jpeg(5),
-            jpeg(3),
-        ]  # image 1, which has no caption, is left out
+        # Image 1, which has no caption, is left out.
+        assert pictures(data, "image") == [jpeg(3), jpeg(5), jpeg(3)]
         assert [data.images[i].id for i in data.rows["image"]] == ["3", "5", "3"]
     with pytest.raises(DataError, match="no captions of this split; given: validation; allowed: train2017"):
         read(tmp_path, split="validation")
-    with pytest.raises(DataError, match="no such image folder"):
-        read(path, images=tmp_path / "nowhere")
+    refuses("no such image folder", read, path, images=tmp_path / "nowhere")
 
 
 def test_real_photographs(shared_data):
@@ -164,5 +144,4 @@ def test_the_split_of_coco_has_the_released_sizes():
 def test_a_split_that_leaves_nothing_is_refused(share):
     rows = {"image": np.zeros(4, dtype=np.int64), "caption": np.zeros(4, dtype=np.int64)}
     data = TrainingSet("four", (Image("a"),), (Caption("b", "b"),), rows)
-    with pytest.raises(InputError, match="one side empty"):
-        split(data, share=share)
+    refuses("one side empty", split, data, share=share, error=InputError)

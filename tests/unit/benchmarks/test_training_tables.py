@@ -1,22 +1,18 @@
 """Training data from tables in the layouts of the hub, and what a broken one says."""
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks import (
-    FileSource,
-)
+from counterfoil.benchmarks import FileSource
 from counterfoil.benchmarks.readers.rows import CellSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
+from refusals import refuses
 from role_values import pictures, texts
-
-Jpeg = Callable[..., bytes]
 
 
 def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):
@@ -43,13 +39,8 @@ def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):
 def test_parquet_as_trohn_text_names_its_photographs(tmp_path, jpeg):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "000000000007.jpg").write_bytes(jpeg(7))
-    table = pa.table(
-        {
-            "image_id": ["000000000007.jpg", "000000000007.jpg"],
-            "caption": ["A cat.", "Cats."],
-            "negative_caption": ["A dog.", "Dogs."],
-        }
-    )
+    captions = {"caption": ["A cat.", "Cats."], "negative_caption": ["A dog.", "Dogs."]}
+    table = pa.table({"image_id": ["000000000007.jpg"] * 2, **captions})
     pq.write_table(table, tmp_path / "text.parquet")
     data = read(tmp_path / "text.parquet", images=tmp_path / "photos")
     assert [image.source for image in data.images] == [FileSource(tmp_path / "photos" / "000000000007.jpg")]
@@ -112,13 +103,9 @@ def test_a_list_of_captions_is_a_row_for_each(tmp_path, jpeg, hub_parquet):
 
 
 def test_sentences_with_facts_beside_them(tmp_path, jpeg):
-    rows = [
-        {
-            "image": {"bytes": jpeg(0), "path": None},
-            "sentences": [{"raw": "one", "sentid": 1}, {"raw": "two", "sentid": 2}],
-        }
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "coco.parquet")
+    sentences = [{"raw": text, "sentid": at} for at, text in enumerate(("one", "two"))]
+    table = pa.table({"image": [{"bytes": jpeg(0), "path": None}], "sentences": [sentences]})
+    pq.write_table(table, tmp_path / "coco.parquet")
     assert texts(read(tmp_path / "coco.parquet"), "caption") == ["one", "two"]
 
 
@@ -129,8 +116,7 @@ def test_an_empty_image_cell_is_found_before_training_starts(tmp_path, jpeg, row
     cells[row] = None
     table = pa.table({"image": pa.array(cells, kind), "caption": list("abcde")})
     pq.write_table(table, tmp_path / "mine.parquet", row_group_size=2)
-    with pytest.raises(DataError, match=f"mine.parquet, row {row + 1}, column 'image': no image"):
-        read(tmp_path / "mine.parquet")
+    refuses(f"mine.parquet, row {row + 1}, column 'image': no image", read, tmp_path / "mine.parquet")
 
 
 def test_a_damaged_footer_ends_no_process(tmp_path):
@@ -156,27 +142,23 @@ def test_a_damaged_footer_ends_no_process(tmp_path):
 
 def test_a_table_without_captions_says_what_it_has(tmp_path):
     (tmp_path / "mine.csv").write_text("image,legend\na.jpg,a cat\n")
-    with pytest.raises(DataError, match="no column of the captions; given: image, legend; allowed: caption"):
-        read(tmp_path / "mine.csv")
+    refuses("no column of the captions; given: image, legend; allowed: caption", read, tmp_path / "mine.csv")
 
 
 def test_a_csv_with_photographs_beside_it(tmp_path, jpeg):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(jpeg(0))
     (tmp_path / "mine.csv").write_text("filepath,title\na.jpg,a cat\nb.jpg,a dog\n")
-    with pytest.raises(DataError, match=r"row 2, column 'filepath': no such image file; given: .*b.jpg"):
-        read(tmp_path / "mine.csv")
+    refuses(r"row 2, column 'filepath': no such image file; given: .*b.jpg", read, tmp_path / "mine.csv")
     kept = read(tmp_path / "mine.csv", missing="keep")
     assert [str(image.source) for image in kept.images] == [
         str(tmp_path / "images" / name) for name in ("a.jpg", "b.jpg")
     ]
-    with pytest.raises(DataError, match=r"b\.jpg: no such image file"):
-        kept.images[1].decode()
+    refuses(r"b\.jpg: no such image file", kept.images[1].decode)
     (tmp_path / "images" / "b.jpg").write_bytes(jpeg(1))
     assert kept.images[1].read() == jpeg(1)
     assert pictures(read(tmp_path / "mine.csv"), "image") == [jpeg(0), jpeg(1)]
-    with pytest.raises(DataError, match="a file has no splits; given: validation"):
-        read(tmp_path / "mine.csv", split="validation")
+    refuses("a file has no splits; given: validation", read, tmp_path / "mine.csv", split="validation")
 
 
 def test_large_parquet_is_not_read_whole(tmp_path):

@@ -16,9 +16,19 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.forms.release import FormRelease
-from counterfoil.benchmarks.forms.tables import GROUP, QUESTIONS, Facts
+from counterfoil.benchmarks.forms.tables import (
+    GROUP,
+    QUESTIONS,
+    REFERENCES,
+    REFERENCES_SCHEMA,
+    Facts,
+    StoredField,
+    read_references,
+    references_table,
+    stored_schema,
+)
 from counterfoil.benchmarks.references import Ids as Ids
-from counterfoil.benchmarks.references import References
+from counterfoil.benchmarks.references import References, check_references
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import Schema
 
@@ -81,10 +91,18 @@ class Form(ABC):
     version: ClassVar[int] = 1
     #: The model of what a manifest says of the questions.
     known: ClassVar[type[Facts]] = Facts
+    #: The fields that are columns of the tables in a benchmark folder, by file name; from them follow the
+    #: checks of shapes, `schemas`, `per_question`, `columns` and `fields`, which a form may define itself.
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {}
     #: The tables in a benchmark folder, by file name.
     schemas: ClassVar[Mapping[str, Schema]]
     #: The fields that have an entry per question, or None.
     per_question: ClassVar[tuple[str, ...]] = ("captions", "images")
+
+    def __init_subclass__(cls) -> None:
+        if "stored" in cls.__dict__:
+            cls.schemas = {file: stored_schema(file, fields) for file, fields in cls.stored.items()}
+            cls.per_question = tuple(stored.field for stored in cls.stored[QUESTIONS])
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) != len(self.ids):
@@ -98,6 +116,13 @@ class Form(ABC):
                     given=f"{len(labels)} labels",
                     allowed=f"{len(self.ids)}, one per question",
                 )
+        for file, fields in self.stored.items():
+            rows = len(self) if file == QUESTIONS else len(getattr(self, fields[0].field))
+            for stored in fields:
+                values = getattr(self, stored.field)
+                if values is not None and stored.more is None:
+                    shape = (rows,) if stored.width is None else (rows, stored.width)
+                    check_shape(stored.plural or stored.field, values, shape)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -214,14 +239,34 @@ class Form(ABC):
             hint="its class says how by its method `release`; 'counterfoil benchmarks save' writes any form",
         )
 
-    @abstractmethod
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         """Columns of the table of questions, facts of the manifest, and the other tables by file name."""
+        tables: dict[str, dict[str, pa.Array]] = {}
+        for file, fields in self.stored.items():
+            tables[file] = {}
+            for stored in fields:
+                tables[file] |= stored.columns(getattr(self, stored.field), len(self))
+        facts = {
+            name: getattr(self, name) is not None if there else getattr(self, name)
+            for name, there in self._own_facts().items()
+        }
+        return tables.pop(QUESTIONS), facts, {file: pa.table(columns) for file, columns in tables.items()}
 
     @classmethod
-    @abstractmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
         """The form's fields from what `columns` gave; raises `DataError` where it does not fit together."""
+        values: dict[str, Any] = {
+            stored.field: None if stored.optional and not facts[stored.field] else stored.read(tables[file])
+            for file, fields in cls.stored.items()
+            for stored in fields
+        }
+        return values | {name: facts[name] for name, there in cls._own_facts().items() if not there}
+
+    @classmethod
+    def _own_facts(cls) -> dict[str, bool]:
+        """The facts that the manifest has of the form alone, and whether each says that a field is there."""
+        own = {name: fact for name, fact in cls.known.model_fields.items() if name not in Facts.model_fields}
+        return {name: fact.annotation is bool for name, fact in own.items()}
 
     def digest(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         """All that a digest of the questions is taken of."""
@@ -440,6 +485,25 @@ class Judged(Listed):
 
     judged: ClassVar[bool] = True
     version: ClassVar[int] = 3
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.schemas = {**cls.schemas, REFERENCES: REFERENCES_SCHEMA}
+        cls.per_question = (*cls.per_question, "references")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_references(self.references, len(self.captions))
+
+    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
+        columns, facts, others = super().columns()
+        return columns, facts, {**others, REFERENCES: references_table(self.references)}
+
+    @classmethod
+    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
+        values = super().fields(tables, facts)
+        references = read_references(tables[REFERENCES], len(values["captions"]), facts)
+        return {**values, "references": references}
 
     @property
     @abstractmethod

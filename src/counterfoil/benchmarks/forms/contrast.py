@@ -5,12 +5,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 
-from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Listed, Mask, check_shape, first_use
+from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Listed, Mask, first_use
 from counterfoil.benchmarks.forms.release import (
     CONTRAST_TASKS,
     FormRelease,
@@ -18,17 +17,9 @@ from counterfoil.benchmarks.forms.release import (
     ReleaseKind,
     question_table,
 )
-from counterfoil.benchmarks.forms.tables import (
-    POSITION,
-    QUESTIONS,
-    Facts,
-    Positive,
-    cells,
-    positions,
-    questions_schema,
-)
+from counterfoil.benchmarks.forms.tables import QUESTIONS, Facts, Positive, StoredField
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import ColumnSchema, Schema
+from counterfoil.inputs.columns import ColumnSchema
 
 #: Up to so many candidates of a choice count as items that its answer depends on; of more, sets of candidates
 #: that any two questions share are too many to go through.
@@ -58,16 +49,9 @@ class Quad(Listed):
         "scores or outcomes of quads (2 captions x 2 images): columns id, c0_i0, c0_i1, c1_i0, c1_i1; or "
         "id, ipos2t, ineg2t, tpos2i, tneg2i; or rows of id and score with ids like '17_c0_i1'"
     )
-    schemas: ClassVar[Mapping[str, Schema]] = {
-        QUESTIONS: questions_schema(
-            {f"{kind}_{at}": POSITION for kind in ("caption", "image") for at in (0, 1)}
-        )
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (StoredField("captions", "caption_", width=2), StoredField("images", "image_", width=2))
     }
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_shape("captions", self.captions, (len(self), 2))
-        check_shape("images", self.images, (len(self), 2))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -120,14 +104,6 @@ class Quad(Listed):
         )
         return FormRelease((table,), asks, CONTRAST_TASKS)
 
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        return cells("caption_", self.captions) | cells("image_", self.images), {}, {}
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table = tables[QUESTIONS]
-        return {"captions": positions(table, "caption_"), "images": positions(table, "image_")}
-
 
 @dataclass(frozen=True, eq=False)
 class Choice(Listed):
@@ -155,17 +131,15 @@ class Choice(Listed):
         "or id, s0, s1, ...; or id, correct; or rows of id and score with ids like '17_c0'"
     )
     known: ClassVar[type[Facts]] = _ChoiceFacts
-    per_question: ClassVar[tuple[str, ...]] = ("query", "candidates")
-    schemas: ClassVar[Mapping[str, Schema]] = {
-        QUESTIONS: questions_schema(
-            dict.fromkeys(("query", "candidate_0", "candidate_1"), POSITION),
-            {"candidate_": ColumnSchema("whole", low=0, null=True)},
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (
+            StoredField("query", "query"),
+            StoredField("candidates", "candidate_", width=2, more=ColumnSchema("whole", low=0, null=True)),
         )
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shape("query", self.query, (len(self),))
         if self.candidates.ndim != 2 or len(self.candidates) != len(self):
             raise DataError(
                 "candidates have the wrong shape", given=self.candidates.shape, allowed=f"({len(self)}, k)"
@@ -295,20 +269,6 @@ class Choice(Listed):
         sentence = f"Each question holds one {asks} and {k} {other}s, of which {fit}."
         return FormRelease((table,), sentence, CONTRAST_TASKS, {"asks": asks, "correct": correct})
 
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates, filled=self.filled)
-        return columns, {"correct": self.correct, "asks": self.asks}, {}
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table = tables[QUESTIONS]
-        return {
-            "query": table.column("query").to_numpy(),
-            "candidates": positions(table, "candidate_", none=-1),
-            "correct": facts["correct"],
-            "asks": facts["asks"],
-        }
-
 
 #: The captions of each score: the paraphrases, then each of them with the third caption.
 _SIDES = np.array([[0, 0, 1], [1, 2, 2]])
@@ -331,16 +291,9 @@ class Paraphrase(Listed):
         "similarities: columns s0 (of both paraphrases), s1 and s2 (of each with the other caption), or "
         "right and wrong per question"
     )
-    schemas: ClassVar[Mapping[str, Schema]] = {
-        QUESTIONS: questions_schema(
-            {"image": POSITION, **{f"caption_{slot}": POSITION for slot in (0, 1, 2)}}
-        )
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (StoredField("images", "image"), StoredField("captions", "caption_", width=3))
     }
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_shape("captions", self.captions, (len(self), 3))
-        check_shape("images", self.images, (len(self),))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -384,11 +337,3 @@ class Paraphrase(Listed):
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         raise self.no_training_set("captions that are compared with each other", where)
-
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        return {"image": pa.array(self.images)} | cells("caption_", self.captions), {}, {}
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table = tables[QUESTIONS]
-        return {"captions": positions(table, "caption_"), "images": table.column("image").to_numpy()}

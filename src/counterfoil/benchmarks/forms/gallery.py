@@ -11,7 +11,6 @@ from pydantic import Field
 
 from counterfoil.benchmarks.forms.base import Form, Identity, Ids, check_shape
 from counterfoil.benchmarks.forms.release import (
-    SPLIT,
     FormRelease,
     ReleaseColumn,
     ReleaseTable,
@@ -309,7 +308,7 @@ class Gallery(Form):
         """Tables of the images, of the captions, of the queries, and of the right answers of each query.
 
         Where a rule says what is right, items have the classes that they show, and the rule is among the
-        facts. The items of a part are in the split of its queries, where these are all in one.
+        facts.
         """
         n, m = self.n_images, self.n_captions
         images = {
@@ -354,10 +353,9 @@ class Gallery(Form):
             about="Queries of both directions.",
             name="queries",
         )
-        of_images, of_captions = _split_of_items(self)
         tables = [
-            ReleaseTable("images", "The images of the gallery.", images, of=of_images),
-            ReleaseTable("captions", "The captions of the gallery.", captions, of=of_captions),
+            ReleaseTable("images", "The images of the gallery.", images),
+            ReleaseTable("captions", "The captions of the gallery.", captions),
             queries,
         ]
         if right:
@@ -369,7 +367,7 @@ class Gallery(Form):
                 "gain": number_column(gains, "1 for a full match, less for a partial one."),
             }
             about = "The right answers of every query."
-            tables.append(ReleaseTable("positives", about, answers, of=None if of_images is None else rows))
+            tables.append(ReleaseTable("positives", about, answers))
         asks = "Every image is a query among all captions, and every caption among all images."
         return FormRelease(tuple(tables), asks, ("text-retrieval", "image-feature-extraction"), facts)
 
@@ -516,19 +514,3 @@ def _codes(search: RetrievalDirection, which: str, rows: int) -> list[bytes | No
 def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
     """A column of whole numbers, -1 where it is null."""
     return table.column(name).fill_null(-1).to_numpy().astype(np.int64)
-
-
-def _split_of_items(gallery: Gallery) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
-    """A query whose split each image and each caption is in, -1 where their part has none.
-
-    None where the gallery is not in parts, or the queries of one part are in several splits.
-    """
-    labels = gallery.groupings.get(SPLIT)
-    if labels is None or gallery.image_parts is None or gallery.caption_parts is None:
-        return None, None
-    parts, first = np.unique(gallery.query_parts, return_index=True)
-    query = np.full(1 + max(int(gallery.image_parts.max()), int(gallery.caption_parts.max())), -1)
-    query[parts] = first
-    if any(labels[query[part]] != label for part, label in zip(gallery.query_parts, labels, strict=True)):
-        return None, None
-    return query[gallery.image_parts], query[gallery.caption_parts]

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy import ndarray
 from numpy.typing import NDArray
 from pydantic import Field
@@ -18,23 +17,10 @@ from counterfoil.benchmarks.forms.release import (
     question_table,
     reference_columns,
 )
-from counterfoil.benchmarks.forms.tables import (
-    POSITION,
-    QUESTIONS,
-    REFERENCES,
-    REFERENCES_SCHEMA,
-    Count,
-    Facts,
-    Positive,
-    cells,
-    numbers,
-    questions_schema,
-    read_references,
-    references_table,
-)
-from counterfoil.benchmarks.references import References, check_references
+from counterfoil.benchmarks.forms.tables import QUESTIONS, Count, Facts, Positive, StoredField
+from counterfoil.benchmarks.references import References
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import ColumnSchema, Schema
+from counterfoil.inputs.columns import ColumnSchema
 
 _RATING = ColumnSchema("real", null=True, nan=True)
 
@@ -66,18 +52,16 @@ class Rated(Judged):
     given_as: ClassVar[str] = "a score per question: columns id, score; or image, caption, score"
     row_per_question: ClassVar[bool] = True
     known: ClassVar[type[Facts]] = _RatedFacts
-    per_question: ClassVar[tuple[str, ...]] = ("captions", "images", "references", "ratings")
-    schemas: ClassVar[Mapping[str, Schema]] = {
-        QUESTIONS: questions_schema(
-            {"caption": POSITION, "image": POSITION, "rating_0": _RATING}, {"rating_": _RATING}
-        ),
-        REFERENCES: REFERENCES_SCHEMA,
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (
+            StoredField("captions", "caption"),
+            StoredField("images", "image"),
+            StoredField("ratings", "rating_", _RATING, width=1, more=_RATING),
+        )
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shape("captions", self.captions, (len(self.ids),))
-        check_shape("images", self.images, (len(self.ids),))
         if self.ratings.ndim != 2 or len(self.ratings) != len(self.ids) or not self.ratings.shape[1]:
             raise DataError("ratings have the wrong shape", given=self.ratings.shape, allowed="(n, raters)")
         if np.isinf(self.ratings).any():
@@ -90,7 +74,6 @@ class Rated(Judged):
                 given=f"{len(unrated)} of {len(self.ids)} without any",
                 hint="leave such questions out",
             )
-        check_references(self.references, len(self.ids))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -142,29 +125,9 @@ class Rated(Judged):
         asks = "Each question holds one image, a caption of it, and the ratings that people gave the caption."
         return FormRelease((table,), asks, ("image-to-text",), {"raters": self.raters})
 
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        columns = {"caption": pa.array(self.captions), "image": pa.array(self.images)}
-        facts = {"raters": self.raters, "decimals": self.decimals}
-        return (
-            columns | cells("rating_", self.ratings),
-            {**facts, "references": self.references is not None},
-            {REFERENCES: references_table(self.references)},
-        )
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table = tables[QUESTIONS]
-        return {
-            "captions": table.column("caption").to_numpy(),
-            "images": table.column("image").to_numpy(),
-            "ratings": numbers(table, "rating_"),
-            "references": read_references(tables[REFERENCES], len(table), facts),
-            "raters": facts["raters"],
-            "decimals": facts["decimals"],
-        }
-
 
 _CANDIDATES = "candidates.parquet"
+_SIDE = ColumnSchema("whole", low=0, high=1)
 
 
 class _PreferenceFacts(Facts):
@@ -205,23 +168,17 @@ class Preference(Judged):
         "and score; or right and wrong per question"
     )
     known: ClassVar[type[Facts]] = _PreferenceFacts
-    schemas: ClassVar[Mapping[str, Schema]] = {
-        QUESTIONS: questions_schema(
-            {
-                "label": ColumnSchema("whole", low=0, high=1),
-                "votes_0": ColumnSchema("real", low=0),
-                "votes_1": ColumnSchema("real", low=0),
-            }
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (
+            StoredField("label", "label", _SIDE, plural="labels"),
+            StoredField("votes", "votes_", ColumnSchema("real", low=0), width=2),
         ),
-        _CANDIDATES: Schema(
-            {
-                "question": POSITION,
-                "side": ColumnSchema("whole", low=0, high=1),
-                "caption": POSITION,
-                "image": POSITION,
-            }
+        _CANDIDATES: (
+            StoredField("owners", "question"),
+            StoredField("sides", "side", _SIDE),
+            StoredField("captions", "caption"),
+            StoredField("images", "image"),
         ),
-        REFERENCES: REFERENCES_SCHEMA,
     }
 
     @classmethod
@@ -257,11 +214,6 @@ class Preference(Judged):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        n, rows = len(self.ids), len(self.captions)
-        check_shape("votes", self.votes, (n, 2))
-        check_shape("labels", self.label, (n,))
-        for name, column in (("images", self.images), ("owners", self.owners), ("sides", self.sides)):
-            check_shape(name, column, (rows,))
         if not (np.isfinite(self.votes).all() and (self.votes >= 0).all()):
             raise DataError("votes are not counts", allowed="finite numbers, 0 or more")
         ahead = np.sign(self.votes[:, 1] - self.votes[:, 0])
@@ -269,12 +221,11 @@ class Preference(Judged):
         if len(wrong):
             raise DataError("the label is not that of more votes", where=f"question '{self.ids[wrong[0]]}'")
         place = self.owners * 2 + self.sides
-        if np.any(np.diff(place) < 0) or not np.array_equal(np.unique(place), np.arange(2 * n)):
+        if np.any(np.diff(place) < 0) or not np.array_equal(np.unique(place), np.arange(2 * len(self))):
             raise DataError(
                 "the rows of the candidates are not in order, or a candidate has none",
                 allowed="every question's first candidate, then its second",
             )
-        check_references(self.references, rows)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -404,31 +355,3 @@ class Preference(Judged):
         table = question_table(self.ids, columns, self.groupings, about="Two captions with votes.")
         asks = "Each question holds two captions of one image, and how many people preferred each."
         return FormRelease((table,), asks, ("image-to-text",))
-
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        rows = {
-            "question": pa.array(self.owners),
-            "side": pa.array(self.sides),
-            "caption": pa.array(self.captions),
-            "image": pa.array(self.images),
-        }
-        facts = {"sample": self.sample, "draws": self.draws, "seed": self.seed}
-        return (
-            {"label": pa.array(self.label)} | cells("votes_", self.votes),
-            {**facts, "references": self.references is not None},
-            {_CANDIDATES: pa.table(rows), REFERENCES: references_table(self.references)},
-        )
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table, rows = tables[QUESTIONS], tables[_CANDIDATES]
-        return {
-            "captions": rows.column("caption").to_numpy(),
-            "images": rows.column("image").to_numpy(),
-            "owners": rows.column("question").to_numpy(),
-            "sides": rows.column("side").to_numpy(),
-            "votes": numbers(table, "votes_"),
-            "label": table.column("label").to_numpy(),
-            "references": read_references(tables[REFERENCES], len(rows), facts),
-            **{name: facts[name] for name in ("sample", "draws", "seed")},
-        }

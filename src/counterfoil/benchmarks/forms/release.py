@@ -18,9 +18,9 @@ from counterfoil.benchmarks.references import References
 
 #: The grouping that names splits.
 SPLIT = "split"
-#: What a column holds: images, videos, captions, lists of captions or names of items by position (images are
+#: What a column holds: images, captions, lists of captions or names of items by position (images are
 #: counted first, then captions), or values of its own.
-ReleaseKind = Literal["image", "video", "caption", "captions", "item", "value"]
+ReleaseKind = Literal["image", "caption", "captions", "item", "value"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,34 +58,13 @@ class ReleaseColumn:
 class ReleaseTable:
     """A table of a release, which is a configuration of the data set.
 
-    `questions` says that a row is a question, in their order: such rows are divided into splits. `of` has for
-    each row of another table a question whose split it is in, -1 for none; without it the table is one split.
+    `questions` says that a row is a question, in their order: such rows are divided into splits.
     """
 
     name: str
     about: str
     columns: Mapping[str, ReleaseColumn]
     questions: bool = False
-    of: NDArray[np.int64] | None = None
-
-    @property
-    def divided(self) -> bool:
-        """Whether its rows are divided into the splits of the questions."""
-        return self.questions or self.of is not None
-
-    def rows_of(self, questions: NDArray[np.int64], *, last: bool) -> NDArray[np.int64]:
-        """The rows in the split of these questions; those of no question are in the `last` one.
-
-        >>> column = ReleaseColumn("value", pa.array(["x", "y", "z"]), "A letter.")
-        >>> table = ReleaseTable("letters", "Letters.", {"letter": column}, of=np.array([4, 7, -1]))
-        >>> table.rows_of(np.array([7]), last=True), table.rows_of(np.array([4]), last=False)
-        (array([1, 2]), array([0]))
-        """
-        if self.questions:
-            return questions
-        if self.of is None:
-            return np.arange(len(self) if last else 0, dtype=np.int64)
-        return np.flatnonzero(np.isin(self.of, questions) | ((self.of < 0) & last))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))

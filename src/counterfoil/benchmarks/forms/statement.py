@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Listed, Mask, check_shape
+from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Listed, Mask
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, number_column, question_table
-from counterfoil.benchmarks.forms.tables import POSITION, QUESTIONS, Facts, cells, numbers, questions_schema
+from counterfoil.benchmarks.forms.tables import QUESTIONS, Facts, StoredField
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import ColumnSchema, Schema
+from counterfoil.inputs.columns import ColumnSchema
 
 
 class _StatementFacts(Facts):
@@ -45,32 +45,22 @@ class Statement(Listed):
         "or id, correct"
     )
     known: ClassVar[type[Facts]] = _StatementFacts
-    per_question: ClassVar[tuple[str, ...]] = ("captions", "images", "truth", "calibration", "votes")
-    schemas: ClassVar[Mapping[str, Schema]] = {
-        QUESTIONS: questions_schema(
-            {
-                "caption": POSITION,
-                "image": POSITION,
-                "truth": ColumnSchema("truth"),
-                "calibration": ColumnSchema("truth"),
-            },
-            {"votes_": ColumnSchema("real", low=0)},
+    stored: ClassVar[Mapping[str, tuple[StoredField, ...]]] = {
+        QUESTIONS: (
+            StoredField("captions", "caption"),
+            StoredField("images", "image"),
+            StoredField("truth", "truth", ColumnSchema("truth")),
+            StoredField("calibration", "calibration", ColumnSchema("truth"), optional=True),
+            StoredField("votes", "votes_", ColumnSchema("real", low=0), width=2, optional=True),
         )
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        n = len(self.ids)
-        for name, column in (("captions", self.captions), ("images", self.images), ("truth", self.truth)):
-            check_shape(name, column, (n,))
-        if self.calibration is not None:
-            check_shape("calibration", self.calibration, (n,))
-            if self.calibration.all():
-                raise DataError("all questions only choose a threshold", allowed="some that are measured")
-        if self.votes is not None:
-            check_shape("votes", self.votes, (n, 2))
-            if not (np.isfinite(self.votes).all() and (self.votes >= 0).all()):
-                raise DataError("votes are not counts", allowed="finite numbers, 0 or more")
+        if self.calibration is not None and self.calibration.all():
+            raise DataError("all questions only choose a threshold", allowed="some that are measured")
+        if self.votes is not None and not (np.isfinite(self.votes).all() and (self.votes >= 0).all()):
+            raise DataError("votes are not counts", allowed="finite numbers, 0 or more")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -159,28 +149,3 @@ class Statement(Listed):
         table = question_table(self.ids, columns, self.groupings, about="Statements of images.")
         asks = "Each question holds one image and a statement that is true or false of it."
         return FormRelease((table,), asks, ("visual-question-answering",))
-
-    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        columns = {
-            "caption": pa.array(self.captions),
-            "image": pa.array(self.images),
-            "truth": pa.array(self.truth),
-            "calibration": pa.array(~self.measured),
-        }
-        facts = {"calibration": self.calibration is not None, "votes": self.votes is not None}
-        return columns | ({} if self.votes is None else cells("votes_", self.votes)), facts, {}
-
-    @classmethod
-    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table = tables[QUESTIONS]
-        truth, calibration = (
-            table.column(name).to_numpy(zero_copy_only=False).astype(bool)
-            for name in ("truth", "calibration")
-        )
-        return {
-            "captions": table.column("caption").to_numpy(),
-            "images": table.column("image").to_numpy(),
-            "truth": truth,
-            "calibration": calibration if facts["calibration"] else None,
-            "votes": numbers(table, "votes_") if facts["votes"] else None,
-        }

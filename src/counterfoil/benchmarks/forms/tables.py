@@ -12,7 +12,8 @@ A code is the classes of object of `Plausible`, a bit each, packed into bytes; n
 listed. Which direction has which, and how many of the questions ask for captions, is in the facts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -43,40 +44,65 @@ class Facts(Stored):
     groupings: list[str]
 
 
-def questions_schema(
-    columns: Mapping[str, ColumnSchema], prefixes: Mapping[str, ColumnSchema] | None = None
-) -> Schema:
+@dataclass(frozen=True)
+class StoredField:
+    """A field of questions as columns of a table: one called `name`; of a matrix `name`0, `name`1, ...
+
+    A matrix has `width` columns; with `more` there may be further ones, of positions null behind the last of
+    a row. An `optional` field may be None, which the manifest says: a matrix then has no columns.
+    """
+
+    field: str
+    name: str
+    schema: ColumnSchema = POSITION
+    width: int | None = None
+    more: ColumnSchema | None = None
+    optional: bool = False
+    #: What messages call it, in the plural, where not by its field.
+    plural: str = ""
+
+    def columns(self, values: NDArray[Any] | None, rows: int) -> dict[str, pa.Array]:
+        """The columns by name."""
+        if self.width is None:
+            return {self.name: pa.array(np.zeros(rows, dtype=bool) if values is None else values)}
+        if values is None:
+            return {}
+        lacking = values < 0 if self.schema.kind == "whole" else np.zeros(values.shape, dtype=bool)
+        return {
+            f"{self.name}{i}": pa.array(values[:, i], mask=lacking[:, i] if lacking[:, i].any() else None)
+            for i in range(values.shape[1])
+        }
+
+    def read(self, table: pa.Table) -> NDArray[Any]:
+        """The values of the field."""
+        names = [self.name]
+        if self.width is not None:
+            names = [name for name in table.column_names if name.startswith(self.name)]
+        columns = [table.column(name) for name in names]
+        if self.more is not None and self.schema.kind == "whole":
+            columns = [column.fill_null(-1) for column in columns]
+        arrays = [column.to_numpy(zero_copy_only=False) for column in columns]
+        kind = {"whole": np.int64, "truth": np.bool_}.get(self.schema.kind, np.float64)
+        return (arrays[0] if self.width is None else np.stack(arrays, axis=1)).astype(kind, copy=False)
+
+
+def questions_schema(columns: Mapping[str, ColumnSchema]) -> Schema:
     """The schema of the table of questions of a form with these columns."""
-    columns = {"id": ColumnSchema("text", unique=True), **columns}
-    return Schema(columns, {**(prefixes or {}), GROUP: ColumnSchema("text")})
+    return Schema({"id": ColumnSchema("text", unique=True), **columns}, {GROUP: ColumnSchema("text")})
 
 
-def cells(
-    prefix: str,
-    values: NDArray[np.int64] | NDArray[np.float64],
-    *,
-    filled: NDArray[np.bool_] | None = None,
-) -> dict[str, pa.Array]:
-    """The columns of a matrix, called by the prefix and their number; null where it is not `filled`."""
-    lacking = np.zeros(values.shape, dtype=bool) if filled is None else ~filled
-    return {
-        f"{prefix}{i}": pa.array(values[:, i], mask=lacking[:, i] if lacking[:, i].any() else None)
-        for i in range(values.shape[1])
-    }
-
-
-def positions(table: pa.Table, prefix: str, *, none: int | None = None) -> NDArray[np.int64]:
-    """The matrix of the columns with a prefix, as it is; `none` in place of null."""
-    names = [name for name in table.column_names if name.startswith(prefix)]
-    columns = [table.column(name) for name in names]
-    filled = columns if none is None else [column.fill_null(none) for column in columns]
-    return np.stack([column.to_numpy() for column in filled], axis=1)
-
-
-def numbers(table: pa.Table, prefix: str) -> NDArray[np.float64]:
-    """The matrix of the columns with a prefix, as float64."""
-    names = [name for name in table.column_names if name.startswith(prefix)]
-    return np.stack([table.column(name).to_numpy().astype(np.float64) for name in names], axis=1)
+def stored_schema(file: str, fields: Sequence[StoredField]) -> Schema:
+    """The schema of a table with these fields."""
+    columns: dict[str, ColumnSchema] = {}
+    prefixes: dict[str, ColumnSchema] = {}
+    for stored in fields:
+        names = [stored.name] if stored.width is None else [f"{stored.name}{i}" for i in range(stored.width)]
+        if stored.width is not None and (stored.more or stored.optional):
+            prefixes[stored.name] = stored.more or stored.schema
+        if stored.width is None or not stored.optional:
+            columns |= dict.fromkeys(names, stored.schema)
+    schema = questions_schema(columns) if file == QUESTIONS else Schema(columns)
+    return Schema(schema.columns, {**prefixes, **schema.prefixes})
 
 
 def references_table(references: References | None) -> pa.Table:

@@ -166,7 +166,7 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
     if table.name in several:
         source = {"fileSet": {"@id": f"files-of-{table.name}"}}
     fields = [_field(table, name, column, source) for name, column in table.columns.items()]
-    if table.divided and "split" not in table.columns:
+    if table.questions and "split" not in table.columns:
         # The expression also takes the name that it gave: readers apply it again where they join.
         name_of_file = {"regex": r"^(?:.*/)?([^/]+?)(?:-\d+-of-\d+\.parquet)?$"}
         fields.append(
@@ -204,8 +204,8 @@ def _field(
     }
     kind = column.values.type if column.kind == "value" else None
     listed = column.kind == "captions" or (kind is not None and pa.types.is_list(kind))
-    if column.kind in ("image", "video"):
-        entry["dataType"] = f"sc:{column.kind.capitalize()}Object"
+    if column.kind == "image":
+        entry["dataType"] = "sc:ImageObject"
         extract["transform"] = {"jsonPath": "bytes"}
     else:
         entry["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]

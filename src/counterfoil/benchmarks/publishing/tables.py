@@ -1,15 +1,13 @@
 """Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
 
 An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
-`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing. A video is
-such a struct too (`datasets.Video`, which it decodes with torchcodec; `Video(decode=False)` gives the bytes):
-its file as it is, with the seconds of it that a question looks at.
+`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing.
 """
 
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,19 +17,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
-from counterfoil.benchmarks.records import BytesSource, FileSource, Image, decode
+from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
+from counterfoil.benchmarks.records import FileSource, Image, decode
 from counterfoil.benchmarks.stored_items import ending_of
-from counterfoil.benchmarks.videos import Video
-from counterfoil.errors import DataError
 from counterfoil.store import writing
 
 #: A file holds images of about so many bytes at most, and a row group so many rows.
 MOST_BYTES = 256 << 20
 ROWS_WITH_IMAGES, ROWS = 100, 10_000
 
-#: Kinds of column whose cells are files.
-_PICTURED = ("image", "video")
 _CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 _VALUES = {"string": "string", "int64": "int64", "double": "float64", "bool": "bool"}
 
@@ -49,8 +43,8 @@ class WrittenFile:
 
 def feature_of(column: ReleaseColumn) -> dict[str, Any]:
     """What a column is in the features of `datasets`."""
-    if column.kind in _PICTURED:
-        return {"_type": column.kind.capitalize()}
+    if column.kind == "image":
+        return {"_type": "Image"}
     if column.kind == "captions":
         return {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
     if column.kind != "value":
@@ -66,7 +60,7 @@ def schema_of(table: ReleaseTable) -> pa.Schema:
     """The Arrow schema of a table, with the features of `datasets` in its metadata."""
     fields = []
     for name, column in table.columns.items():
-        kinds = {"image": _CELL, "video": _CELL, "captions": pa.list_(pa.string()), "value": None}
+        kinds = {"image": _CELL, "captions": pa.list_(pa.string()), "value": None}
         kind = kinds.get(column.kind, pa.string())
         fields.append(pa.field(name, column.values.type if kind is None else kind))
     features = {name: feature_of(column) for name, column in table.columns.items()}
@@ -82,8 +76,8 @@ def write_tables(
 ) -> list[WrittenFile]:
     """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
 
-    `splits` are the questions of each split. A table whose rows are items is one split, the last, unless it
-    says which questions they are of. Raises `DataError` where an image cannot be read.
+    `splits` are the questions of each split. A table whose rows are items is one split, the last. Raises
+    `DataError` where an image cannot be read.
     """
     sizes = np.zeros(len(benchmark.images), dtype=np.int64)
     for at, image in enumerate(benchmark.images):
@@ -96,8 +90,8 @@ def write_tables(
     for table in tables:
         place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
         last = list(splits)[-1]
-        for split in splits if table.divided else [last]:
-            rows = table.rows_of(splits[split], last=split == last)
+        for split in splits if table.questions else [last]:
+            rows = splits[split] if table.questions else np.arange(len(table))
             shards = list(_shards(table, rows, sizes))
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
@@ -111,7 +105,7 @@ def write_tables(
 def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
     """Write some rows, and give how many bytes they take in memory."""
     schema, size = schema_of(table), 0
-    step = ROWS_WITH_IMAGES if any(c.kind in _PICTURED for c in table.columns.values()) else ROWS
+    step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for start in range(0, len(rows), step):
@@ -119,7 +113,7 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
             columns = []
             for name, column in table.columns.items():
                 cells = column.cells(part, benchmark.images, benchmark.captions)
-                if column.kind in _PICTURED:
+                if column.kind == "image":
                     cells = [None if image is None else image_cell(image) for image in cells]
                 columns.append(pa.array(cells, schema.field(name).type))
             batch = pa.table(columns, schema=schema)
@@ -129,19 +123,17 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:
-    """The bytes and the name of an image or of a video file; None where it is not at hand."""
+    """The bytes and the name of an image; None where it is not at hand."""
     if image.source is None:
         return None
     if image.crop is None:
-        data = image.read() if isinstance(image, Video) else image.checked()
+        data = image.checked()
     else:
         buffer = io.BytesIO()
         picture = decode(image.read(), where=f"image '{image.id}'", crop=image.crop)
         picture.save(buffer, format="PNG")
         data = buffer.getvalue()
     ending = ending_of(data)
-    if isinstance(image, Video) and isinstance(image.source, FileSource):
-        ending = image.source.path.suffix
     # Folders of a machine say nothing to others.
     name = PurePosixPath(image.id.replace("\\", "/")).name or "image"
     return {
@@ -159,7 +151,7 @@ def _shards(
     """The rows cut where the images of a file would be more than `MOST_BYTES`; one part at least."""
     weight = np.zeros(len(table), dtype=np.int64)
     for column in table.columns.values():
-        if column.kind in _PICTURED:
+        if column.kind == "image":
             weight += np.where(column.values < 0, 0, sizes[column.values])
     start, held = 0, 0
     for at, row in enumerate(rows.tolist()):
@@ -168,48 +160,3 @@ def _shards(
             start, held = at, 0
         held += int(weight[row])
     yield rows[start:]
-
-
-def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
-    """The release with its columns of images as videos; itself where the benchmark has no video.
-
-    A column X of videos that are parts of their files gets columns X_start and X_end, in seconds, null where
-    a part begins or ends as its file. Raises `DataError` for videos that are no files (frames, features),
-    for parts of the frame, and where there are pictures as well.
-    """
-    videos = [image for image in benchmark.images if isinstance(image, Video)]
-    if not videos:
-        return release
-    if len(videos) < len(benchmark.images):
-        raise DataError(
-            "pictures and videos cannot be published in one column",
-            where=benchmark.name,
-            given=f"{len(videos):,} videos, {len(benchmark.images) - len(videos):,} pictures",
-            hint="'counterfoil benchmarks save' writes a folder with both",
-        )
-    for video in videos:
-        is_file = video.source is None or isinstance(video.source, FileSource | BytesSource)
-        if not is_file or video.crop is not None:
-            what = "a part of its frames" if is_file else "no file"
-            raise DataError(
-                f"a video that is {what} cannot be published",
-                where=f"{benchmark.name}, video '{video.id}'",
-                allowed="files of videos, whole or from one second to another",
-                hint="'counterfoil benchmarks save' writes a folder of any videos",
-            )
-    tables = []
-    for table in release.tables:
-        columns: dict[str, ReleaseColumn] = {}
-        for name, column in table.columns.items():
-            columns[name] = column
-            if column.kind != "image":
-                continue
-            columns[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
-            for end in ("start", "end"):
-                places = column.values.tolist()
-                seconds = [None if at < 0 else getattr(benchmark.images[at], end) for at in places]
-                if any(second is not None for second in seconds):
-                    about = f"The second of the file at which `{name}` {end}s; null where the file does."
-                    columns[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
-        tables.append(replace(table, columns=columns))
-    return replace(release, tables=tuple(tables))

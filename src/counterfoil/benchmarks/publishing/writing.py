@@ -29,9 +29,10 @@ from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColu
 from counterfoil.benchmarks.publishing.croissant import croissant
 from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
-from counterfoil.benchmarks.publishing.splits import with_split
-from counterfoil.benchmarks.publishing.tables import WrittenFile, with_videos, write_tables
+from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
+from counterfoil.benchmarks.stored_items import has_videos
 from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.stats.dependence import Sharing
 from counterfoil.store import write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
@@ -41,11 +42,12 @@ FILES = ("*",)
 
 @dataclass(frozen=True)
 class PublishedFolder:
-    """What was written: Parquet files, the bytes of all files by path, and what a split left out."""
+    """What was written: Parquet files, and the bytes of all files by path."""
 
     name: str
     tables: tuple[WrittenFile, ...]
     sizes: Mapping[str, int]
+    #: What a split left out: nothing, since galleries are published whole.
     lost: str = ""
 
     @property
@@ -65,23 +67,25 @@ def publish_folder(
 ) -> PublishedFolder:
     """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
 
-    With `split` this share of the questions, of a gallery of the images, goes into the split "test" and the
-    others into "train", so that no image is in both (`with_split`); a grouping "split" of the benchmark's own
-    is kept as it is.
-    Raises `DataError` for videos that are no files, for forms that are not published, and for questions that
-    cannot be split, `StorageError` where the disk is full. `out` is then as it was.
+    With `split` this share of the questions goes into the split "test" and the others into "train", so that
+    no image is in both (`split_by_image`); a grouping "split" of the benchmark's own is kept as it is.
+    Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
+    `StorageError` where the disk is full. `out` is then as it was.
     """
-    release = with_videos(benchmark, benchmark.questions.release())
-    lost = ""
+    if has_videos(benchmark.images):
+        hint = "'counterfoil benchmarks save' writes a folder of any videos"
+        raise DataError("videos cannot be published", where=benchmark.name, hint=hint)
     if split is not None:
-        benchmark, lost = with_split(benchmark, release, split, seed)
-        release = with_videos(benchmark, benchmark.questions.release())
-        release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
+        tested = split_by_image(benchmark, split, seed)
+        labels = tuple("test" if is_test else "train" for is_test in tested)
+        groupings = {**benchmark.questions.groupings, SPLIT: labels}
+        benchmark = replace(benchmark, questions=replace(benchmark.questions, groupings=groupings))
+    release = benchmark.questions.release()
     # The questions of each split, the tested last, and no column that says so.
     splits = {"test": np.arange(len(benchmark), dtype=np.int64)}
     labels = benchmark.questions.groupings.get(SPLIT, ())
     names = [name for name in ("train", "validation", "test") if name in labels]
-    if release.tables[0].divided and names and set(labels) == set(names):
+    if release.tables[0].questions and names and set(labels) == set(names):
         column = np.array(labels, dtype=object)
         splits = {name: np.flatnonzero(column == name) for name in names}
         columns = [{n: c for n, c in table.columns.items() if n != SPLIT} for table in release.tables]
@@ -90,7 +94,55 @@ def publish_folder(
     release = _with_makers(benchmark, release, about)
     check_target(out)
     with _in_place(out) as folder:
-        return replace(_write(benchmark, release, splits, folder, about, progress), lost=lost)
+        return _write(benchmark, release, splits, folder, about, progress)
+
+
+def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
+    """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
+
+    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
+    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
+    between 0 and 1, and `DataError` for a gallery, which is measured whole, for questions that are in splits
+    already, where all questions hang together, and where a split would be empty.
+
+    >>> from counterfoil.world.benchmarks import read
+    >>> from counterfoil.benchmarks.benchmark import cards_of
+    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
+    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
+    0.2
+    """
+    if SPLIT in benchmark.questions.groupings:
+        raise DataError(
+            "the questions are in splits already",
+            where=benchmark.name,
+            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
+            hint="leave --split out",
+        )
+    if not benchmark.questions.release().tables[0].questions:
+        raise DataError(
+            "a gallery is published whole",
+            where=benchmark.name,
+            hint="leave --split out, or publish a gallery of each half of its table",
+        )
+    if not 0 < share < 1:
+        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
+    images = benchmark.sharing.images
+    parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
+    sizes = np.bincount(parts)
+    wanted, taken = share * len(parts), np.zeros(len(sizes), dtype=bool)
+    held = 0
+    for part in np.random.default_rng(seed).permutation(len(sizes)):
+        if held + sizes[part] <= wanted + 0.5:
+            taken[part] = True
+            held += int(sizes[part])
+    if not taken.any() or taken.all():
+        raise DataError(
+            "the questions cannot be split by image",
+            where=benchmark.name,
+            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
+            hint="leave --split out, or give another share",
+        )
+    return np.asarray(taken[parts])
 
 
 def _write(

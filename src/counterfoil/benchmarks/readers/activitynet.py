@@ -18,14 +18,8 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Preference
 from counterfoil.benchmarks.readers.coco_files import json_file
-from counterfoil.benchmarks.readers.judged import (
-    CaptionTable,
-    clean_caption,
-    finished,
-    left_out,
-    noted,
-    numbered,
-)
+from counterfoil.benchmarks.readers.judged import CaptionTable, clean_caption, left_out, noted, numbered
+from counterfoil.benchmarks.readers.questions import check_counts
 from counterfoil.benchmarks.readers.released_files import released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
@@ -146,7 +140,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         # The card counts what was released, not what is left of it.
         card = card.model_copy(update={"size": card.size - (len(right) - len(ids))})
     where = noted(str(data), notes)
-    return finished(card, captions.items, videos, questions, source=where, path=data, corpus=data / CORPUS)
+    whole = Benchmark(card, tuple(videos), tuple(captions.items), questions, where, data, data / CORPUS)
+    return check_counts(whole.mentioned())
 
 
 def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:

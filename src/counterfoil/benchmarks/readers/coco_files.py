@@ -169,18 +169,20 @@ def photographs(
         for folder in dict.fromkeys([*folders, base / "images", base])
         if (files := image_names(folder))
     ]
-    sources = [
-        next(
-            (
-                FileSource(image_path(name, base, link=True) if files[name] else folder / name)
-                for folder, files in listed
-                for name in possible
-                if name in files
-            ),
-            None,
-        )
-        for possible in names
-    ]
+
+    def source_of(possible: tuple[str, ...]) -> FileSource | None:
+        for folder, files in listed:
+            for name in possible:
+                if name in files:
+                    path = folder / name
+                    # A link may lead out of the folder of images.
+                    is_link = files[name]
+                    return FileSource(
+                        image_path(str(path.relative_to(base)), base, link=True) if is_link else path
+                    )
+        return None
+
+    sources = list(map(source_of, names))
     if images is not None and not any(sources):
         raise DataError(
             f"none of the {len(names):,} images is in this folder",

@@ -28,8 +28,8 @@ from counterfoil.benchmarks.readers.coco_files import (
     read_captions,
     said,
 )
-from counterfoil.benchmarks.readers.judged import finished, unique_ids
-from counterfoil.benchmarks.readers.questions import IdPositions, search
+from counterfoil.benchmarks.readers.judged import unique_ids
+from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, search
 from counterfoil.benchmarks.readers.released_captions import read_karpathy
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.references import collapsed
@@ -224,4 +224,5 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         ratings=scores[:, None],
     )
     card = card if path.name == TABLE else _of_half(card, path)
-    return finished(card, captions_at, images_at, questions, source=note, path=data)
+    whole = Benchmark(card, tuple(images_at), tuple(captions_at), questions, note, data)
+    return check_counts(whole.mentioned())

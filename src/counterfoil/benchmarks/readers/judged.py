@@ -1,8 +1,7 @@
-"""Captions that people judged: rows of candidates, ratings or votes, and references to questions."""
+"""Captions that people judged: rows with ratings, votes and references, or statements, to questions."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Preference, Rated
+from counterfoil.benchmarks.forms import Preference, Rated, Statement
 from counterfoil.benchmarks.readers.questions import check_counts, listed
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, collapsed
-from counterfoil.benchmarks.tables import DataTable, shown
-from counterfoil.errors import DataError
+from counterfoil.benchmarks.tables import DataTable, booleans, shown
+from counterfoil.errors import DataError, ScoreError
 
 
 @dataclass
@@ -66,13 +65,7 @@ def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = Fals
     """
     ratings = np.full((len(table), len(columns)), np.nan)
     for at, column in enumerate(columns):
-        cells = table[column]
-        with suppress(ValueError, TypeError, OverflowError):
-            numbers = np.array([float(cell) for cell in cells])
-            if np.isfinite(numbers).all() and bool not in map(type, cells):
-                ratings[:, at] = numbers
-                continue
-        for row, cell in enumerate(cells):
+        for row, cell in enumerate(table[column]):
             where = partial(table.where, row, column)
             if cell == []:
                 raise DataError("no ratings", where=where())
@@ -203,19 +196,51 @@ def judged(
             references=None if listed_references is None else listed_references.take(rows),
             **fields,
         )
-    return finished(card, table.items, items, questions, source=noted(source, notes))
+    whole = Benchmark(card, items, tuple(table.items), questions, noted(source, notes))
+    return check_counts(whole.mentioned())
 
 
-def finished(
+def statements(
     card: Card,
-    captions: Sequence[Caption],
+    ids: Sequence[str],
+    captions: Sequence[str],
     images: Sequence[Image],
-    questions: Rated | Preference,
+    groupings: Mapping[str, tuple[str, ...]],
     *,
+    truth: NDArray[np.bool_],
+    calibration: NDArray[np.bool_] | None,
+    votes: NDArray[np.float64] | None,
+    caption_ids: Sequence[str] | None = None,
     source: str,
-    path: Path | None = None,
-    corpus: Path | None = None,
+    path: Path | None,
 ) -> Benchmark:
-    """The benchmark with the items that its questions mention, if it has as many as its card says."""
-    whole = Benchmark(card, tuple(images), tuple(captions), questions, source, path, corpus)
-    return check_counts(whole.select(np.arange(len(questions))))
+    """One caption and one image per question, and whether it is true; equal texts are one caption.
+
+    Questions of `calibration` only choose the threshold, and the card does not count them.
+    """
+    if calibration is not None and calibration.all():
+        raise DataError("all rows are of the split that chooses the threshold", where=source)
+    table = CaptionTable()
+    names_of_captions = caption_ids or [f"{name}_c" for name in ids]
+    positions = table.add_all(map(Caption, names_of_captions, captions))
+    items, shown_images = listed(images)
+    questions = Statement(
+        unique_ids(ids),
+        groupings=groupings,
+        captions=np.asarray(positions, dtype=np.int64),
+        images=shown_images,
+        truth=truth,
+        calibration=calibration if calibration is not None and calibration.any() else None,
+        votes=votes,
+    )
+    benchmark = Benchmark(card, items, tuple(table.items), questions, source, path)
+    check_counts(benchmark.select(benchmark.statements.measured))
+    return benchmark
+
+
+def truths(table: DataTable, column: str) -> NDArray[np.bool_]:
+    """A column of right and wrong (`booleans`); raises `DataError` naming the row that is neither."""
+    try:
+        return booleans(table, column)
+    except ScoreError as error:
+        raise DataError(str(error)) from None

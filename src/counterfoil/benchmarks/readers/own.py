@@ -3,8 +3,9 @@
 Pairs: columns image, caption, negative_caption[, negative_image, type, subtype, split, id]. Ratings: columns
 image, caption, rating (or rating_1, rating_2, ...: one per rater), and references where there are some.
 Galleries: columns image, caption[, image_id, caption_id, relevance, written_for], a row per judged pair.
-Votes: columns image, caption_a, caption_b, and votes_a and votes_b, or preferred (a or b). Columns may be in
-capitals, and called as other benchmarks call them (`ALIASES`).
+Votes: columns image, caption_a, caption_b, and votes_a and votes_b, or preferred (a or b). Statements, true
+or false of an image: columns image, statement, label. Columns may be in capitals, and called as others call
+them (`ALIASES`).
 """
 
 import re
@@ -15,19 +16,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
-from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of
+from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of, statements, truths
 from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
     check_numbers,
     floats,
+    integers,
     labels,
     names,
     shown,
@@ -248,10 +250,7 @@ def _judged(
     name_of: dict[str, str] = {}
     candidates = []
     for column, start in names.items():
-        written = [collapsed(cell) if isinstance(cell, str) else "" for cell in table[column]]
-        if not all(written):
-            row = written.index("")
-            clean_caption(table[column][row], table.where(row, column))
+        written = [clean_caption(cell, table.where(row, column)) for row, cell in enumerate(table[column])]
         candidates.append(
             [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
         )
@@ -407,3 +406,57 @@ def _gallery_owners(
             raise DataError("a caption is written for one image", where=where, given=name, allowed=allowed)
         owners[caption[row]] = at
     return owners
+
+
+#: What columns of own tables may be called beside `ALIASES`: the statement, and whether it is true.
+_STATEMENT = ("statement", "caption", "text", "sentence", "claim")
+_LABEL = ("label", "truth", "true", "correct", "is_true", "answer")
+_VOTES = ("votes_false", "votes_true")
+#: The splits that choose the threshold.
+_DEV = ("dev", "val", "valid", "validation")
+#: Columns of own tables that group questions.
+_GROUPS = ("type", "relation", "category", "source", "dataset_source")
+
+
+def read_statements(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false).
+
+    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
+    relative to `images` (else to the file's folder), or bytes in Parquet. A column `split` makes the rows of
+    "dev" (or "val", "validation") choose the threshold; all other rows are measured. Question ids are the
+    column `id`, else row numbers from 0. Groupings: `type`, `relation`, `category`, `source` and
+    `dataset_source` (of SeeTRUE), where there are such columns. Columns votes_true and votes_false count what
+    people said. Raises `DataError` naming file, row and column of what does not fit.
+    """
+    table, folder, path = own_table(card, data, images, ("image",))
+    columns = []
+    for among in (_STATEMENT, _LABEL):
+        column = next((name for name in among if name in table), None)
+        if column is None:
+            given = ", ".join(table.columns)
+            raise DataError(f"no column '{among[0]}'", where=table.source, given=given, allowed=among)
+        columns.append(column)
+    statement, label = columns
+    ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
+    cells = zip(table["image"], ids, strict=True)
+    called = [cell if isinstance(cell, str) else f"{name}_image" for cell, name in cells]
+    votes: NDArray[np.float64] | None = None
+    if all(name in table for name in _VOTES):
+        counts = np.stack([integers(table, name) for name in _VOTES], axis=1)
+        for row, at in np.argwhere(counts < 0).tolist():
+            where = table.where(row, _VOTES[at])
+            raise DataError("a negative number of votes", where=where, given=int(counts[row, at]))
+        votes = counts.astype(np.float64)
+    dev = np.isin(labels(table, "split"), _DEV) if "split" in table else None
+    return statements(
+        card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
+        ids,
+        texts(table, statement),
+        row_images(table, "image", folder, called),
+        {name: labels(table, name) for name in _GROUPS if name in table},
+        truth=truths(table, label),
+        calibration=dev,
+        votes=votes,
+        source=table.source,
+        path=path,
+    )

@@ -4,7 +4,7 @@ Ids become positions once, in bulk: a benchmark of 25,000 captions is a few arra
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, RetrievalDirection
+from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import bounds
 from counterfoil.benchmarks.tables import first_double
@@ -92,28 +92,6 @@ def choices(
         tuple(ids), groupings=groupings, query=of_query, candidates=positions, correct=correct, asks=asks
     )
     return check_counts(Benchmark(card, images, captions, questions, source, path), part=part)
-
-
-def paraphrases(
-    card: Card,
-    ids: Sequence[str],
-    captions: Sequence[Sequence[str]],
-    images: Sequence[Image],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    source: str,
-    path: Path | None = None,
-    part: bool = False,
-) -> Benchmark:
-    """Three captions per question, the first two of one meaning, and the image that they were written of.
-
-    `captions` holds three columns of n texts; caption j of question "17" is called "17_c{j}". Images of one
-    id are one item.
-    """
-    benchmark = choices(card, ids, captions, images, groupings, source=source, path=path, part=part)
-    choice = benchmark.choices
-    questions = Paraphrase(choice.ids, groupings=groupings, captions=choice.candidates, images=choice.query)
-    return replace(benchmark, questions=questions)
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:

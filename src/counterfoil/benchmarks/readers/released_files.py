@@ -1,6 +1,5 @@
 """Released files: the one that is meant in a folder, rows that are lists, pictures by their paths."""
 
-import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.readers.rows import Photos, not_on_hub
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.tables import DataTable, TablePart, objects_table, shown
@@ -114,36 +112,13 @@ def located(
     for folder in folders:
         if not folder.is_dir():
             continue
-        listed: dict[str, frozenset[str]] = {}
+        photos = Photos(folder)
         for cut in range(max(map(len, parts.values()))):
             tails = {name: "/".join(of[min(cut, len(of) - 1) :]) for name, of in parts.items()}
             if len(set(tails.values())) < len(distinct):
                 break
-            source_of = {name: _source(folder, tail, suffixes, listed) for name, tail in tails.items()}
+            source_of = {name: photos.first(tail, suffixes) for name, tail in tails.items()}
             if any(source_of.values()):
                 return source_of
     # A bucket is no folder of this machine.
     return dict.fromkeys(distinct) if images is None else Photos(images).sources(distinct)
-
-
-def _source(
-    folder: Path, path: str, suffixes: Sequence[str], listed: dict[str, frozenset[str]]
-) -> FileSource | None:
-    """The file at a path within a folder; each folder is listed once, for there may be a million paths."""
-    place, _, name = path.rpartition("/")
-    if place not in listed:
-        try:
-            listed[place] = frozenset(os.listdir(folder / place))
-        except OSError:
-            listed[place] = frozenset()
-    stem = name.rpartition(".")[0] or name
-    others = [name, *(stem + suffix for suffix in suffixes)] if listed[place] else []
-    path_there = next(
-        (
-            f"{place}/{file_name}" if place else file_name
-            for file_name in others
-            if file_name in listed[place]
-        ),
-        None,
-    )
-    return None if path_there is None else FileSource(image_path(path_there, folder))

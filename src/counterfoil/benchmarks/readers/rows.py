@@ -10,8 +10,8 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,12 @@ class Photos:
             self._listed[path.parent] = image_names(path.parent)
         link = self._listed[path.parent].get(path.name)
         return None if link is None else FileSource(image_path(name, folder, where=where, link=link))
+
+    def first(self, name: str, suffixes: Sequence[str]) -> FileSource | None:
+        """The file of that name, or of one with another of these endings; None where there is none."""
+        stem = name.rpartition(".")[0] if "." in name.rpartition("/")[2] else name
+        sources = (self.source(path) for path in (name, *(stem + suffix for suffix in suffixes)))
+        return next((source for source in sources if source is not None), None)
 
     def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
         """A source or None for each distinct name; raises `DataError` where the folder has none of them.
@@ -202,49 +208,44 @@ def open_rows(
     """
     if path.is_dir():
         return _open_folder(path, images, split, names, subsets)
-    if path.suffix.lower() == ".parquet":
-        return parquet_rows([path], images)
-    if path.suffix.lower() == ".arrow":
-        return arrow_rows([path], images, source=str(path))
+    if path.suffix.lower() in (".parquet", ".arrow"):
+        return rows_of_files([path], images)
     return read_table(path)
 
 
-def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
-    """The rows of Parquet files that make one data set, in the order given."""
+def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
+    """The rows of Parquet or Arrow files that make one data set, in order; an Arrow file is mapped."""
     tables = []
     for file in files:
         regular(file)
+        is_arrow = file.suffix.lower() == ".arrow"
         try:
-            # The file is one that images are read from, by any thread.
-            with _one_reader:
-                opened = _parquet(file.resolve(), _age(file))
-                names = opened.schema_arrow.names
-                check_header(names, file)
-                lazy = _lazy(opened.schema_arrow, images)
-                plain = [name for name in names if name not in lazy]
-                check_size(opened.metadata, where=file, columns=plain)
-                table = opened.read(columns=plain)
-                rows = opened.metadata.num_rows
+            # Images are read from the same Parquet file, by any thread.
+            with nullcontext() if is_arrow else _one_reader:
+                opened = _stream(file, _age(file)) if is_arrow else _parquet(file.resolve(), _age(file))
+                schema = opened.schema if is_arrow else opened.schema_arrow
+                check_header(schema.names, file)
+                # Columns whose cells hold bytes rather than paths.
+                lazy = [
+                    name for name in images if name in schema.names and holds_bytes(schema.field(name).type)
+                ]
+                plain = [name for name in schema.names if name not in lazy]
+                if is_arrow:
+                    table, rows = opened.select(plain), opened.num_rows
+                else:
+                    check_size(opened.metadata, where=file, columns=plain)
+                    table, rows = opened.read(columns=plain), opened.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise broken(file, error) from None
-        tables.append(_with_cells(table, file, lazy, rows, "parquet"))
-    return _joined(tables, source)
-
-
-def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> DataTable:
-    """The rows of Arrow files that make one data set, in the order given; the files are mapped, not read."""
-    tables = []
-    for file in files:
-        regular(file)
-        try:
-            table = _stream(file, _age(file))
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise broken(file, error, "Arrow") from None
-        check_header(table.schema.names, file)
-        lazy = _lazy(table.schema, images)
-        plain = table.select([name for name in table.column_names if name not in lazy])
-        tables.append(_with_cells(plain, file, lazy, table.num_rows, "arrow"))
-    return _joined(tables, source)
+            raise broken(file, error, "Arrow" if is_arrow else "Parquet") from None
+        columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in plain}
+        for name in lazy:
+            columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
+        kind = "arrow" if is_arrow else "parquet"
+        tables.append(DataTable(columns, str(file), kind, (TablePart(str(file), rows),)))
+    if len(tables) == 1:
+        return replace(tables[0], source=source or tables[0].source)
+    joined = stack(tables, source=source or str(Path(tables[0].source).parent))
+    return replace(joined, kind=tables[0].kind)
 
 
 def _open_folder(
@@ -262,7 +263,7 @@ def _open_folder(
         parquet = sorted(place.glob("*.parquet"))
         ours = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
         if ours or parquet:
-            return parquet_rows(ours or parquet, images, source=str(folder))
+            return rows_of_files(ours or parquet, images, source=str(folder))
     for name in names:
         if (folder / name).is_file():
             return read_table(folder / name)
@@ -298,12 +299,7 @@ def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
             allowed="names of files in this folder",
         )
     files = [folder / str(name) for name in names]
-    return arrow_rows(files, images, source=str(folder))
-
-
-def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
-    """The image columns whose cells hold bytes rather than paths."""
-    return [name for name in images if name in schema.names and holds_bytes(schema.field(name).type)]
+    return rows_of_files(files, images, source=str(folder))
 
 
 def holds_bytes(kind: pa.DataType) -> bool:
@@ -311,21 +307,6 @@ def holds_bytes(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
         return any(field.name == "bytes" for field in kind)
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
-def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> DataTable:
-    columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in table.column_names}
-    for name in lazy:
-        columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
-    return DataTable(columns, str(file), kind, (TablePart(str(file), rows),))
-
-
-def _joined(tables: Sequence[DataTable], source: str | None) -> DataTable:
-    if len(tables) == 1:
-        only = tables[0]
-        return DataTable(only.columns, source or only.source, only.kind, only.parts)
-    joined = stack(tables, source=source or str(Path(tables[0].source).parent))
-    return DataTable(joined.columns, joined.source, tables[0].kind, joined.parts)
 
 
 #: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
@@ -407,7 +388,7 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
     source = ", ".join(part for part in (place, config, card.split) if part)
     # The library keeps images elsewhere in its cache, and wrote these paths itself.
     with outside_allowed():
-        return arrow_rows(files, images, source=source)
+        return rows_of_files(files, images, source=source)
 
 
 def not_on_hub(card: Card) -> DataError:

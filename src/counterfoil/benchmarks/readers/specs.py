@@ -21,17 +21,12 @@ from pydantic import BaseModel, ConfigDict
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, catalog
 from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.forms import Paraphrase
 from counterfoil.benchmarks.readers.coco_files import photographs
-from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, unique_ids
-from counterfoil.benchmarks.readers.questions import (
-    choices,
-    gallery_of_own,
-    paraphrases,
-    quads,
-)
+from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, statements, truths, unique_ids
+from counterfoil.benchmarks.readers.questions import choices, gallery_of_own, quads
 from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
 from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
-from counterfoil.benchmarks.readers.statements import statements, truths
 from counterfoil.benchmarks.records import BgrFrame, Caption, Image
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
@@ -297,11 +292,18 @@ def benchmark_of(
     image: Any = shown_images[0]
     pair: Any = tuple(captions[:2])
 
-    def of_choices() -> Benchmark:
+    def of_choices(correct: int = layout.correct) -> Benchmark:
         if len(shown_images) == 1:
-            return choices(card, ids, captions, image, groupings, correct=layout.correct, part=part, **common)
+            return choices(card, ids, captions, image, groupings, correct=correct, part=part, **common)
         of_caption: dict[str, Any] = {"asks": "caption", "caption_ids": caption_ids}
         return choices(card, ids, shown_images, captions[0], groupings, **of_caption, **common)
+
+    def of_paraphrases() -> Benchmark:
+        """Three captions, the first two of one meaning, and the image that they were written of."""
+        benchmark = of_choices(correct=1)
+        choice = benchmark.choices
+        questions = Paraphrase(ids, groupings=groupings, captions=choice.candidates, images=choice.query)
+        return replace(benchmark, questions=questions)
 
     def of_gallery() -> Benchmark:
         if not captions:
@@ -341,7 +343,7 @@ def benchmark_of(
 
     builders: dict[str, Callable[[], Benchmark]] = {
         "quad": lambda: quads(card, ids, pair, (image, shown_images[1]), groupings, part=part, **common),
-        "paraphrase": lambda: paraphrases(card, ids, captions, image, groupings, part=part, **common),
+        "paraphrase": of_paraphrases,
         "choice": of_choices,
         "gallery": of_gallery,
         "statement": of_statements,

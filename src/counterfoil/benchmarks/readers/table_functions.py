@@ -25,6 +25,7 @@ from counterfoil.benchmarks.tables import (
     DataTable,
     TablePart,
     booleans,
+    check_cells,
     integers,
     labels,
     read_table,
@@ -242,10 +243,8 @@ def box_cells(table: DataTable, card: Card, home: Path | None) -> DataTable:
     """ARO's boxes as columns `bbox_x` to `bbox_h`, where the hub has cells `bbox` {x, y, w, h}."""
     if "bbox" not in table:
         return table
-    for row, cell in enumerate(table["bbox"]):
-        if not isinstance(cell, dict):
-            raise DataError("not a box", where=table.where(row, "bbox"), given=cell, allowed="{x, y, w, h}")
-    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in table["bbox"]] for side in "xywh"})
+    boxes = check_cells(table, "bbox", lambda cell: isinstance(cell, dict), "not a box", "{x, y, w, h}")
+    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in boxes] for side in "xywh"})
 
 
 def evaluated(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
@@ -367,41 +366,11 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
     return table.with_columns({"second_tags": single, "second_any": [", ".join(listed) for listed in tags]})
 
 
-#: VSR's categories of relations (`analysis_scripts/rel_meta_category_dict.txt` of its repository). The file
-#: lists "among" twice, and the authors' code takes the later place.
-_CATEGORIES = {
-    "Adjacency": (
-        "adjacent to, alongside, at the side of, at the right side of, at the left side of, attached to, "
-        "at the back of, ahead of, against, at the edge of"
-    ),
-    "Directional": (
-        "off, past, toward, down, deep down, up, away from, along, around, from, into, to, across, "
-        "across from, through, down from"
-    ),
-    "Orientation": "facing, facing away from, parallel to, perpendicular to",
-    "Projective": (
-        "on top of, beneath, beside, behind, left of, right of, under, in front of, below, above, over, "
-        "in the middle of"
-    ),
-    "Proximity": "by, close to, near, far from, far away from",
-    "Topological": (
-        "connected to, detached from, has as a part, part of, contains, within, at, on, in, with, "
-        "surrounding, consists of, out of, between, inside, outside, touching"
-    ),
-    "Unallocated": "beyond, next to, opposite to, after, among, enclosed by",
-}
-_CATEGORY_OF = {
-    relation: category for category, listed in _CATEGORIES.items() for relation in listed.split(", ")
-}
-
-
 def vsr(card: Card, data: Path | None) -> tuple[DataTable, bool]:
     """VSR's rows of the folder of one of its splits, of a file alone, or the hub.
 
     The dev split, where it is there, only chooses the threshold: columns `split` and `dev`. `file` is the
-    image as COCO has it, below its part; `votes_false` and `votes_true` count the validators; `category` is
-    that of the relation, as the paper's figures have them ("Other" for relations that the authors list in
-    none).
+    image as COCO has it, below its part; `votes_false` and `votes_true` count the validators.
     """
     if data is None:
         tables = [hub_rows(card, ()), hub_rows(card.model_copy(update={"split": "validation"}), ())]
@@ -426,8 +395,6 @@ def vsr(card: Card, data: Path | None) -> tuple[DataTable, bool]:
         "/".join(link.rsplit("/", 2)[-2:]) if link.count("/") > 1 else name
         for name, link in zip(texts(table, "image"), links, strict=True)
     ]
-    if "relation" in table:
-        columns["category"] = [_CATEGORY_OF.get(name, "Other") for name in labels(table, "relation")]
     for side in ("false", "true"):
         if f"vote_{side}_validator_id" in table:
             column, counts = f"vote_{side}_validator_id", []

@@ -70,7 +70,7 @@ def benchmarks(jpeg):
 def published(benchmarks, tmp_path_factory):
     """Every benchmark in a folder; quads in splits, in files of few images, with who made what.
 
-    Those called "hub" are the same quads as they go to the hub; "halves" is the gallery in two splits.
+    Those called "hub" are the same quads as they go to the hub.
     """
     folder, found = tmp_path_factory.mktemp("published"), {}
     ids = list(benchmarks["quads"].questions.ids)
@@ -80,15 +80,13 @@ def published(benchmarks, tmp_path_factory):
     }
     rows = pa.table({"id": ids[::-1], **{name: list(cells)[::-1] for name, cells in makers.items()}})
     made = Provenance.of({"rows": rows, "steps": [{"name": "negate", "rows_in": 12, "rows_out": 10}]})
-    more = {"hub": benchmarks["quads"], "halves": gallery(20, size=32)}
-    for name, benchmark in {**benchmarks, **more}.items():
+    for name, benchmark in {**benchmarks, "hub": benchmarks["quads"]}.items():
         of_quads = name in ("quads", "hub")
         about = plain(provenance=made) if of_quads else plain()
         about = replace(about, repository="ann/shapes") if name == "hub" else about
         with pytest.MonkeyPatch.context() as patch:
             if of_quads:
                 patch.setattr(tables, "MOST_BYTES", 60_000)
-            share = 0.3 if of_quads else 0.4 if name == "halves" else None
-            written = publish_folder(benchmark, folder / name, about, split=share)
+            written = publish_folder(benchmark, folder / name, about, split=0.3 if of_quads else None)
         found[name] = Released(benchmark, folder / name, written)
     return found

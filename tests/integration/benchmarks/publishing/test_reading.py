@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -17,7 +16,6 @@ from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.readers.own import read_pairs
 
 datasets = pytest.importorskip("datasets")
-Rows = list[dict[str, Any]]
 
 
 def pixels(image):
@@ -59,19 +57,14 @@ def expected(benchmark):
             case "choice":
                 own = {"caption": text(questions.query[row])}
                 own |= {f"image_{k}": pixels(images[questions.candidates[row, k]]) for k in range(3)}
-            case "statement":
-                own = {
-                    "image": pixels(images[questions.images[row]]),
-                    "caption": text(questions.captions[row]),
-                }
-                own |= {"truth": bool(questions.truth[row])}
-            case "rated":
-                own = {
-                    "image": pixels(images[questions.images[row]]),
-                    "caption": text(questions.captions[row]),
-                }
-                own |= {"rating": questions.ratings[row, 0]}
-                own |= {"references": [text(at) for at in questions.references.row(row)]}
+            case "statement" | "rated":
+                own = {"image": pixels(images[questions.images[row]])}
+                own |= {"caption": text(questions.captions[row])}
+                if questions.form == "statement":
+                    own |= {"truth": bool(questions.truth[row])}
+                else:
+                    own |= {"rating": questions.ratings[row, 0]}
+                    own |= {"references": [text(at) for at in questions.references.row(row)]}
             case "preference":
                 own = {"image": pixels(images[questions.images[2 * row]])}
                 own |= {f"caption_{s}": text(questions.captions[2 * row + k]) for k, s in enumerate("ab")}
@@ -197,7 +190,7 @@ def generated(published):
     pytest.importorskip("mlcroissant")
     folder = published["quads"].folder.parent
     done = subprocess.run(
-        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub", "halves"],
+        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -217,17 +210,6 @@ def test_mlcroissant_validates_and_generates_all_records(published, generated, n
     splits = {row["name"] for row in found["records"]["splits"]}
     rows = found["records"]["queries" if name == "gallery" else "default"]
     assert {row["split"] for row in rows} == splits
-
-
-def test_rows_of_a_gallery_in_splits_have_their_split(published, generated, tmp_path):
-    found = generated["halves"]
-    assert found["issues"] == []
-    for table in ("images", "captions", "queries", "positives"):
-        read = datasets.load_dataset(str(published["halves"].folder), table, cache_dir=str(tmp_path))
-        key = "id" if table != "positives" else "item_id"
-        wanted = sorted((split, row[key]) for split, part in read.items() for row in part)
-        assert sorted((row["split"], row[key]) for row in found["records"][table]) == wanted
-        assert {row["split"] for row in found["records"][table]} == {"train", "test"}
 
 
 def test_files_of_the_hub_give_the_same_records(published, generated):

@@ -9,16 +9,15 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
-from counterfoil.benchmarks.folder import load
-from counterfoil.benchmarks.forms import Choice, RetrievalDirection
+from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.forms.base import Form
 from counterfoil.benchmarks.publishing.facts import Provenance, Publication
 from counterfoil.benchmarks.publishing.licences import conflicts, find, stated
-from counterfoil.benchmarks.publishing.splits import split_by_image
-from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder
+from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder, split_by_image
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.metrics.ranks import Qrels
+from refusals import refuses
 
 CC_BY = Publication(licence=find("CC-BY-4.0"))
 
@@ -76,23 +75,9 @@ def test_what_cannot_be_split_says_so(sharing, published, tmp_path):
     one = replace(sharing.questions, query=np.zeros(60, dtype=np.int64))
     with pytest.raises(DataError, match="1 sets of questions that share images, the largest of 60"):
         split_by_image(replace(sharing, questions=one), 0.2, 0)
-    with pytest.raises(InputError, match="not a share"):
-        split_by_image(sharing, 1.0, 0)
-    with pytest.raises(DataError, match="in splits already; given: train, test"):
-        publish_folder(load(published["halves"].folder), tmp_path / "new", CC_BY, split=0.2)
-    parted = published["gallery"].benchmark
-    images, owners = np.arange(len(parted.images)), parted.gallery.owners
-    alone = Qrels.of([[int(owner)] for owner in owners])
-    captions = Qrels.of([np.flatnonzero(owners == image).tolist() for image in images])
-    one_each = replace(
-        parted.gallery,
-        i2t=RetrievalDirection(images, captions),
-        t2i=RetrievalDirection(np.arange(len(owners)), alone),
-        image_parts=images,
-        caption_parts=owners,
-    )
-    with pytest.raises(DataError, match="the gallery is in parts already"):
-        publish_folder(replace(parted, questions=one_each), tmp_path / "new", CC_BY, split=0.2)
+    refuses("not a share", split_by_image, sharing, 1.0, 0, error=InputError)
+    with pytest.raises(DataError, match="a gallery is published whole"):
+        publish_folder(published["gallery"].benchmark, tmp_path / "new", CC_BY, split=0.2)
     labels = {"split": ("train",) * 30 + ("test",) * 30}
     apart = replace(sharing, questions=replace(sharing.questions, groupings=labels))
     with pytest.raises(DataError, match="in splits already; given: train, test"):
@@ -102,17 +87,20 @@ def test_what_cannot_be_split_says_so(sharing, published, tmp_path):
     assert [(each.split, each.rows) for each in written.tables] == [("train", 30), ("test", 30)]
 
 
+def test_videos_are_not_published(sharing, tmp_path):
+    moving = replace(sharing, images=(Video("clip"), *sharing.images[1:]))
+    refuses("videos cannot be published", publish_folder, moving, tmp_path / "out", CC_BY)
+
+
 def test_a_failure_leaves_what_was_there(sharing, tmp_path, monkeypatch):
     publish_folder(sharing, tmp_path / "out", CC_BY)
     before = contents(tmp_path / "out")
     broken = replace(sharing.images[5], source=BytesSource(b"GIF89a no more"), crop=(0, 0, 4, 4))
     damaged = replace(sharing, images=(*sharing.images[:5], broken, *sharing.images[6:]))
-    with pytest.raises(DataError, match="image 'p5': not an image file"):
-        publish_folder(damaged, tmp_path / "out", CC_BY)
+    refuses("image 'p5': not an image file", publish_folder, damaged, tmp_path / "out", CC_BY)
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", _no_room)
-        with pytest.raises(StorageError, match="the disk is full"):
-            publish_folder(sharing, tmp_path / "out", CC_BY)
+        refuses("the disk is full", publish_folder, sharing, tmp_path / "out", CC_BY, error=StorageError)
     assert contents(tmp_path / "out") == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -131,22 +119,14 @@ def test_files_of_others_are_never_replaced(sharing, tmp_path):
     with pytest.raises(InputError, match=r"other files; given: data/notes\.txt"):
         publish_folder(sharing, tmp_path / "out", CC_BY)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="not a folder"):
-        publish_folder(sharing, tmp_path / "file", CC_BY)
+    refuses("not a folder", publish_folder, sharing, tmp_path / "file", CC_BY, error=InputError)
 
 
 def test_the_card_says_what_is_known(sharing, tmp_path):
+    rows = {"rows_in": 90, "rows_out": 60}
     made = {
         "method": "Made by hand | and <script>",
-        "steps": [
-            {
-                "name": "refine",
-                "settings": {"bins": 50},
-                "rows_in": 90,
-                "rows_out": 60,
-                "dropped": {"equal": 30},
-            }
-        ],
+        "steps": [{"name": "refine", "settings": {"bins": 50}, **rows, "dropped": {"equal": 30}}],
         "people": ["two authors", "five students, paid"],
         "sources": [{"name": "COCO", "licence": "CC-BY-4.0", "url": "https://cocodataset.org"}, "VG"],
         "limits": "English only",
@@ -190,10 +170,8 @@ def test_rows_of_other_questions_are_refused(sharing, tmp_path):
     about = replace(CC_BY, provenance=Provenance.of({"rows": rows}))
     with pytest.raises(DataError, match="the rows are of other questions; given: z; allowed: q0, q1, q2"):
         publish_folder(sharing, tmp_path / "out", about)
-    with pytest.raises(DataError, match="missing or there twice"):
-        Provenance.of({"rows": pa.table({"id": ["a", "a"]})})
-    with pytest.raises(DataError, match="column 'caption_seed'"):
-        Provenance.of({"rows": pa.table({"id": ["a"], "caption_seed": ["x"]})})
+    refuses("missing or there twice", Provenance.of, {"rows": pa.table({"id": ["a", "a"]})})
+    refuses("column 'caption_seed'", Provenance.of, {"rows": pa.table({"id": ["a"], "caption_seed": ["x"]})})
 
 
 def test_a_form_without_tables_says_so(sharing):

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
+from counterfoil.registry import resolve
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,12 @@ def free():
 
 
 @pytest.fixture
+def read_free(free):
+    """read_free(name, data, images=None): the benchmark of that name by its reader, whatever its counts."""
+    return lambda name, data, images=None: resolve(card(name).reader)(free(name), data, images)
+
+
+@pytest.fixture
 def coco_captions():
     """coco_captions(folder, {image: captions}): captions_val2014.json in that folder."""
 
@@ -66,6 +74,26 @@ def coco_captions():
         path = folder / "captions_val2014.json"
         path.write_text(json.dumps(value))
         return path
+
+    return write
+
+
+@pytest.fixture
+def karpathy():
+    """karpathy(folder, {(image, split): captions}): dataset_coco.json in that folder; ids count captions."""
+
+    def write(folder, captions):
+        numbers = count()
+        images = [
+            {
+                "cocoid": image,
+                "split": split,
+                "filename": "",
+                "sentences": [{"sentid": next(numbers), "raw": text} for text in own],
+            }
+            for (image, split), own in captions.items()
+        ]
+        (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
 
     return write
 

@@ -2,18 +2,16 @@
 
 import json
 import random
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.benchmarks.videos import FrameFeatures
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 
 def _files():
@@ -54,8 +52,8 @@ def _rows(benchmark):
     ]
 
 
-def test_sentences_segments_and_references(tmp_path, free):
-    benchmark = read(free("activitynet-foil"), _write(tmp_path / "a"), None)
+def test_sentences_segments_and_references(tmp_path, read_free):
+    benchmark = read_free("activitynet-foil", _write(tmp_path / "a"))
     # [0, 9.9] is seconds 0 to 9: all five of "one", 5 of the 12 of "two" (more than 0.4), none of "three".
     # [10.5, 40] is 10 to 40: 7 of the 12 of "two", all of "three". Nothing overlaps [0, 20] in v_a: all do.
     assert _rows(benchmark) == [
@@ -76,12 +74,12 @@ def test_sentences_segments_and_references(tmp_path, free):
     assert benchmark.source == str(tmp_path / "a")
 
 
-def test_segments_of_features_are_cut_as_released(tmp_path, free):
+def test_segments_of_features_are_cut_as_released(tmp_path, read_free):
     folder = _write(tmp_path / "a")
     (folder / "ActivityNet-FOIL_video_feats").mkdir()
     features = np.arange(14, dtype=np.float32)[:, None]
     np.save(folder / "ActivityNet-FOIL_video_feats" / "v_b.npy", features)
-    benchmark = read(free("activitynet-foil"), folder, None)
+    benchmark = read_free("activitynet-foil", folder)
     first, second, other = benchmark.images
     for video, (start, end) in ((first, (0, 9.9)), (second, (10.5, 40.0))):
         assert isinstance(video.source, FrameFeatures)
@@ -90,10 +88,10 @@ def test_segments_of_features_are_cut_as_released(tmp_path, free):
     assert other.source is None
 
 
-def test_empty_segments_are_left_out_on_both_sides(tmp_path, free):
+def test_empty_segments_are_left_out_on_both_sides(tmp_path, read_free):
     times = _files()["anet_entities_test_1"]
     times["v_b"]["timestamps"] = [[9.9, 9.9], [10.5, 40.0]]
-    benchmark = read(free("activitynet-foil"), _write(tmp_path / "a", anet_entities_test_1=times), None)
+    benchmark = read_free("activitynet-foil", _write(tmp_path / "a", anet_entities_test_1=times))
     assert [row[:4] for row in _rows(benchmark)][:2] == [
         ("v_b", 0, "it sits", "v_b#1"),
         ("v_b", 1, "it sits", "v_b#1"),
@@ -109,7 +107,7 @@ def test_empty_segments_are_left_out_on_both_sides(tmp_path, free):
     )
     times["v_b"]["timestamps"] = [[9.0, 3.0], [50.0, 51.0]]
     with pytest.raises(DataError, match="no video is left"):
-        read(free("activitynet-foil"), _write(tmp_path / "c", anet_entities_test_1=times), None)
+        read_free("activitynet-foil", _write(tmp_path / "c", anet_entities_test_1=times))
 
 
 def test_overlaps_as_the_released_code_counts_them():
@@ -125,9 +123,8 @@ def test_overlaps_as_the_released_code_counts_them():
             if len(seconds & set(own)) / len(own) > OVERLAP:
                 expected.append(at)
         assert overlapping(segment, others) == (expected or list(range(len(others))))
-    assert overlapping((0.0, 3.0), [(9.0, 5.0), (1.0, 2.0)]) == [
-        1
-    ]  # one that ends before it starts is no reference
+    # One that ends before it starts is no reference.
+    assert overlapping((0.0, 3.0), [(9.0, 5.0), (1.0, 2.0)]) == [1]
 
 
 def _without(name, video):
@@ -165,6 +162,5 @@ def _with(name, video, **facts):
         ({"final_right_video_sentences": []}, "not an object by video"),
     ],
 )
-def test_files_that_do_not_fit(tmp_path, free, changes, message):
-    with pytest.raises(DataError, match=message):
-        read(free("activitynet-foil"), _write(tmp_path / "a", **changes), None)
+def test_files_that_do_not_fit(tmp_path, read_free, changes, message):
+    refuses(message, read_free, "activitynet-foil", _write(tmp_path / "a", **changes))

@@ -44,9 +44,8 @@ def test_relation(relations):
     ]
     assert [image.id for image in found.images] == ["1.jpg#0,0,10,20", "1.jpg#5,6,12,14", "2.jpg#0,0,40,30"]
     whole = PIL.Image.open(relations / "images" / "1.jpg").convert("RGB")
-    np.testing.assert_array_equal(
-        np.asarray(found.images[1].decode()), np.asarray(whole)[6:14, 5:12]
-    )  # rows 6 to 13, columns 5 to 11: a box of 7 x 8 at (5, 6)
+    # Rows 6 to 13, columns 5 to 11: a box of 7 x 8 at (5, 6).
+    np.testing.assert_array_equal(np.asarray(found.images[1].decode()), np.asarray(whole)[6:14, 5:12])
     groups = {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()}
     # "near" is on the authors' list of symmetric relations: it is a group, but not one of the macro average.
     assert groups == {"behind": [0, 3], "near": [1], "on": [2]}

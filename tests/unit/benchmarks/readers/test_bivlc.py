@@ -1,15 +1,12 @@
 """BiVLC in all its layouts."""
 
 import csv
-from typing import Any
 
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
-
-Columns = dict[str, list[Any]]
 
 
 @pytest.fixture(scope="module")

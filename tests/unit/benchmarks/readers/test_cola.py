@@ -11,7 +11,6 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import cola
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import chance, evaluate
 from counterfoil.models.baselines import load_blind
 
@@ -112,20 +111,3 @@ def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path):
     result = evaluate(named, found, scorer="random", draws=50)
     assert [name for name in result.measures if name.startswith("i2t")] == []
     assert 0 < result["t2i_average_precision"].value < 1
-
-
-@pytest.mark.parametrize(
-    ("whole", "message"),
-    [
-        ({"labels": LABELS}, "data: not a list of rows"),
-        ([LABELS], "not classes and images"),
-        ([["a", "a"], [["x", {}, [0, 1], [1, 1]]]], "classes are not distinct words"),
-        ([LABELS, [["x.jpg", {}, [0, 1], [1, 1, 1, 1]]]], "data, row 1: label is no 0 or 1 for each class"),
-        ([LABELS, [["x.jpg", {}, [0, 1, 0, 2], [1, 1, 1, 1]]]], r"given: \[0, 1, 0, 2\]; allowed: 4 of 0"),
-        ([LABELS, [["x.jpg", {}, [0] * 4, [1] * 4]]], "no class has a hard image that shows it"),
-        ([LABELS, [["x.jpg", [0] * 4]]], "data, row 1: not a row of this layout"),
-    ],
-)
-def test_what_is_not_of_the_layout_is_one_line(tmp_path, whole, message):
-    with pytest.raises(DataError, match=message):
-        cola.read_single(card("cola-single-gqa"), written(tmp_path, whole), None)

@@ -1,16 +1,10 @@
 """Composite, from tables as the survey of the workers left them."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.specs import read
-from counterfoil.errors import DataError
 from judged_rows import judged_rows
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 TEXTS = {"8k": 3, "30k": 4, "coco": 4}
 SITE = "http://example.org/images/"
@@ -31,27 +25,19 @@ def _table(name, rows, junk=2):
 @pytest.fixture
 def folder(tmp_path):
     """An image of each source, and one more of COCO whose first candidate is no reference to the letter."""
-    (tmp_path / "8k_correctness.csv").write_text(
-        _table("8k", [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [5, 1, 2])])
-    )
-    (tmp_path / "30k_correctness.csv").write_text(
-        _table("30k", [("22.jpg", ["a man", "a man", "men", "unused"], [4, 4, 3, 1])])
-    )
-    (tmp_path / "coco_correctness.csv").write_text(
-        _table(
-            "coco",
-            [
-                ("COCO_val2014_000000000042.jpg", ["one bus", "a bus", "a car", "unused"], [5, 4, 1, 1]),
-                ("COCO_val2014_000000000007.jpg", ["the tall tree.", "tree", "a", "unused"], [3, 3, 2, 1]),
-            ],
-        )
-    )
-    (tmp_path / "8k_throughness.csv").write_text(
-        _table("8k", [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [3, 2, 1])])
-    )
-    for name in ("30k", "coco"):
-        text = (tmp_path / f"{name}_correctness.csv").read_text()
-        (tmp_path / f"{name}_throughness.csv").write_text(text)
+    rows_of = {
+        "8k": [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [5, 1, 2])],
+        "30k": [("22.jpg", ["a man", "a man", "men", "unused"], [4, 4, 3, 1])],
+        "coco": [
+            ("COCO_val2014_000000000042.jpg", ["one bus", "a bus", "a car", "unused"], [5, 4, 1, 1]),
+            ("COCO_val2014_000000000007.jpg", ["the tall tree.", "tree", "a", "unused"], [3, 3, 2, 1]),
+        ],
+    }
+    for name, rows in rows_of.items():
+        for scale in ("correctness", "throughness"):
+            (tmp_path / f"{name}_{scale}.csv").write_text(_table(name, rows))
+    other = [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [3, 2, 1])]
+    (tmp_path / "8k_throughness.csv").write_text(_table("8k", other))
     (tmp_path / "Flickr8k.token.txt").write_text("1_a.jpg#0\ta dog\n1_a.jpg#1\tA dog .\n1_a.jpg#2\tdogs\n")
     (tmp_path / "results_20130124.token").write_text("22.jpg#0\ta man\n22.jpg#1\ta man\n22.jpg#2\tguy\n")
     return tmp_path
@@ -69,8 +55,8 @@ def _rows(benchmark):
     return [(*row[:3], rating, row[3]) for row, rating in zip(judged_rows(benchmark), ratings, strict=True)]
 
 
-def test_the_first_three_captions_without_the_reference_that_is_one(captioned, free):
-    benchmark = read(free("composite"), captioned, None)
+def test_the_first_three_captions_without_the_reference_that_is_one(captioned, read_free):
+    benchmark = read_free("composite", captioned)
     bus, tree = "COCO_val2014_000000000042.jpg", "COCO_val2014_000000000007.jpg"
     assert _rows(benchmark) == [
         ("flickr8k/1/1", "1_a.jpg", "A dog .", 5, ["a dog", "dogs"]),
@@ -97,34 +83,33 @@ def test_the_first_three_captions_without_the_reference_that_is_one(captioned, f
     assert np.array_equal(np.unique(benchmark.clusters, return_counts=True)[1], [3, 3, 3, 3])
 
 
-def test_rows_at_the_end_may_hold_anything_but_an_image(captioned, free):
+def test_rows_at_the_end_may_hold_anything_but_an_image(captioned, read_free):
     path = captioned / "8k_correctness.csv"
-    before = _rows(read(free("composite"), captioned, None))
+    before = _rows(read_free("composite", captioned))
     sums = ["x"] * 27 + ["average", "3.1", "2.2", "1.0", "4", "3", "2"]
     path.write_text(path.read_text() + ";".join(sums) + "\n")
-    benchmark = read(free("composite"), captioned, None)
+    benchmark = read_free("composite", captioned)
     assert _rows(benchmark) == before
     assert "7 rows at the end of a file, without an image" in benchmark.source
 
 
-def test_throughness_is_another_benchmark(captioned, free):
-    benchmark = read(free("composite-throughness"), captioned, None)
+def test_throughness_is_another_benchmark(captioned, read_free):
+    benchmark = read_free("composite-throughness", captioned)
     assert [row[3] for row in _rows(benchmark)][:3] == [3, 2, 1]
     assert "8k_throughness.csv" in benchmark.source
 
 
-def test_without_any_captions_there_are_no_references(folder, free):
-    with pytest.raises(DataError, match="no captions of coco here; allowed: Flickr8k"):
-        read(free("composite"), folder, None)
+def test_without_any_captions_there_are_no_references(folder, read_free):
+    refuses("no captions of coco here; allowed: Flickr8k", read_free, "composite", folder)
     (folder / "Flickr8k.token.txt").unlink()
     (folder / "results_20130124.token").unlink()
-    benchmark = read(free("composite"), folder, None)
+    benchmark = read_free("composite", folder)
     assert benchmark.judged.references is None
     assert "without references: the captions of the images are not in the folder" in benchmark.source
     assert len(benchmark) == 12
 
 
-def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
+def test_photographs_in_the_folders_of_their_releases(captioned, read_free, jpeg):
     for folder, name in (
         ("Flicker8k_Dataset", "1_a.jpg"),
         ("flickr30k-images", "22.jpg"),
@@ -133,7 +118,7 @@ def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
         (captioned / folder).mkdir()
         (captioned / folder / name).write_bytes(jpeg(1))
     for images in (None, captioned):
-        benchmark = read(free("composite"), captioned, images)
+        benchmark = read_free("composite", captioned, images)
         assert [image.source is not None for image in benchmark.images] == [True, True, True, False]
 
 
@@ -147,22 +132,18 @@ def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
         (("2_b.jpg", ["x", "y", "z"], [1, 2, 3]), "no references of an image; given: 2_b.jpg"),
     ],
 )
-def test_rows_that_do_not_fit(captioned, free, row, message):
+def test_rows_that_do_not_fit(captioned, read_free, row, message):
     good = ("1_a.jpg", ["a", "b", "c"], [1, 2, 3])
     (captioned / "8k_correctness.csv").write_text(_table("8k", [good, row, good]))
-    with pytest.raises(DataError, match=message):
-        read(free("composite"), captioned, None)
+    refuses(message, read_free, "composite", captioned)
 
 
-def test_files_that_do_not_fit(captioned, free):
+def test_files_that_do_not_fit(captioned, read_free):
     (captioned / "8k_correctness.csv").write_text(_table("8k", []))
-    with pytest.raises(DataError, match=r"8k_correctness.csv: no rows"):
-        read(free("composite"), captioned, None)
+    refuses(r"8k_correctness.csv: no rows", read_free, "composite", captioned)
     path = captioned / "coco_correctness.csv"
     path.write_text(path.read_text().replace("COCO_val2014_000000000042", "cat"))
     (captioned / "8k_correctness.csv").write_text(_table("8k", [("1_a.jpg", ["a", "b", "c"], [1, 2, 3])]))
-    with pytest.raises(DataError, match=r"row 1: no image of COCO; given: cat.jpg"):
-        read(free("composite"), captioned, None)
+    refuses(r"row 1: no image of COCO; given: cat.jpg", read_free, "composite", captioned)
     path.unlink()
-    with pytest.raises(DataError, match=r"file missing: coco_correctness.csv"):
-        read(free("composite"), captioned, None)
+    refuses(r"file missing: coco_correctness.csv", read_free, "composite", captioned)

@@ -2,16 +2,14 @@
 
 import csv
 import json
-from collections.abc import Callable
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 #: (split, file, [(id, text), ...])
 RELEASED = (
@@ -58,13 +56,13 @@ def _check(found, ids):
 @pytest.mark.parametrize(
     ("name", "write"), [("dataset_flickr30k.json", _json), ("flickr_annotations_30k.csv", _csv)]
 )
-def test_the_test_split(tmp_path, free, name, write):
+def test_the_test_split(tmp_path, read_free, name, write):
     path = write(tmp_path / name)
     (tmp_path / "flickr30k-images").mkdir()
     photo = tmp_path / "flickr30k-images" / "3.jpg"
     photo.write_bytes(b"pixels")
     for data in (path, tmp_path):
-        found = read(free("flickr30k"), data, None)
+        found = read_free("flickr30k", data)
         _check(found, ["1", "2", "3", "4"])
         assert [image.source for image in found.images] == [None, FileSource(photo)]
     with pytest.raises(DataError, match=r"not the number of images Flickr30k has; given: 2; allowed: 1,000"):
@@ -102,5 +100,4 @@ def test_an_image_twice(tmp_path):
     value = json.loads(path.read_text())
     value["images"].append(value["images"][1])
     path.write_text(json.dumps(value))
-    with pytest.raises(DataError, match=r"image id occurs twice; given: 2\.jpg"):
-        read(card("flickr30k"), path, None)
+    refuses(r"image id occurs twice; given: 2\.jpg", read, card("flickr30k"), path, None)

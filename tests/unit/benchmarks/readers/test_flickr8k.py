@@ -1,17 +1,15 @@
 """Flickr8k's judgements: the real ones, small ones whose answers are in sight, and what does not fit."""
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 # "shared" is a caption of a.jpg and of b.jpg; blanks are there to be collapsed.
 TOKENS = """a.jpg#0\tone  dog .
@@ -27,6 +25,15 @@ b.jpg#1\t a cat
 def folder(tmp_path):
     (tmp_path / "Flickr8k.token.txt").write_text(TOKENS)
     return tmp_path
+
+
+def judgements(*rows):
+    """Lines of an image, a caption and three numbers; "a b#1 1 2 3" is about a.jpg and b.jpg#1."""
+    cells = [row.split() for row in rows]
+    return "".join(
+        "\t".join((f"{image}.jpg", caption.replace("#", ".jpg#"), *numbers)) + "\n"
+        for image, caption, *numbers in cells
+    )
 
 
 def _texts(benchmark):
@@ -84,14 +91,11 @@ def test_the_released_json_asks_the_same(shared_data, tmp_path):
     )
 
 
-def test_experts_skip_and_count(folder, free):
-    (folder / "ExpertAnnotations.txt").write_text(
-        "a.jpg\tb.jpg#1\t1\t2\t3\n"
-        "a.jpg\tb.jpg#0\t1\t1\t1\n"  # "shared" is a caption of a.jpg too
-        "b.jpg\ta.jpg#0\t4\tnan\t4\n"
-        "b.jpg\ta.jpg#2\tnan\tnan\tnan\n"
-    )
-    benchmark = read(free("flickr8k-expert"), folder, None)
+def test_experts_skip_and_count(folder, read_free):
+    # The candidate of the second row, "shared", is a caption of a.jpg too.
+    rows = ("a b#1 1 2 3", "a b#0 1 1 1", "b a#0 4 nan 4", "b a#2 nan nan nan")
+    (folder / "ExpertAnnotations.txt").write_text(judgements(*rows))
+    benchmark = read_free("flickr8k-expert", folder)
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "shared", "two dogs"]),
         ("one dog .", "b.jpg", ["shared", "a cat"]),
@@ -104,16 +108,12 @@ def test_experts_skip_and_count(folder, free):
     )
 
 
-def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpeg):
-    (folder / "CrowdFlowerAnnotations.txt").write_text(
-        "a.jpg\tb.jpg#1\t0.25\t1\t3\n"
-        "a.jpg\tb.jpg#0\t1.0\t3\t0\n"
-        "b.jpg\ta.jpg#0\t0.0\t0\t3\n"
-        "a.jpg\tb.jpg#1\t0.5\t1\t1\n"
-    )
+def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, read_free, jpeg):
+    rows = ("a b#1 0.25 1 3", "a b#0 1.0 3 0", "b a#0 0.0 0 3", "a b#1 0.5 1 1")
+    (folder / "CrowdFlowerAnnotations.txt").write_text(judgements(*rows))
     (folder / "Flicker8k_Dataset").mkdir()
     (folder / "Flicker8k_Dataset" / "b.jpg").write_bytes(jpeg(1))
-    benchmark = read(free("flickr8k-cf"), folder, None)
+    benchmark = read_free("flickr8k-cf", folder)
     # The first candidate of a.jpg loses "shared" too, which only the second one is.
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "two dogs"]),
@@ -126,22 +126,20 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
     assert asked.ids[3] == "a.jpg/b.jpg#1/2"
     assert "(1 references equal to a candidate taken out)" in benchmark.source
     assert [image.source is not None for image in benchmark.images] == [False, True]
-    a = [
-        {"caption": text, "rating": share}
-        for text, share in ((" a cat", 0.25), ("shared", 1.0), (" a cat", 0.5))
-    ]
-    b = [{"caption": "one  dog .", "rating": 0.0}]
-    written = {"a.jpg": (["one  dog .", "two dogs"], a), "b.jpg": (["shared", " a cat"], b)}
+    written = {
+        "a.jpg": (["one  dog .", "two dogs"], [(" a cat", 0.25), ("shared", 1.0), (" a cat", 0.5)]),
+        "b.jpg": (["shared", " a cat"], [("one  dog .", 0.0)]),
+    }
     released = {
         name: {
             "image_path": f"Flicker8k_Dataset/{name}",
             "ground_truth": references,
-            "human_judgement": judgements,
+            "human_judgement": [{"caption": text, "rating": share} for text, share in rated],
         }
-        for name, (references, judgements) in written.items()
+        for name, (references, rated) in written.items()
     }
     (folder / "crowdflower_flickr8k.json").write_text(json.dumps(released))
-    found = read(free("flickr8k-cf"), folder / "crowdflower_flickr8k.json", None)
+    found = read_free("flickr8k-cf", folder / "crowdflower_flickr8k.json")
     assert sorted(_texts(found), key=str) == sorted(_texts(benchmark), key=str)
     assert found.source == str(folder / "crowdflower_flickr8k.json")  # nothing was left out here
 
@@ -155,21 +153,17 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
         ("a.jpg\tb.jpg#1\t1\tgood\t3", "line 2, column 'rating_2': a rating is no number; given: good"),
     ],
 )
-def test_rows_that_do_not_fit(folder, free, row, message):
+def test_rows_that_do_not_fit(folder, read_free, row, message):
     (folder / "ExpertAnnotations.txt").write_text(f"a.jpg\tb.jpg#1\t1\t2\t3\n{row}\n")
-    with pytest.raises(DataError, match=message):
-        read(free("flickr8k-expert"), folder, None)
+    refuses(message, read_free, "flickr8k-expert", folder)
 
 
-def test_files_that_do_not_fit(folder, free, tmp_path):
-    with pytest.raises(DataError, match=r"no file of Flickr8k-Expert in this folder"):
-        read(free("flickr8k-expert"), folder, None)
-    with pytest.raises(DataError, match="no official data set on the hub; get it from https"):
-        read(free("flickr8k-expert"), None, None)
+def test_files_that_do_not_fit(folder, read_free, tmp_path):
+    refuses(r"no file of Flickr8k-Expert in this folder", read_free, "flickr8k-expert", folder)
+    refuses("no official data set on the hub; get it from https", read_free, "flickr8k-expert", None)
     (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
     (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
-    with pytest.raises(DataError, match=r"the share of yes is not that of its counts"):
-        read(free("flickr8k-cf"), folder, None)
+    refuses(r"the share of yes is not that of its counts", read_free, "flickr8k-cf", folder)
     (folder / "Flickr8k.token.txt").unlink()
     with pytest.raises(DataError, match=r"token.txt: file missing; it lies beside ExpertAnnotations.txt"):
-        read(free("flickr8k-expert"), folder, None)
+        read_free("flickr8k-expert", folder)

@@ -1,16 +1,12 @@
 """FOIL's three sets of pairs, from files whose answers are in sight."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 
 def _file(**changes):
@@ -68,32 +64,32 @@ ALL = {
 }
 
 
-def test_all_pairs(folder, free, jpeg):
+def test_all_pairs(folder, read_free, jpeg):
     (folder / "val2014").mkdir()
     (folder / "val2014" / "COCO_val2014_000000000042.jpg").write_bytes(jpeg(1))
-    benchmark = read(free("foil"), folder, None)
+    benchmark = read_free("foil", folder)
     assert _shown(benchmark) == ALL
     assert benchmark.judged.groupings == {"word": ("dog", "dog", "man", "car")}
     assert [image.source is not None for image in benchmark.images] == [False, True]
     assert "captions_val2014.json (6 references equal to the original taken out)" in benchmark.source
-    one = read(free("foil-1ref"), folder / "foilv1.0_test_2017.json", None)
+    one = read_free("foil-1ref", folder / "foilv1.0_test_2017.json")
     assert _shown(one) == {name: (*facts, refs[:1]) for name, (*facts, refs) in ALL.items()}
     assert one.digest != benchmark.digest
 
 
-def test_one_pair_of_each_image(folder, free):
-    benchmark = read(free("foil-clipscore"), folder, None)
+def test_one_pair_of_each_image(folder, read_free):
+    benchmark = read_free("foil-clipscore", folder)
     found = _shown(benchmark)
     assert len(found) == 2
     assert {facts[0] for facts in found.values()} == {"7", "42"}
     assert all(ALL[name] == facts for name, facts in found.items())
-    assert read(free("foil-clipscore"), folder, None).digest == benchmark.digest
+    assert read_free("foil-clipscore", folder).digest == benchmark.digest
     assert "(one pair of each image, drawn with seed 0; " in benchmark.source
-    one = _shown(read(free("foil-clipscore-1ref"), folder, None))
+    one = _shown(read_free("foil-clipscore-1ref", folder))
     assert one == {name: (*facts, refs[:1]) for name, (*facts, refs) in found.items()}
 
 
-def test_pairs_are_drawn_evenly(tmp_path, free):
+def test_pairs_are_drawn_evenly(tmp_path, read_free):
     """Of 600 images with three pairs each, every place is drawn about as often: 200, give or take 12."""
     notes = []
     for image in range(600):
@@ -104,7 +100,7 @@ def test_pairs_are_drawn_evenly(tmp_path, free):
         ]
     images = [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in range(600)]
     (tmp_path / "foilv1.0_test_2017.json").write_text(json.dumps({"images": images, "annotations": notes}))
-    found = read(free("foil-clipscore"), tmp_path, None)
+    found = read_free("foil-clipscore", tmp_path)
     assert "without references: COCO's captions are not in the folder" in found.source
     assert found.judged.references is None
     places = [name.split("/")[1] for name in found.judged.ids]
@@ -112,48 +108,36 @@ def test_pairs_are_drawn_evenly(tmp_path, free):
     assert all(150 < places.count(str(k)) < 250 for k in range(3))
 
 
-def test_pairs_that_pac_s_did_not_train_on(folder, free):
+def test_pairs_that_pac_s_did_not_train_on(folder, read_free, karpathy):
     with pytest.raises(DataError, match=r"dataset_coco.json: file missing; PAC-S's pairs are those of its"):
-        read(free("foil-pac-s"), folder, None)
-    images = [
-        {"cocoid": image, "split": split, "filename": "", "sentences": [{"sentid": 1, "raw": "x"}]}
-        for image, split in ((7, "restval"), (42, "val"), (8, "test"))
-    ]
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    assert _shown(read(free("foil-pac-s"), folder, None)) == {"3/5": ALL["3/5"]}
-    one = _shown(read(free("foil-pac-s-1ref"), folder, None))
+        read_free("foil-pac-s", folder)
+    karpathy(folder, {(7, "restval"): ["x"], (42, "val"): ["x"], (8, "test"): ["x"]})
+    assert _shown(read_free("foil-pac-s", folder)) == {"3/5": ALL["3/5"]}
+    one = _shown(read_free("foil-pac-s-1ref", folder))
     assert one == {"3/5": (*ALL["3/5"][:3], ["the car"])}
     # The same draw as the larger set.
-    larger = _shown(read(free("foil-clipscore"), folder, None))
+    larger = _shown(read_free("foil-clipscore", folder))
     assert larger["3/5"] == ALL["3/5"]
-    images[1]["split"] = "train"
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    with pytest.raises(DataError, match="no image is in Karpathy's validation or test part"):
-        read(free("foil-pac-s"), folder, None)
+    karpathy(folder, {(7, "restval"): ["x"], (42, "train"): ["x"], (8, "test"): ["x"]})
+    refuses("no image is in Karpathy's validation or test part", read_free, "foil-pac-s", folder)
 
 
-def test_references_of_karpathys_file(folder, free):
+def test_references_of_karpathys_file(folder, read_free, karpathy):
     (folder / "captions_val2014.json").unlink()
-    with pytest.raises(DataError, match=r"no captions of COCO here, .*'-1ref'"):
-        read(free("foil-1ref"), folder, None)
-    images = [
-        {"cocoid": i, "split": split, "sentences": [{"sentid": 0, "raw": text} for text in CAPTIONS[i]]}
-        for i, split in ((7, "train"), (42, "restval"))
-    ]
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    assert _shown(read(free("foil"), folder, None)) == ALL
+    refuses(r"no captions of COCO here, .*'-1ref'", read_free, "foil-1ref", folder)
+    karpathy(folder, {(7, "train"): CAPTIONS[7], (42, "restval"): CAPTIONS[42]})
+    assert _shown(read_free("foil", folder)) == ALL
 
 
-def test_a_pair_whose_references_are_all_the_original(folder, free, coco_captions):
+def test_a_pair_whose_references_are_all_the_original(folder, read_free, coco_captions):
     coco_captions(folder, {**CAPTIONS, 42: ["a car", " a  car"]})
-    benchmark = read(free("foil"), folder, None)
+    benchmark = read_free("foil", folder)
     assert list(_shown(benchmark)) == ["1/1", "1/2", "2/4"]
     assert "(1 pairs without a reference left out; 7 references equal to the original taken out)" in (
         benchmark.source
     )
     coco_captions(folder, {7: CAPTIONS[7]})
-    with pytest.raises(DataError, match=r"captions_val2014\.json: no references of an image; given: 42"):
-        read(free("foil"), folder, None)
+    refuses(r"captions_val2014\.json: no references of an image; given: 42", read_free, "foil", folder)
 
 
 @pytest.mark.parametrize(
@@ -168,19 +152,16 @@ def test_a_pair_whose_references_are_all_the_original(folder, free, coco_caption
         (1, {"foil": "maybe"}, "column 'foil': neither true nor false; given: maybe"),
     ],
 )
-def test_annotations_that_do_not_fit(folder, free, at, change, message):
+def test_annotations_that_do_not_fit(folder, read_free, at, change, message):
     value = _file()
     value["annotations"][at] |= change
     (folder / "foilv1.0_test_2017.json").write_text(json.dumps(value))
-    with pytest.raises(DataError, match=message):
-        read(free("foil"), folder, None)
+    refuses(message, read_free, "foil", folder)
 
 
-def test_files_that_do_not_fit(folder, free):
+def test_files_that_do_not_fit(folder, read_free):
     path = folder / "foilv1.0_test_2017.json"
     path.write_text(json.dumps({"images": []}))
-    with pytest.raises(DataError, match="not a file of this layout; given: images; allowed: an object"):
-        read(free("foil"), folder, None)
+    refuses("not a file of this layout; given: images; allowed: an object", read_free, "foil", folder)
     path.unlink()
-    with pytest.raises(DataError, match=r"no file of FOIL.* in this folder"):
-        read(free("foil"), folder, None)
+    refuses(r"no file of FOIL.* in this folder", read_free, "foil", folder)

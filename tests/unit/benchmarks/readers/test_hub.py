@@ -8,6 +8,7 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError, MissingExtraError
+from refusals import refuses
 
 
 @pytest.fixture
@@ -60,8 +61,7 @@ def test_no_network(cache, name):
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"'datasets' is not installed.*pip install"):
-        hub_rows(card("bivlc"), ())
+    refuses(r"'datasets' is not installed.*pip install", hub_rows, card("bivlc"), (), error=MissingExtraError)
 
 
 @pytest.mark.models

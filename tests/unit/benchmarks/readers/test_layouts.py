@@ -10,10 +10,9 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import BENCHMARKS, card
 from counterfoil.catalog import benchmark as read_benchmark
 from counterfoil.errors import DataError
-from counterfoil.evaluation.evaluate import chance as by_chance
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.metrics.ties import Ties
 from counterfoil.registry import resolve
+from refusals import refuses
 
 
 def _small(name, released, **changes):
@@ -65,14 +64,6 @@ def test_right_pairs_are_right(released, found):
     assert released.counts.items() <= groups.items()
 
 
-def test_a_constant_scorer(found):
-    constant = Scores(_scores(found, set()))
-    chance = by_chance(found)
-    for ties, expected in ((Ties.STRICT, dict.fromkeys(chance, 0.0)), (Ties.HALF, chance)):
-        result = evaluate(found, constant, scorer="constant", ties=ties, draws=100, interval="wilson")
-        assert {measure: each.value for measure, each in result.measures.items()} == pytest.approx(expected)
-
-
 def test_pictures_are_those_of_the_rows(found):
     assert found.images_at_hand
     pictures = [image.decode() for image in found.images]
@@ -81,11 +72,9 @@ def test_pictures_are_those_of_the_rows(found):
 
 
 def test_a_release_of_another_size_is_refused(name, released):
-    with pytest.raises(DataError, match=r"not the number of questions .* has"):
-        _small(name, released, size=99, counts={})
+    refuses(r"not the number of questions .* has", _small, name, released, size=99, counts={})
     if BENCHMARKS[name].size:
-        with pytest.raises(DataError, match=r"not the number of questions .* has"):
-            read_benchmark(name, data=released.folder)
+        refuses(r"not the number of questions .* has", read_benchmark, name, data=released.folder)
     free = read_benchmark(name, data=released.folder, counts=False)
     assert list(free.questions.ids) == released.ids
 
@@ -93,10 +82,8 @@ def test_a_release_of_another_size_is_refused(name, released):
 def test_what_is_missing_is_named(name, released, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(DataError) as caught:
-        _small(name, replace(released, folder=empty))
-    assert str(empty) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    words = refuses("", _small, name, replace(released, folder=empty))
+    assert str(empty) in words
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     (pictures / "other.jpg").write_bytes(b"")

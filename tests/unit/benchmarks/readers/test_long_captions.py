@@ -9,6 +9,7 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.benchmarks.readers import specs
 from counterfoil.errors import DataError
+from refusals import refuses
 
 
 def small(name, images):
@@ -95,8 +96,7 @@ def test_side_by_side_judgements_are_preferences(tmp_path):
     assert "4 neutral judgements left out" in made.source
     rows = [{"image/key": "a", "IIW": "a", "IIW-P5B": "b", "iiw-human-sxs-iiw-p5b": {"metrics/x": "better"}}]
     write(tmp_path / "data.jsonl", rows)
-    with pytest.raises(DataError, match="not a judgement; given: better"):
-        specs.read(card("iiw-400-preferences"), tmp_path, None)
+    refuses("not a judgement; given: better", specs.read, card("iiw-400-preferences"), tmp_path, None)
 
 
 def test_both_galleries_of_negbench(tmp_path):
@@ -105,8 +105,7 @@ def test_both_galleries_of_negbench(tmp_path):
     made = specs.read(card("negbench-retrieval"), tmp_path, None)
     assert [image.id for image in made.images] == ["1.jpg", "2.jpg"]
     assert made.gallery.owners.tolist() == [0, 0, 1]
-    with pytest.raises(DataError, match="no file of NegBench"):
-        specs.read(card("negbench-retrieval-negated"), tmp_path, None)
+    refuses("no file of NegBench", specs.read, card("negbench-retrieval-negated"), tmp_path, None)
     path.write_text("filepath,captions\nval/1.jpg,a cat\n")
     with pytest.raises(DataError, match=r"row 1, column 'captions': not a list of texts"):
         specs.read(card("negbench-retrieval"), path, None)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.readers.questions import IdPositions, own, search
-from counterfoil.errors import DataError
+from refusals import refuses
 
 IDS = st.lists(st.integers(0, 50), max_size=20)
 
@@ -21,8 +21,7 @@ def test_places_are_those_of_a_dictionary(ids, asked):
 
 
 def test_an_id_twice():
-    with pytest.raises(DataError, match="x: image id occurs twice; given: 7"):
-        IdPositions(np.array([7, 3, 7]), "image", "x")
+    refuses("x: image id occurs twice; given: 7", IdPositions, np.array([7, 3, 7]), "image", "x")
 
 
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=20))
@@ -68,8 +67,7 @@ def test_pairs_in_any_order(pairs, random):
 )
 def test_pairs_that_make_no_search(pairs, message):
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    with pytest.raises(DataError, match=message):
-        search(np.array([0, 1]), (columns[0], columns[1]), names="ab", where="x")
+    refuses(message, search, np.array([0, 1]), (columns[0], columns[1]), names="ab", where="x")
     # Two that are absent are two, not one listed twice.
     kept = search(np.array([0]), (np.zeros(3, np.int64), np.array([-1, 3, -1])), names="a", where="x")
     assert kept.positives.absent.tolist() == [2]

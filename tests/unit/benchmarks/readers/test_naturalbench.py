@@ -14,9 +14,9 @@ from counterfoil.benchmarks.answers import Outcomes
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.engine.run import question_items
-from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.models.chat.protocols import Prompts, picked, turns
+from refusals import refuses
 
 ENDS = {
     "yes_no": "Please answer Yes or No.",
@@ -122,5 +122,4 @@ def test_bad_rows(tmp_path, change, message):
     table = [{**row, "Image_0": f"{i}.png", "Image_1": f"{i}b.png"} for i, row in enumerate(rows(4))]
     table[2] |= change
     (tmp_path / "rows.json").write_text(json.dumps(table))
-    with pytest.raises(DataError, match=message):
-        read(card("naturalbench-vqa"), tmp_path / "rows.json", None)
+    refuses(message, read, card("naturalbench-vqa"), tmp_path / "rows.json", None)

@@ -7,8 +7,8 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
-from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 RATINGS, VOTES = card("ratings"), card("preferences")
 PAIR = "image,caption_a,caption_b"
@@ -55,8 +55,7 @@ def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_fac
     path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
     path.write_text(json.dumps(rows))
     # Whole paths lie in the folder of images; beside the table they do not.
-    with pytest.raises(DataError, match="an image outside of the folder of images"):
-        own.read_ratings(RATINGS, path, None)
+    refuses("an image outside of the folder of images", own.read_ratings, RATINGS, path, None)
     found = own.read_ratings(RATINGS, path, folder)
     assert found.images[0].source is not None
     assert found.judged.references.counts.tolist() == [2]
@@ -75,18 +74,3 @@ def test_votes_and_choices(folder):
     assert questions.votes.tolist() == [[5, 2], [0, 1]]
     path = written(folder, "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
     assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    ("read", "rows", "message"),
-    [
-        (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
-        (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
-        (own.read_preferences, (PAIR, "a.jpg,x,y"), "no votes"),
-        (own.read_preferences, (f"{PAIR},votes_a,votes_b", "a.jpg,x,y,0,0"), "row 1: not votes"),
-        (own.read_preferences, (f"{PAIR},preferred", "a.jpg,x,y,first"), "not a choice; given: first"),
-    ],
-)
-def test_tables_that_do_not_fit(folder, read, rows, message):
-    with pytest.raises(DataError, match=message):
-        read(RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

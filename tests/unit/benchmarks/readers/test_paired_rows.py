@@ -9,7 +9,7 @@ from benchmark_layouts import LAYOUTS, Released
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.catalog import benchmark
-from counterfoil.errors import DataError
+from refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,7 @@ class TestEqBen:
         assert [caption.text for caption in found.captions[:3]] == ["first 0 0", "first 0 1", "first 1 0"]
         assert set(found.questions.groups()) == {"eqbenag", "Action Genome"}
         # A source by itself is held against its own count.
-        with pytest.raises(DataError, match=r"in group 'eqbenag'; given: 3; allowed: 195,872"):
-            read(card("eqben"), path, None)
+        refuses(r"in group 'eqbenag'; given: 3; allowed: 195,872", read, card("eqben"), path, None)
 
     def test_frames_are_turned_to_rgb_and_light_images_found(self, tmp_path, free):
         made = Released(tmp_path / "release")
@@ -84,8 +83,7 @@ class TestEqBen:
         np.testing.assert_array_equal(np.asarray(frame.decode()), stored[:, :, [2, 1, 0]])
         assert str(found.images[0].source) == str(light)
         np.save(made.folder / frame.id, stored.astype(float))
-        with pytest.raises(DataError, match=r"1\.npy: not a frame; given: float64 \(16, 24, 3\); allowed"):
-            frame.decode()
+        refuses(r"1\.npy: not a frame; given: float64 \(16, 24, 3\); allowed", frame.decode)
 
     @pytest.mark.parametrize(
         ("name", "change", "message"),
@@ -101,8 +99,6 @@ class TestEqBen:
         LAYOUTS["eqben"](made)
         path = made.folder / "src_file" / name
         path.write_text(json.dumps(change(json.loads(path.read_text()))))
-        with pytest.raises(DataError, match=message):
-            read(free, made.folder, None)
+        refuses(message, read, free, made.folder, None)
         path.unlink()
-        with pytest.raises(DataError, match=f"the blind form of EqBen lacks {name}"):
-            read(free, made.folder, None)
+        refuses(f"the blind form of EqBen lacks {name}", read, free, made.folder, None)

@@ -1,18 +1,15 @@
 """Pascal-50S and Abstract-50S, written as MATLAB files of the released layout and size."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.io import savemat
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 #: Who wrote the captions of a pair, by category from 1.
 WRITERS = {1: (6, 6), 2: (6, 7), 3: (2, 6), 4: (5, 1)}
@@ -54,11 +51,11 @@ def _write(folder, votes, categories, name="pascal", same=()):
     savemat(folder / f"consensus_{name}.mat", {"triplets": _structure(rows)}, do_compression=True)
 
 
-def test_votes_labels_and_references(tmp_path, free, jpeg):
+def test_votes_labels_and_references(tmp_path, read_free, jpeg):
     _write(tmp_path / "pyCIDErConsensus", [48, 20, 0, 25], [1, 2, 3, 4])
     (tmp_path / "VOC2010" / "JPEGImages").mkdir(parents=True)
     (tmp_path / "VOC2010" / "JPEGImages" / "img_1.jpg").write_bytes(jpeg(1))
-    benchmark = read(free("pascal-50s"), tmp_path, None)
+    benchmark = read_free("pascal-50s", tmp_path)
     asked = benchmark.judged
     assert asked.votes.tolist() == [[48, 0], [20, 28], [0, 48], [25, 23]]
     assert asked.label.tolist() == [0, 1, 1, 0]
@@ -74,10 +71,10 @@ def test_votes_labels_and_references(tmp_path, free, jpeg):
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
 
 
-def test_equal_votes_are_drawn_once_for_all(tmp_path, free):
+def test_equal_votes_are_drawn_once_for_all(tmp_path, read_free):
     # One pair has two captions that are the same: all votes are for both.
     _write(tmp_path, [24] * 12, [1] * 12, same=(3,))
-    first, again = (read(free("pascal-50s"), tmp_path, None) for _ in range(2))
+    first, again = (read_free("pascal-50s", tmp_path) for _ in range(2))
     asked = first.judged
     assert asked.votes[3].tolist() == [48, 48]
     assert (np.delete(asked.votes, 3, axis=0) == 24).all()
@@ -96,21 +93,20 @@ def test_the_counts_of_the_card(tmp_path):
     assert benchmark.judged.votes[:, 0].tolist() == votes
     # 80 candidates, and 48 references of each of 20 images, kept once.
     assert len(benchmark.captions) == 80 + 48 * 20
-    with pytest.raises(DataError, match=r"of questions Pascal-50S has in group 'HC'; given: 10"):
-        read(card("pascal-50s"), tmp_path, None)
+    refuses(r"of questions Pascal-50S has in group 'HC'; given: 10", read, card("pascal-50s"), tmp_path, None)
 
 
-def test_abstract_with_and_without_its_pairs(tmp_path, free, monkeypatch):
+def test_abstract_with_and_without_its_pairs(tmp_path, read_free, monkeypatch):
     """Both captions are right in the first half of its pairs."""
     (layout,) = specs.layouts("abstract-50s")
     assert (card("abstract-50s").size, layout.open["alike"]) == (400, 200)
     halves = layout.model_copy(update={"open": {**layout.open, "alike": 1}})
     monkeypatch.setattr(specs, "layouts", lambda name: (halves,))
     _write(tmp_path, [30, 10], [1, 1], "abstract")
-    whole = read(free("abstract-50s"), tmp_path, None)
+    whole = read_free("abstract-50s", tmp_path)
     assert [image.id for image in whole.images] == ["img_0.jpg"]
     (tmp_path / "pair_abstract.mat").unlink()
-    bare = read(free("abstract-50s"), tmp_path, None)
+    bare = read_free("abstract-50s", tmp_path)
     assert [image.id for image in bare.images] == ["0", "1"]
     for benchmark in (whole, bare):
         asked = benchmark.judged
@@ -119,32 +115,29 @@ def test_abstract_with_and_without_its_pairs(tmp_path, free, monkeypatch):
         assert asked.groupings["category"] == ("HC", "HI")
 
 
-def test_files_that_do_not_fit(tmp_path, free):
+def test_files_that_do_not_fit(tmp_path, read_free):
     _write(tmp_path, [30, 10], [1, 3])
     pairs, consensus = tmp_path / "pair_pascal.mat", tmp_path / "consensus_pascal.mat"
     good = consensus.read_bytes()
     _write(tmp_path / "other", [30], [1])
     consensus.write_bytes((tmp_path / "other" / "consensus_pascal.mat").read_bytes())
     with pytest.raises(DataError, match=r"not 48 judgements of every pair; given: 48 judgements of 2 pairs"):
-        read(free("pascal-50s"), tmp_path, None)
+        read_free("pascal-50s", tmp_path)
     consensus.write_bytes(good[: len(good) // 2])
-    with pytest.raises(DataError, match=r"consensus_pascal.mat: not a MATLAB file that scipy reads"):
-        read(free("pascal-50s"), tmp_path, None)
+    refuses(r"consensus_pascal.mat: not a MATLAB file that scipy reads", read_free, "pascal-50s", tmp_path)
     consensus.write_bytes(good)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")])})
-    with pytest.raises(DataError, match="no variable 'category'; given: new_input"):
-        read(free("pascal-50s"), tmp_path, None)
+    refuses("no variable 'category'; given: new_input", read_free, "pascal-50s", tmp_path)
     facts = {"category": np.array([[1, 3]]), "new_data": np.array([[6, 6], [6, 7]])}
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match=r"pair 1: a category .* given: category 3, written by \[6, 7\]"):
-        read(free("pascal-50s"), tmp_path, None)
+        read_free("pascal-50s", tmp_path)
     facts["new_data"] = np.array([[6, 6], [6, 1]])
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match="triplets, row 1: the judgement is not of pair 0; given: first 0"):
-        read(free("pascal-50s"), tmp_path, None)
+        read_free("pascal-50s", tmp_path)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", " "), ("a.jpg", "z", "w")]), **facts})
-    with pytest.raises(DataError, match="new_input, row 1: an empty caption"):
-        read(free("pascal-50s"), tmp_path, None)
+    refuses("new_input, row 1: an empty caption", read_free, "pascal-50s", tmp_path)
     pairs.unlink()
     with pytest.raises(DataError, match=r"pair_pascal.mat: file missing; it may lie in pyCIDErConsensus too"):
-        read(free("pascal-50s"), tmp_path, None)
+        read_free("pascal-50s", tmp_path)

@@ -1,17 +1,12 @@
 """PMRP: codes from instances, two protocols, and what has no object."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import coco, pmrp
 from counterfoil.errors import DataError
-
-Make = Callable[..., Any]
-Free = Callable[[str], Card]
+from refusals import refuses
 
 #: The categories that the images of a half show, in its order: 0 and 1 alike, 2 has none, 3 one more.
 SHOWN = ([1, 90, 90], [90, 1], [], [1, 90, 17])
@@ -46,9 +41,9 @@ def _matches(search, threshold):
     return [np.flatnonzero(row).tolist() for row in found]
 
 
-def test_equal_codes(objects, free):
+def test_equal_codes(objects, read_free):
     """By hand: images 0 and 1 match each other; 3 itself; 2 is no query and matches nobody."""
-    found = pmrp.read(free("pmrp"), objects.folder, None)
+    found = read_free("pmrp", objects.folder)
     questions = found.gallery
     assert (len(found.images), len(found.captions)) == (4, 20)
     assert questions.i2t.queries.tolist() == [0, 1, 3]
@@ -64,18 +59,18 @@ def test_equal_codes(objects, free):
     assert _matches(questions.select(np.array([2, 3])).i2t, 0) == [list(range(15, 20))]
 
 
-def test_instances_alone_are_enough(objects, free):
+def test_instances_alone_are_enough(objects, read_free):
     """Without captions there are no texts; what is right is the same."""
-    whole = pmrp.read(free("pmrp"), objects.folder, None)
+    whole = read_free("pmrp", objects.folder)
     (objects.folder / "annotations" / "captions_val2014.json").unlink()
-    found = pmrp.read(free("pmrp"), objects.folder, None)
+    found = read_free("pmrp", objects.folder)
     assert not found.captions_at_hand
     assert _matches(found.gallery.t2i, 0) == _matches(whole.gallery.t2i, 0)
 
 
-def test_the_original_protocol(objects, free):
+def test_the_original_protocol(objects, read_free):
     """Image 2 is out: positions move up. 0 and 1 differ from 3 in one class, so threshold 1 has all three."""
-    found = pmrp.read_original(free("pmrp-original"), objects.folder, None)
+    found = read_free("pmrp-original", objects.folder)
     questions = found.gallery
     assert [image.id for image in found.images] == [str(objects.images[i]) for i in (0, 1, 3)]
     assert [c.id for c in found.captions] == [str(c) for i in (0, 1, 3) for c in objects.captions[i]]
@@ -87,14 +82,14 @@ def test_the_original_protocol(objects, free):
     assert len(found) == 18
 
 
-def test_parts_are_cut_before_images_are_left_out(half, free, captions_of, monkeypatch):
+def test_parts_are_cut_before_images_are_left_out(half, read_free, captions_of, monkeypatch):
     """Six images in parts of three, the first without an object: two and three are left."""
     monkeypatch.setattr(coco, "PART", 3)
     made = half(6)
     made.write("annotations/captions_val2014.json", captions_of(made))
     shown = [[]] + [[3]] * 5
     made.write("annotations/instances_val2014.json", _instances(made, shown))
-    found = pmrp.read_original_1k(free("pmrp-original-1k"), made.folder, None)
+    found = read_free("pmrp-original-1k", made.folder)
     questions = found.gallery
     assert np.bincount(questions.image_parts).tolist() == [2, 3]
     assert np.bincount(questions.caption_parts).tolist() == [10, 15]
@@ -123,23 +118,20 @@ def test_captions_files_that_do_not_hold_the_test_half(half, captions_of):
         pmrp.read_original_1k(card("pmrp-original-1k"), made.folder, None)
 
 
-def test_broken_instances(objects, free):
+def test_broken_instances(objects, free, read_free):
     read, path = pmrp.read, objects.folder / "annotations" / "instances_val2014.json"
     value = _instances(objects)
     objects.write("annotations/instances_val2014.json", {**value, "images": value["images"][1:]})
     with pytest.raises(DataError, match=f"not known of 1 of 4 images; given: image {objects.images[0]}"):
-        read(free("pmrp"), objects.folder, None)
+        read_free("pmrp", objects.folder)
     objects.write("annotations/instances_val2014.json", _instances(objects, [[]] * 4))
-    with pytest.raises(DataError, match=r"instances_val2014\.json, annotations: the table has no rows"):
-        read(free("pmrp"), objects.folder, None)
+    refuses(r"instances_val2014\.json, annotations: the table has no rows", read_free, "pmrp", objects.folder)
     others = {"images": [*value["images"], {"id": 9}], "annotations": [{"image_id": 9, "category_id": 1}]}
     objects.write("annotations/instances_val2014.json", others)
     for each in (read, pmrp.read_original):
-        with pytest.raises(DataError, match="no image has"):
-            each(free("pmrp"), objects.folder, None)
+        refuses("no image has", each, free("pmrp"), objects.folder, None)
     path.unlink()
-    with pytest.raises(DataError, match="no instances here, which say what objects an image shows"):
-        read(free("pmrp"), objects.folder, None)
+    refuses("no instances here, which say what objects an image shows", read_free, "pmrp", objects.folder)
 
 
 def _codes_by_hand(shared_data):

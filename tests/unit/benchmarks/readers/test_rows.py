@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks.readers.rows import CellSource, arrow_rows, open_rows, parquet_rows
+from counterfoil.benchmarks.readers.rows import CellSource, open_rows, rows_of_files
 from counterfoil.errors import DataError
+from refusals import refuses
 
 
 def test_any_row_of_any_row_group(tmp_path, jpeg, hub_parquet):
@@ -22,7 +23,7 @@ def test_any_row_of_any_row_group(tmp_path, jpeg, hub_parquet):
 
 def test_in_other_processes(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(4)]})
-    table = parquet_rows([path], ("image",))
+    table = rows_of_files([path], ("image",))
     assert table["image"][0].read() == jpeg(0)  # the parent has the file open already
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(CellSource.read, table["image"])) == [jpeg(n) for n in range(4)]
@@ -68,8 +69,7 @@ def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
     assert CellSource(path, "image", 0).read() == jpeg(1)
     assert CellSource(path, "image", 1).read() == jpeg(2)
     assert CellSource(path, "plain", 4).read() == jpeg(3)
-    with pytest.raises(DataError, match=r"nowhere\.jpg: no such image file"):
-        CellSource(path, "image", 2).read()
+    refuses(r"nowhere\.jpg: no such image file", CellSource(path, "image", 2).read)
     for row in (3, 4):
         with pytest.raises(DataError, match=rf"a\.parquet, row {row + 1}, column 'image': the cell holds no"):
             CellSource(path, "image", row).read()
@@ -78,8 +78,7 @@ def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
 def test_files_that_went_away(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)]})
     path.unlink()
-    with pytest.raises(DataError, match=r"a\.parquet, row 1, column 'image': image cannot be read"):
-        CellSource(path, "image", 0).read()
+    refuses(r"a\.parquet, row 1, column 'image': image cannot be read", CellSource(path, "image", 0).read)
 
 
 def test_arrow_files(tmp_path, jpeg):
@@ -87,21 +86,18 @@ def test_arrow_files(tmp_path, jpeg):
     for part, rows in enumerate((table.slice(0, 2), table.slice(2))):
         with pa.ipc.new_stream(str(tmp_path / f"{part}.arrow"), table.schema) as stream:
             stream.write_table(rows)
-    found = arrow_rows([tmp_path / "0.arrow", tmp_path / "1.arrow"], ("image",), source="both")
+    found = rows_of_files([tmp_path / "0.arrow", tmp_path / "1.arrow"], ("image",), source="both")
     assert list(found["caption"]) == ["a", "b", "c"]
     assert [source.read() for source in found["image"]] == [jpeg(0), jpeg(1), jpeg(2)]
     assert found.where(2, "image") == f"{tmp_path / '1.arrow'}, row 1, column 'image'"
     (tmp_path / "0.arrow").write_bytes((tmp_path / "0.arrow").read_bytes()[:100])
-    with pytest.raises(DataError, match=r"0\.arrow: not a readable Arrow file"):
-        open_rows(tmp_path / "0.arrow", ())
+    refuses(r"0\.arrow: not a readable Arrow file", open_rows, tmp_path / "0.arrow", ())
 
 
 def test_folders_of_several_tables(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id\n1\n")
-    with pytest.raises(DataError, match=r"several tables in this folder; given: a\.csv, b\.csv"):
-        open_rows(tmp_path, ())
+    refuses(r"several tables in this folder; given: a\.csv, b\.csv", open_rows, tmp_path, ())
     assert open_rows(tmp_path, (), names=("b.csv",)).source == str(tmp_path / "b.csv")
     (tmp_path / "dataset_dict.json").write_text("{}")
-    with pytest.raises(DataError, match="no such split"):
-        open_rows(tmp_path, (), split="test")
+    refuses("no such split", open_rows, tmp_path, (), split="test")

@@ -11,6 +11,7 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import layouts, read
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
+from refusals import refuses
 
 SUBSETS = layouts("sugarcrepe")[1].subsets
 PP_SUBSETS = layouts("sugarcrepe-pp")[0].subsets
@@ -70,16 +71,13 @@ def test_one_file_alone(folder, small):
     found = read(small, folder / "swap_obj.json", None)
     assert found.questions.ids == ("swap_obj/0", "swap_obj/2")
     (folder / "other.json").write_text("{}")
-    with pytest.raises(DataError, match=r"not the file of a subset; allowed: add_obj\.json"):
-        read(small, folder / "other.json", None)
+    refuses(r"not the file of a subset; allowed: add_obj\.json", read, small, folder / "other.json", None)
 
 
 def test_missing_files_are_named(folder, small):
     (folder / "add_att.json").unlink()
-    with pytest.raises(DataError, match=r"file missing: add_att\.json; name one file"):
-        read(small, folder, None)
-    with pytest.raises(DataError, match="no such folder"):
-        read(small, folder / "nowhere", None)
+    refuses(r"file missing: add_att\.json; name one file", read, small, folder, None)
+    refuses("no such folder", read, small, folder / "nowhere", None)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +89,9 @@ def test_missing_files_are_named(folder, small):
 )
 def test_odd_items_are_named(folder, small, items, message):
     (folder / "add_obj.json").write_text(json.dumps(items))
-    with pytest.raises(DataError) as caught:
-        read(small, folder / "add_obj.json", None)
-    assert message in str(caught.value)
-    assert str(folder / "add_obj.json") in str(caught.value)
+    words = refuses("", read, small, folder / "add_obj.json", None)
+    assert message in words
+    assert str(folder / "add_obj.json") in words
 
 
 def test_the_papers_edition_is_accepted(folder, small):
@@ -103,8 +100,7 @@ def test_the_papers_edition_is_accepted(folder, small):
     assert len(read(small, folder, None)) == 15
     items["3"] = _item("swap_obj", 3)
     (folder / "swap_obj.json").write_text(json.dumps(items))
-    with pytest.raises(DataError, match="in group 'swap_obj'; given: 4; allowed: 2 or 3"):
-        read(small, folder, None)
+    refuses("in group 'swap_obj'; given: 4; allowed: 2 or 3", read, small, folder, None)
 
 
 def test_there_is_no_official_hub_data_set(small):
@@ -152,8 +148,7 @@ def test_sugarcrepe_pp(plus):
     items = json.loads((plus / "swap_att.json").read_text())
     items[1]["id"] = 4
     (plus / "swap_att.json").write_text(json.dumps(items))
-    with pytest.raises(DataError, match=r"swap_att\.json, row 2, column 'id': id occurs twice; given: 4"):
-        read(small, plus, None)
+    refuses(r"swap_att\.json, row 2, column 'id': id occurs twice; given: 4", read, small, plus, None)
 
 
 def alike(first, second):

@@ -1,20 +1,16 @@
 """VATEX-EVAL from pickles, and which pickles are not read."""
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.decoding import Sampling
-from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
-
-Free = Callable[[str], Card]
+from refusals import refuses
 
 
 def _write(folder, **changes):
@@ -32,8 +28,8 @@ def _write(folder, **changes):
     return folder
 
 
-def test_ratings_and_references(tmp_path, free):
-    benchmark = read(free("vatex-eval"), _write(tmp_path / "v"), None)
+def test_ratings_and_references(tmp_path, read_free):
+    benchmark = read_free("vatex-eval", _write(tmp_path / "v"))
     asked = benchmark.judged
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
     assert (asked.raters, asked.decimals) == ("apart", 4)
@@ -44,12 +40,12 @@ def test_ratings_and_references(tmp_path, free):
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
-    one = read(free("vatex-eval-1ref"), tmp_path / "v", None).judged
+    one = read_free("vatex-eval-1ref", tmp_path / "v").judged
     assert one.references.counts.tolist() == [1] * 4
 
 
-def test_lists_are_as_good_as_arrays(tmp_path, free):
-    arrays = read(free("vatex-eval"), _write(tmp_path / "a"), None)
+def test_lists_are_as_good_as_arrays(tmp_path, read_free):
+    arrays = read_free("vatex-eval", _write(tmp_path / "a"))
     lists = _write(
         tmp_path / "b",
         candidates_list=[f"caption  {at} " for at in range(4)],
@@ -57,25 +53,24 @@ def test_lists_are_as_good_as_arrays(tmp_path, free):
         video_ids=[f"vid_{at // 2}" for at in range(4)],
         human_scores=[[10 * rater + at for at in range(4)] for rater in range(3)],
     )
-    assert read(free("vatex-eval"), lists, None).digest == arrays.digest
+    assert read_free("vatex-eval", lists).digest == arrays.digest
 
 
-def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path, free):
+def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path, read_free):
     folder = _write(tmp_path / "v")
     (folder / "VATEX-EVAL_video_feats").mkdir()
     (folder / "VATEX-EVAL_video_feats" / "vid_1.pt").write_bytes(b"")
-    first, second = (image.source for image in read(free("vatex-eval"), folder, None).images)
+    first, second = (image.source for image in read_free("vatex-eval", folder).images)
     assert first is None
     assert isinstance(second, FrameFeatures)
     assert second.path == folder / "VATEX-EVAL_video_feats" / "vid_1.pt"
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "vid_0.mp4").write_bytes(b"")
-    first, second = (image.source for image in read(free("vatex-eval"), folder, tmp_path / "films").images)
+    first, second = (image.source for image in read_free("vatex-eval", folder, tmp_path / "films").images)
     assert isinstance(first, FileSource)
     assert second is None
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="none of the 2 videos is in this folder"):
-        read(free("vatex-eval"), folder, tmp_path / "empty")
+    refuses("none of the 2 videos is in this folder", read_free, "vatex-eval", folder, tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -91,9 +86,8 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path, free):
         ({"video_ids": ["a", "b", None, "d"]}, "row 3, column 'video_ids': not a text"),
     ],
 )
-def test_pickles_that_do_not_fit(tmp_path, free, changes, message):
-    with pytest.raises(DataError, match=message):
-        read(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
+def test_pickles_that_do_not_fit(tmp_path, read_free, changes, message):
+    refuses(message, read_free, "vatex-eval", _write(tmp_path / "v", **changes))
 
 
 class _Harmful:
@@ -106,8 +100,8 @@ class _Harmful:
         return eval, (f"open({str(self.path)!r}, 'w')",)
 
 
-def test_a_pickle_that_calls_something_is_refused(tmp_path, free):
+def test_a_pickle_that_calls_something_is_refused(tmp_path, read_free):
     _write(tmp_path / "v", video_ids=["a", "b", "c", _Harmful(tmp_path / "harm")])
     with pytest.raises(DataError, match=r"video_ids\.pkl: a pickle of more than .*given: builtins.eval"):
-        read(free("vatex-eval"), tmp_path / "v", None)
+        read_free("vatex-eval", tmp_path / "v")
     assert not (tmp_path / "harm").exists()
