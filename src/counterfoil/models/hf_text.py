@@ -17,17 +17,8 @@ from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
+from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import (
-    DEFAULT,
-    CaptionBatches,
-    Identity,
-    ImageBatches,
-    Options,
-    cut_off,
-    filled,
-    prompted,
-)
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.dual import TokenIds
 from counterfoil.models.runtime import LoadContext
@@ -126,7 +117,7 @@ class ClipTokens:
         return self.model.text_projection(output.last_hidden_state)
 
 
-def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
+def load(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
     """The model in a local folder, or of that name on the hub (from the local cache where it is there).
 
     Raises `ModelError` as `hf:` does, and for models whose tokenizer sets no mark at the begin and at the end
@@ -157,7 +148,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
 class TextEncoder:
     """A `LocalEmbedder` of captions alone."""
 
-    identity: Identity
+    identity: base.Identity
     model: Any
     ids: HfTokens
     filler: int
@@ -169,13 +160,13 @@ class TextEncoder:
         """Itself: single tokens are all that it gives."""
         return self
 
-    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
+    def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens, marks included; the whole is the mark of the begin.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
         """
         for batch in batches:
-            rows = self.ids.ids(prompted(self.identity, batch)) if batch else []
+            rows = self.ids.ids(base.prompted(self.identity, batch)) if batch else []
             captions = []
             if rows:
                 ids, mask = padded_ids(rows, self.filler, self.device)
@@ -190,15 +181,15 @@ class TextEncoder:
                     captions.append(CaptionTokens(row_ids, row_ids, own, own[0]))
             yield captions
 
-    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
+    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         """It cannot: raises `InputError`."""
         raise InputError("reads captions and looks at nothing", where=self.identity.name)
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt; no model runs."""
-        rows = self.ids.ids([filled(self.identity.prompt, text) for text in texts])
+        rows = self.ids.ids([base.filled(self.identity.prompt, text) for text in texts])
         return [np.array(ids, dtype=np.int64) for ids in rows]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        return cut_off(self.identity, captions, self.ids.left_out)
+        return base.cut_off(self.identity, captions, self.ids.left_out)

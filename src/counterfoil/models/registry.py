@@ -100,7 +100,7 @@ _ENTRIES = (
         "NAME_OR_FOLDER",
         "a cross-encoder of transformers that reads region features from files (LXMERT, VisualBERT)",
         "regions:unc-nlp/lxmert-base-uncased",
-        "counterfoil.models.regions:load",
+        "counterfoil.models.itm:load_regions",
         "models",
         ("features", "tokenizer", "length", "match"),
         named_models=("tokenizer",),

@@ -189,6 +189,13 @@ def weighted_attention(
     ]
 
 
+def match_attention(
+    matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int], modules: Sequence[nn.Module]
+) -> list[Float[ndarray, "rows places"]]:
+    """`weighted_attention` for the logit of a match that `head` gives of a pair."""
+    return weighted_attention(lambda: match_logit(matcher, head, inputs, ids), modules)
+
+
 @contextmanager
 def eager_attention(config: Any) -> Iterator[None]:
     """With attention computed step by step, so that its weights can be had."""

@@ -23,7 +23,7 @@ Batches are padded on the right, where neither a causal mask nor an attention ma
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,20 +33,8 @@ from torch import Tensor
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
+from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import (
-    DEFAULT,
-    Ability,
-    BatchNumbers,
-    BatchVectors,
-    CaptionBatches,
-    ComparedByCosine,
-    Identity,
-    Options,
-    PairBatches,
-    prompted,
-    text_of,
-)
 from counterfoil.models.hf_text import padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
 
@@ -73,10 +61,10 @@ class Ids:
 class TextModel:
     """A `PairScorer` of captions alone; a caption that comes several times in a batch is computed once."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("scores_pairs",)
+    needs = ("captions",)
 
-    identity: Identity
+    identity: base.Identity
     network: Any
     tokenizer: Any
     device: Any
@@ -87,10 +75,10 @@ class TextModel:
     start: tuple[int, ...] = ()
     end: int | None = None
 
-    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         """One number per pair of each batch, that of its caption; raises `DataError` where it has no text."""
         for batch in batches:
-            texts = prompted(self.identity, [caption for _, caption in batch])
+            texts = base.prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
             scores = dict(zip(distinct, self.values(distinct), strict=True))
             yield np.asarray([scores[text] for text in texts], dtype=np.float64)
@@ -123,7 +111,7 @@ class TextModel:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        texts = prompted(self.identity, captions)
+        texts = base.prompted(self.identity, captions)
         if self.start:
             return sum(len(self.words(text)) > self.room for text in texts)
         ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
@@ -189,7 +177,7 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
     return sums, torch.tensor([text.marks.count(False) for text in texts])
 
 
-def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
+def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A language model in a local folder, or of that name on the hub.
 
     Which kind it is its configuration says (`architectures`); `kind=causal` or `kind=masked` where it does
@@ -240,7 +228,7 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     return replace(model, start=tuple(start), end=int(last) if end == "in" else None)
 
 
-def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
+def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A classifier of sequences; the score is the probability of the class that `label` names.
 
     Without `label` it is the class of index 1 of two ("acceptable" of CoLA, as SugarCrepe takes it). Raises
@@ -274,7 +262,7 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
     return load_model(context, library, argument, auto, rule, {"label": names[label], "score": score})
 
 
-def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
+def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
 
     The head is row 32,099 of the table of embeddings, its bias the first number of row 32,098, the
@@ -347,21 +335,21 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceEncoder(ComparedByCosine):
+class SentenceEncoder(base.ComparedByCosine):
     """A `TextEmbedder`: the pooled states of a text model, as unit vectors."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("embeds_texts",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("embeds_texts",)
+    needs = ("captions",)
 
     model: TextModel
     lower: bool = False
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> base.Identity:
         """That of the model, with its pooling."""
         return self.model.identity
 
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
+    def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
@@ -379,17 +367,17 @@ class SentenceEncoder(ComparedByCosine):
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        cased = [replace(caption, text=self._cased(text_of(caption))) for caption in captions]
+        cased = [replace(caption, text=self._cased(base.text_of(caption))) for caption in captions]
         return self.model.over_limit(cased)
 
     def _read(self, captions: Sequence[Caption]) -> list[Ids]:
-        return [self.model.read(self._cased(text)) for text in prompted(self.identity, captions)]
+        return [self.model.read(self._cased(text)) for text in base.prompted(self.identity, captions)]
 
     def _cased(self, text: str) -> str:
         return text.lower() if self.lower else text
 
 
-def load_encoder(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
+def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
     """The encoder in a local folder, or of that name on the hub.
 
     `pooling` is `mean`, `cls` or `last`, `length` the most tokens that it reads. Raises `InputError` for
@@ -498,7 +486,7 @@ class TextGenerator:
     model: TextModel
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> base.Identity:
         """That of the model, as of the scorer of the same name."""
         return self.model.identity
 
@@ -552,7 +540,7 @@ class TextGenerator:
         return self.model.words(text + head)
 
 
-def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
+def load_generator(argument: str, options: base.Options = base.DEFAULT) -> TextGenerator:
     """The causal model in a local folder, or of that name on the hub.
 
     Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.

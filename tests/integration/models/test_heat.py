@@ -12,7 +12,6 @@ from counterfoil.engine.explain import PairToExplain, check_methods, explain, me
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.heatmaps import rollout
 from counterfoil.models import itm
-from counterfoil.models import regions as region_models
 from counterfoil.models.base import Options
 from counterfoil.models.lazy import LazyPairScorer, lazy
 
@@ -282,7 +281,7 @@ class TestRegions:
         np.savez(
             tmp_path / "regions" / "i.npz", features=features, **({"boxes": self.BOXES} if boxes else {})
         )
-        return region_models.load(
+        return itm.load_regions(
             str(tmp_path / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
         ), torch.from_numpy(features)[None]
 

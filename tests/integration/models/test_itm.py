@@ -11,7 +11,7 @@ import pytest
 import tiny_matchers
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
-from counterfoil.models import itm, regions
+from counterfoil.models import itm
 from counterfoil.models.base import Options, PairScorer
 from counterfoil.models.region_files import read_regions
 from made_once import made_once
@@ -284,7 +284,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def reading(files: Path, name: str, features: str = "each", **settings: str) -> Any:
     place = str(files / features)
-    return regions.load(str(files / name), Options(device="cpu", settings={"features": place, **settings}))
+    return itm.load_regions(
+        str(files / name), Options(device="cpu", settings={"features": place, **settings})
+    )
 
 
 def named() -> list[tuple[Image, Caption]]:
@@ -298,7 +300,7 @@ def by_the_docs(folder: Path, name: str) -> list[float]:
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = getattr(transformers, regions.FAMILIES[name].kind).from_pretrained(folder).eval()
+    model = getattr(transformers, itm.REGION_FAMILIES[name].kind).from_pretrained(folder).eval()
     found = []
     with torch.inference_mode():
         for image, caption in named():
@@ -401,7 +403,7 @@ def test_files_that_are_not_of_regions(files: Path, tmp_path: Path, clip_folder:
     (tmp_path / "a.csv").write_text("x")
     broken(files, "lxmert", tmp_path / "a.csv", "unsupported file of regions; given: .csv")
     with pytest.raises(InputError, match="regions of the images are missing; give them with --set features"):
-        regions.load(str(files / "lxmert"), Options(device="cpu"))
+        itm.load_regions(str(files / "lxmert"), Options(device="cpu"))
     with pytest.raises(ModelError, match=r"not a model of image-text matching on regions.*model type clip"):
         reading(files.parent, str(clip_folder), str(files / "each"))
 

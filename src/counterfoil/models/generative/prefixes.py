@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, text_of
+from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
 from counterfoil.models.hf_text import padded_ids
 from counterfoil.models.images import Preparation, Untouched, prepared
 
@@ -125,7 +125,7 @@ class Decoder(ABC):
 class GenerativeScorer:
     """A scorer of pairs by the log-probabilities of rows: those that `rows` makes of a caption's text."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    does = ("scores_pairs",)
 
     identity: Identity
     decoder: Decoder
