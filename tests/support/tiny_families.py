@@ -1,13 +1,11 @@
 """Tiny models of transformers' less common families, and a tokenizer of a few words."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 from counterfoil.store import write_bytes, write_json
 
 
-def family(name: str) -> tuple[Any, Any, int]:
+def family(name):
     """A tiny model of a family, its image processor, and the tokens its texts are padded to."""
     import transformers
 
@@ -41,7 +39,7 @@ def family(name: str) -> tuple[Any, Any, int]:
     return transformers.AlignModel(config), processor, 64
 
 
-def save_words(folder: Path) -> None:
+def save_words(folder):
     """A tokenizer of a few words."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
@@ -56,7 +54,7 @@ def save_words(folder: Path) -> None:
     PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=512, **marks).save_pretrained(folder)
 
 
-def save_clip(folder: Path) -> None:
+def save_clip(folder):
     """A tiny CLIP of transformers with CLIP's real vocabulary, with tokenizer and image processor."""
     import transformers
 
@@ -77,7 +75,7 @@ def save_clip(folder: Path) -> None:
     transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32).save_pretrained(folder)
 
 
-def save_model(kind: Any, config: Any, folder: Path) -> None:
+def save_model(kind, config, folder):
     """A model of random weights, large enough that every part of it shows in the answers."""
     import torch
 
@@ -89,7 +87,7 @@ def save_model(kind: Any, config: Any, folder: Path) -> None:
     model.save_pretrained(folder)
 
 
-def save_clip_tokenizer(folder: Path) -> None:
+def save_clip_tokenizer(folder):
     """CLIP's vocabulary, which open_clip carries, in the files of transformers."""
     import gzip
 
@@ -117,7 +115,7 @@ def save_clip_tokenizer(folder: Path) -> None:
     )
 
 
-def save_text_models(place: Path) -> None:
+def save_text_models(place):
     """GPT-2, BERT and two classifiers (of two and of three classes) with CLIP's real vocabulary, and T5.
 
     The T5 encoder is laid out as Vera is: its table of embeddings holds a head and a temperature.
@@ -158,7 +156,7 @@ THUMBNAIL = {
 }
 
 
-def write_random_checkpoint(folder: Path, *, seed: int = 0) -> str:
+def write_random_checkpoint(folder, *, seed=0):
     """Write a small CLIP of open_clip with random weights; returns its spec, `open-clip:local-dir:FOLDER`."""
     import torch
     from open_clip.model import CLIP

@@ -46,7 +46,7 @@ TINY: dict[str, int] = {
 }
 
 
-def save(name: str, folder: Path, *, seed: int = 11, **sizes: int) -> Path:
+def save(name, folder, *, seed=11, **sizes):
     """The folder with a model of the family `name` (a key of `FAMILIES`), of the sizes of `TINY` or given."""
     import torch
 
@@ -62,7 +62,7 @@ def save(name: str, folder: Path, *, seed: int = 11, **sizes: int) -> Path:
     return folder
 
 
-def words(*added: str, eos: str, pad: str, bos: str | None = None) -> Any:
+def words(*added, eos, pad, bos=None):
     """A byte-level tokenizer with a few hundred merges; `added` are its control tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -83,7 +83,7 @@ def words(*added: str, eos: str, pad: str, bos: str | None = None) -> Any:
     return tokenizer
 
 
-def _text(sizes: dict[str, int], tokenizer: Any, **more: Any) -> dict[str, Any]:
+def _text(sizes, tokenizer, **more):
     return {
         "vocab_size": len(tokenizer),
         "hidden_size": sizes["width"],
@@ -99,7 +99,7 @@ def _text(sizes: dict[str, int], tokenizer: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def _vision(sizes: dict[str, int], **more: Any) -> dict[str, Any]:
+def _vision(sizes, **more):
     return {
         "hidden_size": sizes["vision_width"],
         "intermediate_size": 2 * sizes["vision_width"],
@@ -111,7 +111,7 @@ def _vision(sizes: dict[str, int], **more: Any) -> dict[str, Any]:
     }
 
 
-def _qwen(sizes: dict[str, int], folder: Path, *, third: bool) -> tuple[Any, Any]:
+def _qwen(sizes, folder, *, third):
     import transformers
 
     marks = (
@@ -167,7 +167,7 @@ def _qwen(sizes: dict[str, int], folder: Path, *, third: bool) -> tuple[Any, Any
     return model, kind(images, tokenizer, videos, chat_template=template)
 
 
-def _idefics(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _idefics(sizes, folder):
     import transformers
 
     marks = ("<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>", "<global-img>")
@@ -189,7 +189,7 @@ def _idefics(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.Idefics3ForConditionalGeneration(config), processor
 
 
-def _gemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _gemma(sizes, folder):
     import transformers
 
     marks = {
@@ -216,7 +216,7 @@ def _gemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.Gemma3ForConditionalGeneration(config), processor
 
 
-def _internvl(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _internvl(sizes, folder):
     import transformers
 
     marks = {
@@ -244,7 +244,7 @@ def _internvl(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.InternVLForConditionalGeneration(config), processor
 
 
-def named(tokenizer: Any, marks: dict[str, str]) -> Any:
+def named(tokenizer, marks):
     """The tokenizer with marks that its library knows by name (`tokenizer.boi_token`)."""
     tokenizer.add_special_tokens({"additional_special_tokens": list(marks.values())})
     tokenizer._set_model_specific_special_tokens(special_tokens=marks)
@@ -252,7 +252,7 @@ def named(tokenizer: Any, marks: dict[str, str]) -> Any:
     return tokenizer
 
 
-def _llava(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _llava(sizes, folder):
     import transformers
 
     tokenizer = words(
@@ -282,7 +282,7 @@ def _llava(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.LlavaOnevisionForConditionalGeneration(config), processor
 
 
-def _paligemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _paligemma(sizes, folder):
     import transformers
 
     tokenizer = words("<bos>", "<eos>", "<image>", eos="<eos>", pad="<pad>", bos="<bos>")
@@ -302,7 +302,7 @@ def _paligemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.PaliGemmaForConditionalGeneration(config), processor
 
 
-def _bert() -> Any:
+def _bert():
     """A tokenizer of word pieces, as BLIP and GIT have it."""
     import transformers
 
@@ -316,7 +316,7 @@ def _bert() -> Any:
     return transformers.BertTokenizer(vocab=vocab)
 
 
-def _blip(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _blip(sizes, folder):
     import transformers
 
     tokenizer = _bert()
@@ -333,7 +333,7 @@ def _blip(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.BlipForConditionalGeneration(config), transformers.BlipProcessor(images, tokenizer)
 
 
-def _git(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _git(sizes, folder):
     import transformers
 
     tokenizer = _bert()
@@ -345,7 +345,7 @@ def _git(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.GitForCausalLM(config), transformers.GitProcessor(images, tokenizer)
 
 
-def _paired(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _paired(sizes, folder):
     """A ViT and a GPT-2 that attends to it, narrower than it; the image processor is saved here."""
     import transformers
 
@@ -368,7 +368,7 @@ def _paired(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.VisionEncoderDecoderModel(config), tokenizer
 
 
-def _mllama(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _mllama(sizes, folder):
     """Its decoder attends to the picture across, so that a prompt holds one id for it."""
     from transformers import (
         MllamaConfig,
@@ -416,7 +416,7 @@ FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
 }
 
 
-def save_coca(folder: Path, *, seed: int = 11, **sizes: int) -> Path:
+def save_coca(folder, *, seed=11, **sizes):
     """The folder with a CoCa of open_clip and its own tokenizer."""
     import json
 

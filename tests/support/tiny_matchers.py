@@ -1,8 +1,6 @@
 """Tiny models of image-text matching, made by the real classes, with WordPiece and byte-pair tokenizers."""
 
 import string
-from pathlib import Path
-from typing import Any
 
 from tiny_families import save_model
 
@@ -15,7 +13,7 @@ OF_REGIONS = ("lxmert", "visual_bert")
 NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
 
 
-def save(name: str, folder: Path, **sizes: int) -> None:
+def save(name, folder, **sizes):
     """A tiny model of a family in a folder, as people save them, with tokenizer and image processor.
 
     `sizes` are those of a BLIP that is larger, for benchmarks: side, patch, width, layers, heads,
@@ -35,20 +33,12 @@ def save(name: str, folder: Path, **sizes: int) -> None:
         transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
 
 
-def _blip(
-    side: int = 32,
-    patch: int = 8,
-    width: int = 32,
-    layers: int = 2,
-    heads: int = 2,
-    vision_width: int = 32,
-    vision_layers: int = 2,
-) -> tuple[Any, Any, Any]:
+def _blip(side=32, patch=8, width=32, layers=2, heads=2, vision_width=32, vision_layers=2):
     import transformers
 
     size = len(VOCABULARY)
 
-    def tower(width: int, layers: int) -> dict[str, int]:
+    def tower(width, layers):
         inner = {"hidden_size": width, "intermediate_size": 4 * width}
         return {**inner, "num_hidden_layers": layers, "num_attention_heads": heads}
 
@@ -68,7 +58,7 @@ def _blip(
     return transformers.BlipForImageTextRetrieval, config, processor
 
 
-def _parts(name: str) -> tuple[Any, Any, Any]:
+def _parts(name):
     import transformers
 
     size = len(VOCABULARY)
@@ -122,7 +112,7 @@ def _parts(name: str) -> tuple[Any, Any, Any]:
     return transformers.BridgeTowerForImageAndTextRetrieval, config, processor
 
 
-def save_byte_pairs(folder: Path) -> None:
+def save_byte_pairs(folder):
     """RoBERTa's kind of tokenizer, of a few merges."""
     import transformers
     from tokenizers import ByteLevelBPETokenizer

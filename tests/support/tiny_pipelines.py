@@ -1,6 +1,5 @@
 """Diffusion pipelines of the real classes with tiny random weights, saved in their real layout."""
 
-from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
@@ -19,7 +18,7 @@ _TEXT = {
 }
 
 
-def save_pipelines(place: Path) -> None:
+def save_pipelines(place):
     """`sd` with a safety checker, `sdxl`, `dpo` (a UNet alone, in its subfolder) and `sd3`, in `place`."""
     import torch
 
@@ -41,7 +40,7 @@ _TEXT_TIME: dict[str, Any] = {
 }
 
 
-def _sd(tokenizer: Path) -> Any:
+def _sd(tokenizer):
     import diffusers
     import transformers
     from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
@@ -74,7 +73,7 @@ def _sd(tokenizer: Path) -> Any:
     )
 
 
-def _sdxl(tokenizer: Path) -> Any:
+def _sdxl(tokenizer):
     import diffusers
     import transformers
 
@@ -93,7 +92,7 @@ def _sdxl(tokenizer: Path) -> Any:
     )
 
 
-def _sd3(tokenizer: Path) -> Any:
+def _sd3(tokenizer):
     import diffusers
     import transformers
 
@@ -118,13 +117,13 @@ def _sd3(tokenizer: Path) -> Any:
     )  # fmt: skip
 
 
-def _pieces() -> list[tuple[str, float]]:
+def _pieces():
     """The vocabulary of a T5: letters, alone and at the start of a word."""
     marks = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
     return marks + [(f"{start}{letter}", -3.0) for start in ("", "▁") for letter in ascii_lowercase]
 
 
-def _unet(*, text: int, **more: Any) -> Any:
+def _unet(*, text, **more):
     import diffusers
 
     return diffusers.UNet2DConditionModel(
@@ -135,7 +134,7 @@ def _unet(*, text: int, **more: Any) -> Any:
     )  # fmt: skip
 
 
-def _vae(channels: int, **more: Any) -> Any:
+def _vae(channels, **more):
     import diffusers
 
     return diffusers.AutoencoderKL(

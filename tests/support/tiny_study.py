@@ -1,9 +1,7 @@
 """A study of seconds: everything a study does, and numbers that mean nothing."""
 
 from dataclasses import replace
-from typing import Any
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.studies.plan import Plan
 
 TINY = Plan(
@@ -25,6 +23,6 @@ TINY = Plan(
 FULLER = replace(TINY, seeds=(0, 1), noise=(0.61,), mining=("sum", "hardest"))
 
 
-def facts(benchmark: Benchmark, scorer: Any) -> dict[str, Any]:
+def facts(benchmark, scorer):
     """What a manifest of these runs says."""
     return {"scorer": {"name": scorer.identity.name}}

@@ -1,7 +1,6 @@
 """The published n-gram rows: Flickr8k-Expert of PAC-S Table 1, and CLIPScore's example folder."""
 
 import json
-from pathlib import Path
 
 import pytest
 from scipy.stats import kendalltau
@@ -20,7 +19,7 @@ PUBLISHED = {
 }
 
 
-def test_flickr8k_expert(shared_data: Path) -> None:
+def test_flickr8k_expert(shared_data):
     references = {image: tokenize_all(own) for image, own in captions(shared_data).items()}
     rows = expert(shared_data)
     assert len(rows) == 16_992
@@ -38,7 +37,7 @@ def test_flickr8k_expert(shared_data: Path) -> None:
         assert found == pytest.approx(published, abs=0.01), name
 
 
-def test_the_example_of_clipscore(shared_data: Path) -> None:
+def test_the_example_of_clipscore(shared_data):
     folder = shared_data / "clipscore_example"
     candidates = json.loads((folder / "good_captions.json").read_text("utf-8"))
     references = json.loads((folder / "refs.json").read_text("utf-8"))

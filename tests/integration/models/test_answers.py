@@ -2,9 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -52,10 +50,10 @@ TEXTS = (
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models(tmp_path_factory):
     pytest.importorskip("transformers")
 
-    def make(folder: Path) -> None:
+    def make(folder):
         for name in (*FAMILIES, *CAPTIONERS):
             tiny_generative.save(name, folder / name)
         tiny_generative.save_coca(folder / "coca")
@@ -64,17 +62,17 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(models: Path) -> dict[str, Any]:
+def loaded(models):
     return {}
 
 
-def scorer_of(loaded: dict[str, Any], models: Path, family: str) -> Any:
+def scorer_of(loaded, models, family):
     if family not in loaded:
         loaded[family] = answers.load(str(models / family), Options(device="cpu"))
     return loaded[family]
 
 
-def pictures() -> list[Image]:
+def pictures():
     """Two squares and two other shapes, of noise: dynamic resolutions give them different lengths."""
     rng = np.random.default_rng(3)
     shapes = ((32, 32), (32, 32), (24, 56), (64, 28))
@@ -84,14 +82,12 @@ def pictures() -> list[Image]:
     ]
 
 
-def scored(scorer: Any, pairs: list[tuple[Image, Caption]], size: int) -> np.ndarray:
+def scored(scorer, pairs, size):
     batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
     return np.concatenate(list(scorer.score_pairs(batches)))
 
 
-def by_the_library(
-    folder: Path, pairs: list[tuple[Image, Caption]], spellings: dict[str, list[str]]
-) -> dict[str, np.ndarray]:
+def by_the_library(folder, pairs, spellings):
     """The probabilities of answers by the documented calls of transformers: a picture, a question, a forward.
 
     Spellings are single pieces of the tokenizer; PaliGemma is asked through its processor alone.
@@ -106,7 +102,7 @@ def by_the_library(
         answer: [processor.tokenizer.convert_tokens_to_ids(piece) for piece in pieces]
         for answer, pieces in spellings.items()
     }
-    found: dict[str, list[float]] = {answer: [] for answer in spellings}
+    found = {answer: [] for answer in spellings}
     for image, caption in pairs:
         picture = PIL.Image.fromarray(np.asarray(image.decode()))
         text = QUESTION.replace("{}", caption.text or "")
@@ -132,7 +128,7 @@ ONE_TOKEN = {"yes": ["Yes", "ĠYes", "yes", "Ġyes"], "no": ["No", "ĠNo", "no",
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_equal_to_one_pair_at_a_time(family: str, models: Path, loaded: dict[str, Any]) -> None:
+def test_equal_to_one_pair_at_a_time(family, models, loaded):
     scorer = scorer_of(loaded, models, family)
     assert scorer.provenance["computed"] == FAMILIES[family]
     images = pictures()
@@ -153,12 +149,10 @@ def test_equal_to_one_pair_at_a_time(family: str, models: Path, loaded: dict[str
         )
 
 
-def test_a_picture_is_encoded_once_for_all_batches(
-    models: Path, loaded: dict[str, Any], monkeypatch: Any
-) -> None:
+def test_a_picture_is_encoded_once_for_all_batches(models, loaded, monkeypatch):
     scorer = scorer_of(loaded, models, "qwen3-vl")
     visual = scorer.decoder.model.model.visual
-    calls: list[int] = []
+    calls = []
     forward = type(visual).forward
     monkeypatch.setattr(
         type(visual), "forward", lambda self, *args, **more: calls.append(1) or forward(self, *args, **more)
@@ -169,7 +163,7 @@ def test_a_picture_is_encoded_once_for_all_batches(
     assert len(calls) == 3
 
 
-def test_control_tokens_of_a_caption_are_text(models: Path, loaded: dict[str, Any]) -> None:
+def test_control_tokens_of_a_caption_are_text(models, loaded):
     scorer = scorer_of(loaded, models, "qwen2-vl")
     image = pictures()[0]
     plain = "a cat"
@@ -184,7 +178,7 @@ def test_control_tokens_of_a_caption_are_text(models: Path, loaded: dict[str, An
     assert [sum(each in marks for each in row.ids) for row in (plain_row, cut_row)] == [1, 1]
 
 
-def test_a_model_that_can_think_is_told_not_to(models: Path, tmp_path: Path) -> None:
+def test_a_model_that_can_think_is_told_not_to(models, tmp_path):
     folder = tmp_path / "thinking"
     shutil.copytree(models / "qwen2-vl", folder)
     file = folder / "chat_template.jinja"
@@ -195,7 +189,7 @@ def test_a_model_that_can_think_is_told_not_to(models: Path, tmp_path: Path) -> 
     assert scorer.decoder.template.tokenizer.decode(row.ids).endswith("assistant\nno thoughts")
 
 
-def test_answers_of_several_tokens_are_forced(models: Path, tmp_path: Path) -> None:
+def test_answers_of_several_tokens_are_forced(models, tmp_path):
     """Without its merges the tokenizer spells "Yes" in three bytes, and "No" in two."""
     import torch
     from transformers import AutoModelForImageTextToText, AutoProcessor
@@ -239,7 +233,7 @@ def test_answers_of_several_tokens_are_forced(models: Path, tmp_path: Path) -> N
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_a_run_that_goes_on_ends_in_the_same_bits(models: Path, loaded: dict[str, Any]) -> None:
+def test_a_run_that_goes_on_ends_in_the_same_bits(models, loaded):
     """Though it goes on within the captions of a picture: what is shared depends on the batch alone."""
     scorer = scorer_of(loaded, models, "qwen3-vl")
     pairs = [(image, Caption(text, text)) for image in pictures() for text in TEXTS]
@@ -249,7 +243,7 @@ def test_a_run_that_goes_on_ends_in_the_same_bits(models: Path, loaded: dict[str
         assert [part.tobytes() for part in scorer.score_pairs(batches[start:])] == whole[start:]
 
 
-def changed(models: Path, folder: Path, name: str, **files: Any) -> str:
+def changed(models, folder, name, **files):
     shutil.copytree(models / name, folder)
     for file, content in files.items():
         path = folder / file.replace("__", ".")
@@ -257,7 +251,7 @@ def changed(models: Path, folder: Path, name: str, **files: Any) -> str:
     return str(folder)
 
 
-def test_bad_models_and_questions_are_refused(models: Path, tmp_path: Path) -> None:
+def test_bad_models_and_questions_are_refused(models, tmp_path):
     whole, cpu = str(models / "qwen2-vl"), Options(device="cpu")
     for settings, message in (
         ({"question": "Is it so?"}, "the question needs one {} for the caption"),
@@ -294,7 +288,7 @@ def test_bad_models_and_questions_are_refused(models: Path, tmp_path: Path) -> N
         answers.load(mute, cpu)
 
 
-def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(tmp_path: Path) -> None:
+def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(tmp_path):
     place = tiny_generative.save("mllama", tmp_path)
     with pytest.raises(ModelError, match=r"attends to pictures beside its prompt.*chat:URL#MODEL"):
         catalog.scorer(f"vqa:{place}", Options(device="cpu"))
@@ -309,18 +303,18 @@ WORDS = ("a red cat on the mat", "two dogs", "a man and a woman behind the blue 
 INSTRUCTION = "Describe this image in one sentence."
 
 
-def likely(name: str, models: Path, **settings: str) -> Any:
+def likely(name, models, **settings):
     where = f"open-clip:local-dir:{models / name}" if name == "coca" else str(models / name)
     return likelihood.load(where, Options(device="cpu", settings=settings))
 
 
-def pairs_of(images: list[Image]) -> list[tuple[Image, Caption]]:
+def pairs_of(images):
     """All texts with the first shapes, and one with the last."""
     every = [(image, Caption(text, text)) for image in images[:-1] for text in WORDS]
     return [*every, (images[-1], Caption("", WORDS[2]))]
 
 
-def logs_of(name: str, models: Path) -> Callable[[Any, str], list[float]]:
+def logs_of(name, models):
     """The log-probabilities of a caption's tokens and its end, by the model's own documented call."""
     import torch
     import transformers
@@ -333,11 +327,11 @@ def logs_of(name: str, models: Path) -> Callable[[Any, str], list[float]]:
     processor = transformers.AutoProcessor.from_pretrained(models / name)
     tokenizer = processor.tokenizer
 
-    def logs(logits: Any, labels: Any) -> list[float]:
+    def logs(logits, labels):
         found = logits.float().log_softmax(-1)
         return [float(found[at, each]) for at, each in enumerate(labels)]
 
-    def score(picture: Any, text: str) -> list[float]:
+    def score(picture, text):
         if name in ("blip", "git"):
             inputs = processor(images=picture, text=text, return_tensors="pt")
             inputs.pop("token_type_ids", None)
@@ -376,7 +370,7 @@ def logs_of(name: str, models: Path) -> Callable[[Any, str], list[float]]:
     return score
 
 
-def by_labels(folder: Path) -> Callable[[Any, str], list[float]]:
+def by_labels(folder):
     """The logits of a call with labels, which the model shifts behind its begin mark by itself."""
     import torch
     import transformers
@@ -385,7 +379,7 @@ def by_labels(folder: Path) -> Callable[[Any, str], list[float]]:
     images = transformers.AutoImageProcessor.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
 
-    def score(picture: Any, text: str) -> list[float]:
+    def score(picture, text):
         labels = torch.tensor([[*tokenizer(text)["input_ids"], tokenizer.eos_token_id]])
         pixels = images(picture, return_tensors="pt").pixel_values
         with torch.inference_mode():
@@ -395,7 +389,7 @@ def by_labels(folder: Path) -> Callable[[Any, str], list[float]]:
     return score
 
 
-def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
+def by_open_clip(folder):
     """The logits and labels of `CoCa.forward`, whose texts are padded in full."""
     import open_clip
     import torch
@@ -404,7 +398,7 @@ def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
     tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
     model.eval()
 
-    def score(picture: Any, text: str) -> list[float]:
+    def score(picture, text):
         with torch.inference_mode():
             output = model(transform(picture)[None], tokenizer([text]))
         logs, labels = output["logits"][0].float().log_softmax(-1), output["labels"][0].tolist()
@@ -415,7 +409,7 @@ def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
 
 
 @pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", *CAPTIONERS, "coca"])
-def test_likelihood_is_the_librarys(name: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_likelihood_is_the_librarys(name, models, monkeypatch):
     scorer = likely(name, models)
     pairs = pairs_of(pictures()[1:])
     plain = logs_of(name, models)
@@ -434,7 +428,7 @@ def test_likelihood_is_the_librarys(name: str, models: Path, monkeypatch: pytest
         np.testing.assert_allclose(scored(bare, pairs, 5), means, rtol=1e-5, atol=1e-5)
 
 
-def test_the_whole_prompt_is_shared(models: Path) -> None:
+def test_the_whole_prompt_is_shared(models):
     """PaliGemma's as well: it attends to itself both ways, and no caption is a part of it."""
     for name in ("qwen2-vl", "paligemma"):
         scorer = likely(name, models)
@@ -443,7 +437,7 @@ def test_the_whole_prompt_is_shared(models: Path) -> None:
         assert row.ids[: row.prompt] == scorer.decoder.read
 
 
-def test_the_unconditional_term(models: Path, text_models: Path) -> None:
+def test_the_unconditional_term(models, text_models):
     plain, pairs = likely("blip", models), pairs_of(pictures()[1:])
     conditional = scored(plain, pairs, 4)
     # A grey picture.
@@ -475,7 +469,7 @@ def test_the_unconditional_term(models: Path, text_models: Path) -> None:
     assert len(keys) == 4
 
 
-def test_words_predicted_from_the_picture_alone(models: Path) -> None:
+def test_words_predicted_from_the_picture_alone(models):
     """Hidden words: what is predicted at a place does not depend on the words before it."""
     image = pictures()[1:][0]
     captions = [Caption(text, text) for text in ("a red cat", "a blue cat")]
@@ -488,14 +482,14 @@ def test_words_predicted_from_the_picture_alone(models: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["blip-2", "instructblip", "florence2"])
-def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path: Path, kind: str) -> None:
+def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path, kind):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     for load in (likelihood.load, answers.load, load_writer):
         with pytest.raises(ModelError, match=rf"nor write captions here; given: model type {kind}"):
             load(str(tmp_path), Options(device="cpu"))
 
 
-def test_settings_and_models_that_do_not_fit_are_refused(models: Path, tmp_path: Path) -> None:
+def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
     for settings, error, message in (
         ({"length": "median"}, InputError, "no such length"),
         ({"alpha": "0.5"}, InputError, "alpha is of the unconditional term, and there is none"),

@@ -14,7 +14,6 @@ import chat_server
 from chat_server import KEY, probability
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, ScoreError
@@ -34,20 +33,20 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def quads() -> Benchmark:
+def quads():
     return shown(forms.quads(6))
 
 
-def shown(benchmark: Benchmark) -> Benchmark:
+def shown(benchmark):
     """The same questions with pictures to open, and the captions that no two items share."""
     return replace(forms.shown(benchmark), captions=benchmark.captions)
 
 
-def digests(benchmark: Benchmark) -> list[str]:
+def digests(benchmark):
     return [hashlib.sha256(image.read()).hexdigest() for image in benchmark.images]
 
 
-def shows(benchmark: Benchmark) -> dict[str, list[str]]:
+def shows(benchmark):
     """What each image shows, by the questions: the right captions of a quad or a choice."""
     captions, images = benchmark.paired.slots()
     pairs = [
@@ -69,11 +68,11 @@ def load(server, memory=None, **settings):
     )
 
 
-def sent(server) -> int:
+def sent(server):
     return len(server.log())
 
 
-def expected(benchmark: Benchmark) -> np.ndarray:
+def expected(benchmark):
     """P(yes) of every pair, pair by pair."""
     captions, images = benchmark.listed.pairs()
     names = digests(benchmark)

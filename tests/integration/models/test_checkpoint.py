@@ -3,17 +3,13 @@
 import json
 import resource
 import shutil
-from collections.abc import Callable
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.benchmarks import Benchmark, Caption, Image
 from counterfoil.errors import InputError, MissingExtraError, ModelError, StorageError
 from counterfoil.models import checkpoint, recurrent, registry
 from counterfoil.models.base import Embedder, Options
@@ -45,12 +41,12 @@ KINDS = (
 
 
 @pytest.fixture
-def quads(drawn_images: list[Image], captions: list[Caption]) -> Benchmark:
+def quads(drawn_images, captions):
     """Five quads of drawn pictures."""
     return forms.quads_of(drawn_images, captions, ids="abcde")
 
 
-def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> list[Any]:
+def answered(backbone, images, captions):
     """Everything that the network says of some pictures and texts."""
     pictures = [backbone.preparation(image.decode()) for image in images]
     with torch.inference_mode():
@@ -61,15 +57,13 @@ def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> lis
     return [each.detach().numpy() for each in found if each is not None]
 
 
-def rows(scorer: Any, items: list[Any], size: int, kind: str) -> Any:
+def rows(scorer, items, size, kind):
     batches = [items[at : at + size] for at in range(0, len(items), size)]
     return np.concatenate(list(getattr(scorer, f"embed_{kind}")(batches)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_are_the_same_bits_after_saving(
-    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn_images, captions):
     before = backbones(kind)
     checkpoint.save(tmp_path / "ckpt", before, FACTS)
     torch.manual_seed(99)
@@ -86,9 +80,7 @@ def test_answers_are_the_same_bits_after_saving(
 
 
 @pytest.mark.parametrize("kind", ["open-clip", "siglip", "small", "pvse", "pcme"])
-def test_a_checkpoint_is_an_embedder(
-    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, captions):
     from counterfoil.models import pcme
 
     before = backbones(kind)
@@ -114,9 +106,7 @@ def test_a_checkpoint_is_an_embedder(
     assert all(length > 0 for length in scorer.lengths(captions))
 
 
-def test_weights_go_by_the_librarys_names(
-    backbones: Callable[[str], Any], tmp_path: Path, captions: list[Caption], drawn_images: list[Image]
-) -> None:
+def test_weights_go_by_the_librarys_names(backbones, tmp_path, captions, drawn_images):
     """open_clip and transformers read what we write."""
     checkpoint.save(tmp_path / "clip", backbones("open-clip"), {})
     scorer = catalog.scorer(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
@@ -134,9 +124,7 @@ def test_weights_go_by_the_librarys_names(
     assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-5
 
 
-def test_a_checkpoint_needs_nothing_but_itself(
-    clip_folder: Path, tmp_path: Path, captions: list[Caption]
-) -> None:
+def test_a_checkpoint_needs_nothing_but_itself(clip_folder, tmp_path, captions):
     start = tmp_path / "start"
     shutil.copytree(clip_folder, start)
     backbone = registry.backbone(f"hf:{start}")
@@ -148,8 +136,8 @@ def test_a_checkpoint_needs_nothing_but_itself(
 
 
 def test_a_tokenizer_of_files_goes_with_open_clips_weights(
-    clip_folder: Path, tmp_path: Path, tiny_architectures: dict[str, Any], captions: list[Caption]
-) -> None:
+    clip_folder, tmp_path, tiny_architectures, captions
+):
     import open_clip
 
     words = tmp_path / "words"
@@ -169,7 +157,7 @@ def test_a_tokenizer_of_files_goes_with_open_clips_weights(
 
 
 @contextmanager
-def files_up_to(size: int) -> Any:
+def files_up_to(size):
     """No file may grow beyond `size` bytes, as on a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -180,9 +168,7 @@ def files_up_to(size: int) -> Any:
 
 
 @pytest.mark.parametrize("size", [100, 100_000])
-def test_a_full_disk_leaves_the_old_checkpoint(
-    size: int, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+def test_a_full_disk_leaves_the_old_checkpoint(size, backbones, tmp_path, drawn_images, captions):
     old = backbones("open-clip")
     checkpoint.save(tmp_path, old, {"step": 1})
     expected = answered(old, drawn_images, captions)
@@ -198,8 +184,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(
 
 
 def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
-    backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+    backbones, tmp_path, drawn_images, captions
+):
     network = backbones("open-clip")
     checkpoint.save(tmp_path, network, {"step": 1})
     card = (tmp_path / "card.json").read_bytes()
@@ -212,7 +198,7 @@ def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
         assert one.tobytes() == other.tobytes()
 
 
-def test_tied_weights_are_kept(backbones: Callable[[str], Any], tmp_path: Path) -> None:
+def test_tied_weights_are_kept(backbones, tmp_path):
     backbone = backbones("open-clip")
     tied = backbone.network.model.visual.ln_pre.weight
     backbone.network.model.visual.ln_post.weight = tied
@@ -226,19 +212,19 @@ def test_tied_weights_are_kept(backbones: Callable[[str], Any], tmp_path: Path) 
 
 
 @pytest.fixture
-def saved(backbones: Callable[[str], Any], tmp_path: Path) -> Path:
+def saved(backbones, tmp_path):
     checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
     return tmp_path / "ckpt"
 
 
-def refused(folder: Path, pattern: str, error: type[Exception] = ModelError) -> None:
+def refused(folder, pattern, error=ModelError):
     for ask in (checkpoint.read, lambda folder: checkpoint.load(str(folder), CPU)):
         with pytest.raises(error, match=pattern) as raised:
             ask(folder)
         assert "\n" not in str(raised.value)
 
 
-def test_folders_that_hold_no_checkpoint(tmp_path: Path, saved: Path) -> None:
+def test_folders_that_hold_no_checkpoint(tmp_path, saved):
     refused(tmp_path / "nowhere", "nowhere: no such checkpoint folder; allowed: a folder with model.safet")
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", r"empty: not a checkpoint folder; given: no card.json and no model.safeten")
@@ -247,7 +233,7 @@ def test_folders_that_hold_no_checkpoint(tmp_path: Path, saved: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, -1000])
-def test_weights_that_are_cut_off(keep: int, saved: Path) -> None:
+def test_weights_that_are_cut_off(keep, saved):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
     refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
@@ -256,11 +242,11 @@ def test_weights_that_are_cut_off(keep: int, saved: Path) -> None:
 
 
 @contextmanager
-def _fine() -> Any:
+def _fine():
     yield
 
 
-def test_damaged_weights(saved: Path) -> None:
+def test_damaged_weights(saved):
     path = saved / "model.safetensors"
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
@@ -268,7 +254,7 @@ def test_damaged_weights(saved: Path) -> None:
     refused(saved, r"model\.safetensors: the weights are not those that were saved; is the file damaged")
 
 
-def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
+def test_weights_of_another_model(saved, backbones, tmp_path):
     checkpoint.save(tmp_path / "other", registry.backbone("open-clip:tiny-wide"), {})
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
     refused(
@@ -282,7 +268,7 @@ def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], 
     refused(saved, "ckpt: card.json is not the card of these weights; is model.safetensors that of")
 
 
-def test_plain_weights_beside_a_card(saved: Path) -> None:
+def test_plain_weights_beside_a_card(saved):
     from safetensors.torch import load_file, save_file
 
     save_file(load_file(saved / "model.safetensors"), saved / "model.safetensors")
@@ -306,7 +292,7 @@ def test_plain_weights_beside_a_card(saved: Path) -> None:
         (("card",), [], "field 'card': wrong value; given: list of 0; allowed: an object"),
     ],
 )
-def test_a_card_that_was_changed(keys: tuple[str, ...], value: object, pattern: str, saved: Path) -> None:
+def test_a_card_that_was_changed(keys, value, pattern, saved):
     said = json.loads((saved / "card.json").read_text())
     place = said
     for key in keys[:-1]:
@@ -316,7 +302,7 @@ def test_a_card_that_was_changed(keys: tuple[str, ...], value: object, pattern: 
     refused(saved, pattern)
 
 
-def test_a_card_that_is_cut_off(saved: Path) -> None:
+def test_a_card_that_is_cut_off(saved):
     text = (saved / "card.json").read_text()
     (saved / "card.json").write_text(text[: len(text) // 2])
     refused(saved, r"card\.json, line \d+, column \d+: not valid JSON", InputError)
@@ -325,7 +311,7 @@ def test_a_card_that_is_cut_off(saved: Path) -> None:
         catalog.scorer(str(saved), CPU)
 
 
-def test_cards_that_describe_nothing() -> None:
+def test_cards_that_describe_nothing():
     with pytest.raises(InputError, match=r"unknown kind of network; given: resnet; allowed: .*open-clip"):
         checkpoint.build({"kind": "resnet"})
     with pytest.raises(ModelError, match="does not describe a network completely; given: KeyError 'from'"):
@@ -336,30 +322,26 @@ def test_cards_that_describe_nothing() -> None:
         recurrent.backbone(["a cat"], kind="vsnr")
 
 
-def test_a_missing_library_is_named(
-    backbones: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_named(backbones, tmp_path, monkeypatch):
     from counterfoil.models import hf
 
     checkpoint.save(tmp_path, backbones("hf"), {})
 
-    def missing() -> Any:
+    def missing():
         raise MissingExtraError("transformers", "models")
 
     monkeypatch.setattr(hf, "library_of", missing)
     refused(tmp_path, "'transformers' is not installed; pip install", MissingExtraError)
 
 
-def test_a_folder_of_something_else_is_not_written_to(
-    backbones: Callable[[str], Any], tmp_path: Path
-) -> None:
+def test_a_folder_of_something_else_is_not_written_to(backbones, tmp_path):
     (tmp_path / "card.json").write_text('{"name": "my-benchmark"}')
     with pytest.raises(InputError, match=r"holds a card\.json that is no checkpoint's; choose"):
         checkpoint.save(tmp_path, backbones("open-clip"), {})
     assert [path.name for path in tmp_path.iterdir()] == ["card.json"]
 
 
-def test_options_that_mean_nothing(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
+def test_options_that_mean_nothing(saved, backbones, tmp_path):
     with pytest.raises(InputError, match="has no use for the option 'column'"):
         checkpoint.load(str(saved), Options(device="cpu", column="score"))
     checkpoint.save(tmp_path / "detector", backbones("detector"), {})

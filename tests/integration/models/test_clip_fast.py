@@ -3,9 +3,6 @@
 That their answers are the library's is tested where models are loaded (test_open_clip.py).
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +13,7 @@ pytestmark = pytest.mark.models
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))
-def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows: list[list[int]]) -> None:
+def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows):
     tree = grow(rows)
     for row, nodes, end in zip(rows, tree.nodes, tree.ends, strict=True):
         assert [tree.tokens[node] for node in nodes[: end + 1]] == row
@@ -29,12 +26,12 @@ def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows: list[l
 
 
 @pytest.mark.parametrize(("end", "kept"), [(None, [4, 2, 9]), (2, [4, 2]), (7, [4])])
-def test_texts_are_cut_at_their_end_mark(end: int | None, kept: list[int]) -> None:
+def test_texts_are_cut_at_their_end_mark(end, kept):
     # The highest id, the mark itself, or the first token where there is no mark: what the library pools.
     assert FastTextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
 
 
-def changed(model: Any, path: str, value: Any) -> Any:
+def changed(model, path, value):
     *owners, name = path.split(".")
     for owner in owners:
         model = model[int(owner)] if owner.isdigit() else getattr(model, owner)
@@ -52,9 +49,7 @@ def changed(model: Any, path: str, value: Any) -> Any:
         ("visual.transformer.resblocks.2.attn.add_zero_attn", True),
     ],
 )
-def test_other_image_towers_are_left_to_the_library(
-    path: str, value: Any, tiny_model: Callable[[str], Any]
-) -> None:
+def test_other_image_towers_are_left_to_the_library(path, value, tiny_model):
     import torch
     from open_clip.transformer import LayerScale
 
@@ -72,9 +67,7 @@ def test_other_image_towers_are_left_to_the_library(
 
 @pytest.mark.usefixtures("tiny_architectures")
 @pytest.mark.parametrize("change", ["pool", "mask", "no mask"])
-def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(
-    change: str, tiny_model: Callable[[str], Any]
-) -> None:
+def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(change, tiny_model):
     model = tiny_model("tiny")
     assert text_tower(model) is not None
     if change == "pool":

@@ -1,8 +1,5 @@
 """Heatmaps from the inside of tiny cross-encoders against a plain use of the library's models."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -22,23 +19,23 @@ torch = pytest.importorskip("torch")
 TEXT = "a red cat on mats"
 
 
-def loaded(folder: Path, name: str, protocol: str = "", prompt: str = "{}") -> Any:
+def loaded(folder, name, protocol="", prompt="{}"):
     if not folder.exists():
         tiny_matchers.save(name, folder)
     settings = {"protocol": protocol} if protocol else {}
     return itm.load(str(folder), Options(device="cpu", settings=settings, prompt=prompt))
 
 
-def picture(height: int = 32, width: int = 48) -> Image:
+def picture(height=32, width=48):
     rng = np.random.default_rng(7)
     return Image("i", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
 
 
-def asked() -> PairToExplain:
+def asked():
     return PairToExplain(picture(), Caption("c", TEXT), words_of(TEXT))
 
 
-def tokens_of(tokenizer: Any) -> list[list[int]]:
+def tokens_of(tokenizer):
     """The positions of each word's tokens, by counting the pieces of one word after another."""
     found, at = [], 1
     for word in TEXT.split():
@@ -48,7 +45,7 @@ def tokens_of(tokenizer: Any) -> list[list[int]]:
     return found
 
 
-def ipot(cost: np.ndarray) -> np.ndarray:
+def ipot(cost):
     """Fifty steps of the algorithm written out on lists."""
     n, m = cost.shape
     plan, sigma = np.ones((n, m)), np.ones(m) / m
@@ -60,26 +57,26 @@ def ipot(cost: np.ndarray) -> np.ndarray:
     return plan
 
 
-def unit(states: Any) -> np.ndarray:
+def unit(states):
     return torch.nn.functional.normalize(states.double(), dim=-1).detach().numpy()
 
 
-def weighted(attention: Any) -> np.ndarray:
+def weighted(attention):
     """Attention times the positive part of its own gradient, the mean over heads."""
     return (attention * attention.grad.clamp(min=0))[0].mean(dim=0).detach().numpy()
 
 
-def watched(module: Any, kept: list[Any]) -> Any:
+def watched(module, kept):
     """A hook that keeps the attention of every call of a module, with its gradient."""
 
-    def watch(module: Any, args: Any, output: Any) -> None:
+    def watch(module, args, output):
         output[1].retain_grad()
         kept.append(output[1])
 
     return module.register_forward_hook(watch)
 
 
-def inputs_of(folder: Path) -> tuple[Any, Any]:
+def inputs_of(folder):
     """Pixels and words as the library's own processors make them."""
     from transformers import AutoImageProcessor, AutoTokenizer
 
@@ -87,7 +84,7 @@ def inputs_of(folder: Path) -> tuple[Any, Any]:
     return image, AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
 
 
-def test_vilt(tmp_path: Path) -> None:
+def test_vilt(tmp_path):
     from transformers import ViltForImageAndTextRetrieval
 
     scorer = loaded(tmp_path / "vilt", "vilt")
@@ -140,7 +137,7 @@ def test_vilt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["itm", "retrieval"])
-def test_blip(tmp_path: Path, protocol: str) -> None:
+def test_blip(tmp_path, protocol):
     from transformers import BlipForImageTextRetrieval
 
     scorer = loaded(tmp_path / "blip", "blip", protocol)
@@ -178,7 +175,7 @@ def test_blip(tmp_path: Path, protocol: str) -> None:
     assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(found.score, rel=1e-4)
 
 
-def test_flava(tmp_path: Path) -> None:
+def test_flava(tmp_path):
     from transformers import FlavaForPreTraining
 
     scorer = loaded(tmp_path / "flava", "flava")
@@ -213,7 +210,7 @@ def test_flava(tmp_path: Path) -> None:
         np.testing.assert_allclose(part.ravel(), expected, atol=1e-5)
 
 
-def test_blip_2(tmp_path: Path) -> None:
+def test_blip_2(tmp_path):
     from transformers import Blip2ForImageTextRetrieval
 
     scorer = loaded(tmp_path / "blip-2", "blip-2")
@@ -249,7 +246,7 @@ def test_blip_2(tmp_path: Path) -> None:
     assert scorer.matcher.model.qformer.config._attn_implementation != "eager"
 
 
-def test_bridge_tower(tmp_path: Path) -> None:
+def test_bridge_tower(tmp_path):
     from transformers import BridgeTowerForImageAndTextRetrieval
 
     scorer = loaded(tmp_path / "bridgetower", "bridgetower")
@@ -260,7 +257,7 @@ def test_bridge_tower(tmp_path: Path) -> None:
     model = BridgeTowerForImageAndTextRetrieval.from_pretrained(
         tmp_path / "bridgetower", attn_implementation="eager"
     ).eval()
-    seen: list[Any] = []
+    seen = []
     watched(model.bridgetower.cross_modal_text_layers[0].crossattention.self, seen)
     model(**words, pixel_values=image["pixel_values"]).logits[0, 1].backward()
     cam = weighted(seen[0])[:, 1:]
@@ -274,7 +271,7 @@ class TestRegions:
     #: Two boxes that overlap, and one that lies apart.
     BOXES = np.array([[0, 0, 0.5, 0.5], [0.25, 0.25, 0.75, 0.75], [0.75, 0, 1, 1]], np.float32)
 
-    def scorer(self, tmp_path: Path, name: str, *, boxes: bool = True) -> Any:
+    def scorer(self, tmp_path, name, *, boxes=True):
         tiny_matchers.save(name, tmp_path / name)
         features = np.random.default_rng(3).normal(size=(3, 12)).astype(np.float32)
         (tmp_path / "regions").mkdir()
@@ -285,7 +282,7 @@ class TestRegions:
             str(tmp_path / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
         ), torch.from_numpy(features)[None]
 
-    def painted(self, numbers: np.ndarray) -> np.ndarray:
+    def painted(self, numbers):
         """The largest of the regions over each cell, cell by cell."""
         grid = np.zeros((24, 24))
         for row in range(24):
@@ -299,7 +296,7 @@ class TestRegions:
                 grid[row, column] = max(over, default=0)
         return grid
 
-    def test_lxmert(self, tmp_path: Path) -> None:
+    def test_lxmert(self, tmp_path):
         import transformers
 
         scorer, features = self.scorer(tmp_path, "lxmert")
@@ -318,7 +315,7 @@ class TestRegions:
         np.testing.assert_allclose(heat.whole, expected, atol=1e-7)
         assert heat.whole.any()
 
-    def test_visual_bert(self, tmp_path: Path) -> None:
+    def test_visual_bert(self, tmp_path):
         import transformers
 
         scorer, features = self.scorer(tmp_path, "visual_bert")
@@ -337,16 +334,16 @@ class TestRegions:
             expected = len(plan) * plan[[at - 1 for at in own]].mean(axis=0)
             np.testing.assert_allclose(part, self.painted(expected), atol=1e-5)
 
-    def test_regions_without_boxes(self, tmp_path: Path) -> None:
+    def test_regions_without_boxes(self, tmp_path):
         scorer, _ = self.scorer(tmp_path, "visual_bert", boxes=False)
         with pytest.raises(DataError, match="have no boxes, so nothing says where"):
             explain(scorer, [asked()])
 
 
-def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path: Path) -> None:
+def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path):
     loaded(tmp_path / "vilt", "vilt")
 
-    def found(name: str, protocol: str = "") -> Any:
+    def found(name, protocol=""):
         options = Options(device="cpu", settings={"protocol": protocol} if protocol else {})
         return lazy("itm", str(tmp_path / name), options, itm.load, tmp_path / "memory")
 
@@ -361,7 +358,7 @@ def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path: Path) -> None:
     assert found("blip", "itc").heats is found("blip", "itc").heats is None
 
 
-def test_prompts_move_words_and_cut_captions_have_none(tmp_path: Path) -> None:
+def test_prompts_move_words_and_cut_captions_have_none(tmp_path):
     scorer = loaded(tmp_path / "vilt", "vilt", prompt="a photo of {}")
     whole, parts = scorer.heats.maps("rollout", picture(), Caption("c", "red cat"), [(0, 3), (4, 7)])
     plain = loaded(tmp_path / "vilt", "vilt")
@@ -375,7 +372,7 @@ def test_prompts_move_words_and_cut_captions_have_none(tmp_path: Path) -> None:
     assert not far[1].any()
 
 
-def test_what_a_family_lacks_is_refused(tmp_path: Path) -> None:
+def test_what_a_family_lacks_is_refused(tmp_path):
     scorer = loaded(tmp_path / "blip", "blip", "itc")
     assert methods_of(scorer) == ("occlusion",)
     with pytest.raises(InputError, match="grad-cam needs the cross-attention of BLIP"):

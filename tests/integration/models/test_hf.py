@@ -2,14 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models import hf
 from counterfoil.models.base import Embedder, Options
@@ -27,7 +25,7 @@ def embedded(scorer, items, size=4, workers=0, kind="captions"):
     return np.concatenate(list(scorer.embed_images(batches, workers=workers)))
 
 
-def by_the_library(folder: Path, images: list[Image], texts: list[str], **text_options):
+def by_the_library(folder, images, texts, **text_options):
     """What transformers gives when called as its documentation shows, L2-normalised."""
     import torch
     from transformers import AutoModel, AutoProcessor
@@ -41,7 +39,7 @@ def by_the_library(folder: Path, images: list[Image], texts: list[str], **text_o
     return [torch.nn.functional.normalize(each, dim=-1).numpy() for each in tensors]
 
 
-def test_clip_equals_the_library_at_full_length(clip_folder, drawn_images, captions) -> None:
+def test_clip_equals_the_library_at_full_length(clip_folder, drawn_images, captions):
     scorer = hf.load(str(clip_folder), CPU)
     assert isinstance(scorer, Embedder)
     assert scorer.provenance["text tower"] == "cut to the longest caption"
@@ -51,7 +49,7 @@ def test_clip_equals_the_library_at_full_length(clip_folder, drawn_images, capti
     assert abs(embedded(scorer, drawn_images, kind="images") - images).max() <= 1e-5
 
 
-def test_siglip_is_padded_to_full_length(siglip_folder, drawn_images, captions) -> None:
+def test_siglip_is_padded_to_full_length(siglip_folder, drawn_images, captions):
     scorer = hf.load(str(siglip_folder), CPU)
     assert scorer.provenance["text tower"] == "padded to 64 tokens"
     assert set(scorer.lengths(captions)) == {64}
@@ -64,14 +62,14 @@ def test_siglip_is_padded_to_full_length(siglip_folder, drawn_images, captions) 
     assert abs(cut - full[:3]).max() > 1e-3
 
 
-def test_siglip_reads_lower_case(siglip_folder) -> None:
+def test_siglip_reads_lower_case(siglip_folder):
     scorer = hf.load(str(siglip_folder), CPU)
     low, high = embedded(scorer, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
     assert low.tolist() == high.tolist()
 
 
 @pytest.mark.parametrize("name", ["siglip2", "align", "altclip"])
-def test_other_families_are_padded_to_full_length(name: str, tmp_path: Path, drawn_images) -> None:
+def test_other_families_are_padded_to_full_length(name, tmp_path, drawn_images):
     import torch
     from transformers import AutoTokenizer
 
@@ -95,7 +93,7 @@ def test_other_families_are_padded_to_full_length(name: str, tmp_path: Path, dra
     assert abs(embedded(scorer, drawn_images, 3, kind="images") - expected[1]).max() <= 1e-5
 
 
-def test_lengths_are_tokens_with_both_marks(clip_folder) -> None:
+def test_lengths_are_tokens_with_both_marks(clip_folder):
     scorer = hf.load(str(clip_folder), Options(device="cpu", prompt="a photo of {}"))
     # begin, "a", "photo", "of", "cats", end; 120 words are cut at 77.
     assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
@@ -105,18 +103,18 @@ def test_lengths_are_tokens_with_both_marks(clip_folder) -> None:
 # -- bad input --------------------------------------------------------------------------------------------
 
 
-def refused(argument: object, pattern: str, options: Options = CPU, kind: type = ModelError) -> None:
+def refused(argument, pattern, options=CPU, kind=ModelError):
     with pytest.raises(kind, match=pattern) as error:
         hf.load(str(argument), options)
     assert "\n" not in str(error.value)
 
 
-def copied(folder: Path, to: Path) -> Path:
+def copied(folder, to):
     shutil.copytree(folder, to)
     return to
 
 
-def edited(**values: object) -> Callable[[bytes], bytes]:
+def edited(**values):
     return lambda data: json.dumps(json.loads(data) | values).encode()
 
 
@@ -139,16 +137,14 @@ PROCESSOR = "preprocessor_config.json"
         (PROCESSOR, edited(crop_size={"height": "wide", "width": 32}), NO_SIZE, ModelError),
     ],
 )
-def test_damaged_folders(
-    names: str, edit: Any, pattern: str, kind: type[Exception], clip_folder: Path, tmp_path: Path
-) -> None:
+def test_damaged_folders(names, edit, pattern, kind, clip_folder, tmp_path):
     folder = copied(clip_folder, tmp_path / "model")
     for file in map(folder.joinpath, names.split()):
         file.unlink() if edit is None else file.write_bytes(edit(file.read_bytes()))
     refused(folder, pattern, kind=kind)
 
 
-def test_model_without_both_features(tmp_path: Path) -> None:
+def test_model_without_both_features(tmp_path):
     from transformers import BertConfig, BertModel
 
     config = BertConfig(
@@ -161,14 +157,14 @@ def test_model_without_both_features(tmp_path: Path) -> None:
 class Bomb:
     """An object whose unpickling writes a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
     def __reduce__(self):
         return (Path.write_text, (self.path, "executed"))
 
 
-def test_pickled_code_is_not_run(clip_folder, tmp_path: Path) -> None:
+def test_pickled_code_is_not_run(clip_folder, tmp_path):
     import torch
 
     folder = copied(clip_folder, tmp_path / "model")
@@ -178,7 +174,7 @@ def test_pickled_code_is_not_run(clip_folder, tmp_path: Path) -> None:
     assert not (tmp_path / "mark").exists()
 
 
-def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path: Path) -> None:
+def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path):
     folder = copied(clip_folder, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     config |= {
@@ -191,7 +187,7 @@ def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path: Path) -> N
     assert not (tmp_path / "mark").exists()
 
 
-def test_options_that_make_no_sense(clip_folder) -> None:
+def test_options_that_make_no_sense(clip_folder):
     refused(
         clip_folder, "needs one {} for the caption; given: a photo", Options(prompt="a photo"), InputError
     )

@@ -1,7 +1,5 @@
 """Encoders of texts alone: their tokens, and token-match on them as BERTScore has it."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -27,7 +25,7 @@ REFERENCES = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A small BERT with random weights, as transformers saves one."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
@@ -48,11 +46,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def captions(texts: list[str]) -> list[Caption]:
+def captions(texts):
     return [Caption(str(number), text) for number, text in enumerate(texts)]
 
 
-def states(folder: Path, text: str, layer: int) -> np.ndarray:
+def states(folder, text, layer):
     """The unit vectors of one text's tokens, marks included, straight from transformers."""
     import torch
     import transformers
@@ -66,7 +64,7 @@ def states(folder: Path, text: str, layer: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def bert_score(folder: Path, candidate: str, reference: str, layer: int) -> float:
+def bert_score(folder, candidate, reference, layer):
     """F1 of greedy matching, equations 1 to 3 of Zhang et al. 2020; marks may be found and weigh nothing."""
     own, other = states(folder, candidate, layer), states(folder, reference, layer)
     near = own @ other.T
@@ -75,7 +73,7 @@ def bert_score(folder: Path, candidate: str, reference: str, layer: int) -> floa
 
 
 @pytest.mark.parametrize("layer", [None, 0, 2])
-def test_tokens_are_those_of_the_layer_whatever_the_batch(folder: Path, layer: int | None) -> None:
+def test_tokens_are_those_of_the_layer_whatever_the_batch(folder, layer):
     encoder = hf_text.load(f"{folder}@{layer}" if layer is not None else str(folder), Options(device="cpu"))
     assert isinstance(encoder, LocalEmbedder)
     (together,) = encoder.embed_tokens([captions(TEXTS)])
@@ -87,7 +85,7 @@ def test_tokens_are_those_of_the_layer_whatever_the_batch(folder: Path, layer: i
 
 
 @pytest.mark.parametrize("layer", [1, 3])
-def test_token_match_is_bertscore(folder: Path, layer: int) -> None:
+def test_token_match_is_bertscore(folder, layer):
     metric = catalog.scorer("metric:token-match", Options(device="cpu", backbone=f"hf-text:{folder}@{layer}"))
     texts = [*TEXTS, *(text for own in REFERENCES for text in own)]
     rows, at = [], len(TEXTS)
@@ -102,7 +100,7 @@ def test_token_match_is_bertscore(folder: Path, layer: int) -> None:
     np.testing.assert_allclose(score_captions(asked, metric), expected, atol=1e-5)
 
 
-def test_layers_are_other_scorers(folder: Path) -> None:
+def test_layers_are_other_scorers(folder):
     names = [str(folder), f"{folder}@3", f"{folder}@1"]
     first, same, other = (hf_text.load(name, Options(device="cpu")).identity for name in names)
     assert first.options == same.options
@@ -110,7 +108,7 @@ def test_layers_are_other_scorers(folder: Path) -> None:
     assert len({first.weights, same.weights, other.weights}) == 1
 
 
-def test_what_it_cannot_do(folder: Path) -> None:
+def test_what_it_cannot_do(folder):
     with pytest.raises(InputError, match=r"no such layer; given: 4; allowed: 0 to 3"):
         hf_text.load(f"{folder}@4", Options(device="cpu"))
     with pytest.raises(InputError, match="no such layer; given: last"):
@@ -126,7 +124,7 @@ def test_what_it_cannot_do(folder: Path) -> None:
         hf_text.load(str(folder), Options(device="cpu")).embed_frames([[Image("x")]])
 
 
-def test_a_tokenizer_without_marks_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_without_marks_is_refused(folder, tmp_path):
     import transformers
 
     config = transformers.GPT2Config(vocab_size=300, n_embd=8, n_layer=1, n_head=1, n_positions=16)

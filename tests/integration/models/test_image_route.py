@@ -1,15 +1,11 @@
 """Routes of pictures to a tower: what they read, how far they move pixels, and the names they have."""
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import Options, ScorerSettings
 from counterfoil.models.images import ImageRoute, Resized, Untouched
@@ -18,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.models
 
 
-def smooth(width: int, height: int, seed: int = 0) -> PIL.Image.Image:
+def smooth(width, height, seed=0):
     rng = np.random.default_rng(seed)
     coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
     return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
@@ -30,7 +26,7 @@ def smooth(width: int, height: int, seed: int = 0) -> PIL.Image.Image:
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
 @pytest.mark.parametrize("corner", ["even", "floor"])
-def test_the_device_resizes_as_pillow_does(mode: Any, interpolation: Any, corner: Any) -> None:
+def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
     from counterfoil.models.device_pixels import DevicePixels
 
     resized = Resized(48, mode, interpolation, corner)
@@ -47,7 +43,7 @@ def test_the_device_resizes_as_pillow_does(mode: Any, interpolation: Any, corner
         assert abs(levels - expected).mean() < 0.5
 
 
-def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more() -> None:
+def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
     from counterfoil.models.device_pixels import DevicePixels
 
     picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
@@ -66,9 +62,7 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more() -> None:
 ROUTES: tuple[dict[str, str], ...] = ({}, {"resize": "device"})
 
 
-def test_the_reference_has_the_name_it_always_had(
-    tiny_architectures: Any, checkpoint: Callable[[str], Path]
-) -> None:
+def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):
     from counterfoil.models.open_clip import load
 
     where = f"tiny/{checkpoint('tiny')}"
@@ -80,13 +74,7 @@ def test_the_reference_has_the_name_it_always_had(
 
 #: To trace a tower takes a second, and to write and compile a program of it half a minute.
 @pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_a_compiled_tower_is_that_tower(
-    backend: str,
-    tiny_architectures: Any,
-    checkpoint: Callable[[str], Path],
-    drawn_images: list[Image],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_compiled_tower_is_that_tower(backend, tiny_architectures, checkpoint, drawn_images, monkeypatch):
     from counterfoil.models.open_clip import load
 
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
@@ -103,15 +91,15 @@ def test_a_compiled_tower_is_that_tower(
 class Counting:
     """A tower that counts the sizes that it is called with."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.sizes: list[int] = []
 
-    def __call__(self, pixels: Any) -> Any:
+    def __call__(self, pixels):
         self.sizes.append(len(pixels))
         return pixels.flatten(1)[:, :4] + 1
 
 
-def test_smaller_batches_are_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smaller_batches_are_filled_up(monkeypatch):
     from counterfoil.models.device_pixels import CompiledTower
 
     monkeypatch.setattr(torch, "compile", lambda tower, **_: tower)
@@ -124,10 +112,10 @@ def test_smaller_batches_are_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tower.sizes == [3, 3, 3, 3]
 
 
-def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
     from counterfoil.models.device_pixels import CompiledTower
 
-    def made(program: Callable[[Any], Any]) -> Any:
+    def made(program):
         monkeypatch.setattr(torch, "compile", lambda tower, **_: program)
         return CompiledTower(Counting(), tolerance=1e-4, where="x")
 
@@ -137,7 +125,7 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.Monkey
     with pytest.raises(ModelError, match="does not agree"):
         made(lambda pixels: pixels.flatten(1)[:, :4] * float("nan"))(pixels)
 
-    def failing(pixels: Any) -> Any:
+    def failing(pixels):
         raise RuntimeError("no compiler\nfound")
 
     with pytest.raises(
@@ -146,11 +134,11 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.Monkey
         made(failing)(pixels)
 
 
-def test_a_setting_that_was_removed_says_what_to_do() -> None:
+def test_a_setting_that_was_removed_says_what_to_do():
     with pytest.raises(InputError, match=r"^s: the setting was removed; given: decode; .*resize=device"):
         ImageRoute.of(ScorerSettings("s", {"decode": "reduced"}))
 
 
-def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else() -> None:
+def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else():
     with pytest.raises(InputError, match="prepared by its library alone; given: resize=device"):
         ImageRoute(resize="device").preparation(Untouched(), where="s")

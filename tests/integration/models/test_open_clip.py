@@ -1,13 +1,9 @@
 """Dual encoders of open_clip: equal to the library's own towers, whatever the batch or workers."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import ModelError
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
@@ -17,15 +13,15 @@ pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 CPU = Options(device="cpu")
 
 
-def load(name: str, path: Path | str, **options: Any) -> Any:
+def load(name, path, **options):
     return ours.load(f"{name}/{path}", Options(device="cpu", **options))
 
 
-def cut(items: list[Any], size: int) -> list[list[Any]]:
+def cut(items, size):
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-def by_the_library(model: Any, images: list[Image], texts: list[str]) -> tuple[Any, Any]:
+def by_the_library(model, images, texts):
     """What open_clip gives when called as its documentation shows: full-length texts, its own transform."""
     import open_clip
     import torch
@@ -51,15 +47,7 @@ def by_the_library(model: Any, images: list[Image], texts: list[str]) -> tuple[A
         ("tiny-average", "library", "fast, cut to the longest caption"),
     ],
 )  # fmt: skip
-def test_equals_the_librarys_towers(
-    name: str,
-    images: str,
-    texts: str,
-    checkpoint: Callable[[str], Path],
-    tiny_model: Callable[[str], Any],
-    drawn_images: list[Image],
-    captions: list[Caption],
-) -> None:
+def test_equals_the_librarys_towers(name, images, texts, checkpoint, tiny_model, drawn_images, captions):
     scorer = load(name, checkpoint(name))
     assert isinstance(scorer, Embedder)
     assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
@@ -70,9 +58,7 @@ def test_equals_the_librarys_towers(
         assert abs(embeddings - exact).max() <= 1e-5
 
 
-def test_gelu_and_quickgelu_are_distinguished(
-    checkpoint: Callable[[str], Path], captions: list[Caption]
-) -> None:
+def test_gelu_and_quickgelu_are_distinguished(checkpoint, captions):
     # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
     path = checkpoint("tiny-quickgelu")
     plain, quick = load("tiny-gelu", path), load("tiny-quickgelu", path)
@@ -85,9 +71,7 @@ def test_gelu_and_quickgelu_are_distinguished(
     assert "trained_with" not in quick.identity.options
 
 
-def test_a_changed_library_is_noticed(
-    checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_library_is_noticed(checkpoint, monkeypatch):
     """Were open_clip to compute something else in the same structure, its own towers would be used."""
     from counterfoil.models import clip_fast
 
@@ -96,9 +80,7 @@ def test_a_changed_library_is_noticed(
     assert (found["image tower"], found["text tower"]) == ("library", "library")
 
 
-def test_photographs_in_any_batch_and_worker(
-    checkpoint: Callable[[str], Path], photographs: list[Image]
-) -> None:
+def test_photographs_in_any_batch_and_worker(checkpoint, photographs):
     scorer = load("tiny", checkpoint("tiny"))
     once = np.concatenate(list(scorer.embed_images(cut(photographs, 32))))
     again = np.concatenate(list(scorer.embed_images(cut(photographs, 7), workers=2)))
@@ -106,9 +88,7 @@ def test_photographs_in_any_batch_and_worker(
     np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
 
 
-def test_pixels_are_bitwise_those_of_torchvision(
-    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], photographs: list[Image]
-) -> None:
+def test_pixels_are_bitwise_those_of_torchvision(checkpoint, tiny_model, photographs):
     import open_clip
     import torch
 
@@ -124,11 +104,8 @@ def test_pixels_are_bitwise_those_of_torchvision(
 
 
 def test_other_resize_modes_go_through_the_librarys_transform(
-    tmp_path: Path,
-    tiny_model: Callable[[str], Any],
-    tiny_architectures: dict[str, Any],
-    drawn_images: list[Image],
-) -> None:
+    tmp_path, tiny_model, tiny_architectures, drawn_images
+):
     import json
 
     import open_clip
@@ -154,19 +131,14 @@ def test_other_resize_modes_go_through_the_librarys_transform(
     assert "longest" in scorer.identity.preprocessing
 
 
-def test_lengths_count_both_marks_and_the_prompt(checkpoint: Callable[[str], Path]) -> None:
+def test_lengths_count_both_marks_and_the_prompt(checkpoint):
     scorer = load("tiny", checkpoint("tiny"), prompt="a photo of {}")
     assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
     assert load("tiny-last", checkpoint("tiny-last")).lengths([Caption("a", "cats")]) == [77]
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_bf16_is_near_fp32(
-    native: bool,
-    checkpoint: Callable[[str], Path],
-    drawn_images: list[Image],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
     from counterfoil.models import runtime
 
     monkeypatch.setattr(runtime, "_has_bf16", lambda torch: native)
@@ -184,7 +156,7 @@ def test_bf16_is_near_fp32(
 # -- bad input --------------------------------------------------------------------------------------------
 
 
-def refused(argument: object, pattern: str, options: Options = CPU) -> str:
+def refused(argument, pattern, options=CPU):
     with pytest.raises(ModelError, match=pattern) as error:
         ours.load(str(argument), options)
     assert "\n" not in str(error.value)
@@ -205,13 +177,11 @@ def refused(argument: object, pattern: str, options: Options = CPU) -> str:
         ("local-dir:/nowhere/at/all", "its checkpoint cannot be loaded"),
     ],
 )  # fmt: skip
-def test_names_that_lead_nowhere(argument: str, pattern: str) -> None:
+def test_names_that_lead_nowhere(argument, pattern):
     refused(argument, pattern)
 
 
-def test_where_nothing_tells_the_activation_the_name_must(
-    tmp_path: Path, tiny_model: Callable[[str], Any]
-) -> None:
+def test_where_nothing_tells_the_activation_the_name_must(tmp_path, tiny_model):
     """Whatever the file is called: what is in a name was guessed."""
     import torch
 
@@ -231,9 +201,7 @@ def test_where_nothing_tells_the_activation_the_name_must(
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_the_configuration_beside_open_clips_own_files_tells(
-    quick: bool, tmp_path: Path, tiny_model: Callable[[str], Any]
-) -> None:
+def test_the_configuration_beside_open_clips_own_files_tells(quick, tmp_path, tiny_model):
     import json
 
     from safetensors.torch import save_file
@@ -253,9 +221,7 @@ def test_the_configuration_beside_open_clips_own_files_tells(
     refused(f"tiny/{path}", "is no configuration of open_clip")
 
 
-def test_what_a_checkpoint_says_of_its_activation_goes_first(
-    tmp_path: Path, tiny_model: Callable[[str], Any]
-) -> None:
+def test_what_a_checkpoint_says_of_its_activation_goes_first(tmp_path, tiny_model):
     import torch
 
     path = tmp_path / "openai.pt"
@@ -266,7 +232,7 @@ def test_what_a_checkpoint_says_of_its_activation_goes_first(
 
 
 @pytest.mark.slow
-def test_a_whole_vit_b_32(tmp_path: Path, photographs: list[Image], captions: list[Caption]) -> None:
+def test_a_whole_vit_b_32(tmp_path, photographs, captions):
     import open_clip
     import torch
 

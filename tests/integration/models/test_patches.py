@@ -1,9 +1,5 @@
 """Features of patches against what each family's pooling gives when it is made to look at one patch alone."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -21,7 +17,7 @@ torch = pytest.importorskip("torch")
 CPU = Options(device="cpu")
 
 
-def pictures() -> list[Image]:
+def pictures():
     rng = np.random.default_rng(5)
     sizes = ((32, 32), (40, 64))
     return [
@@ -30,18 +26,17 @@ def pictures() -> list[Image]:
     ]
 
 
-def unit(rows: Any) -> np.ndarray:
-    found: np.ndarray = torch.nn.functional.normalize(rows.detach().float(), dim=-1).numpy()
-    return found
+def unit(rows):
+    return torch.nn.functional.normalize(rows.detach().float(), dim=-1).numpy()
 
 
-def patches_of(scorer: Any) -> list[Any]:
+def patches_of(scorer):
     images = pictures()
     found = list(scorer.patches.embed_patches([images[:1], images[1:]]))
     return [each for batch in found for each in batch]
 
 
-def test_transformers_clip(tmp_path: Path) -> None:
+def test_transformers_clip(tmp_path):
     from transformers import AutoImageProcessor, CLIPModel
 
     from counterfoil.models import hf
@@ -66,7 +61,7 @@ def test_transformers_clip(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[1].box, (12 / 64, 0, 52 / 64, 1))
 
 
-def save_siglip(folder: Path) -> None:
+def save_siglip(folder):
     import transformers
 
     folder.mkdir()
@@ -79,7 +74,7 @@ def save_siglip(folder: Path) -> None:
     save_words(folder)
 
 
-def test_siglip(tmp_path: Path) -> None:
+def test_siglip(tmp_path):
     from transformers import AutoImageProcessor, SiglipModel
 
     from counterfoil.models import hf
@@ -97,7 +92,7 @@ def test_siglip(tmp_path: Path) -> None:
         assert one.box == (0, 0, 1, 1)
 
 
-def test_open_clip(tiny_model: Callable[[str], Any], checkpoint: Callable[[str], Path]) -> None:
+def test_open_clip(tiny_model, checkpoint):
     import open_clip
 
     from counterfoil.models import open_clip as scorers
@@ -137,7 +132,7 @@ def test_open_clip(tiny_model: Callable[[str], Any], checkpoint: Callable[[str],
         np.testing.assert_allclose(heat.box, (12 / 64, 0, 52 / 64, 1))
 
 
-def test_a_small_network() -> None:
+def test_a_small_network():
     from counterfoil.models.networks import network_scorer
     from counterfoil.models.small import Sizes, backbone
 
@@ -152,7 +147,7 @@ def test_a_small_network() -> None:
     np.testing.assert_allclose(one.vectors.reshape(16, -1), expected, atol=1e-5)
 
 
-def test_what_has_no_patches_says_so(tmp_path: Path) -> None:
+def test_what_has_no_patches_says_so(tmp_path):
     from counterfoil.models import hf
 
     model, processor, _ = family("align")

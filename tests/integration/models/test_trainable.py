@@ -1,13 +1,9 @@
 """Models of the libraries open for training: equal to the library's own towers, every parameter reached."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hf, open_clip, registry
 from counterfoil.models.base import Options
@@ -22,7 +18,7 @@ pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 CPU = Options(device="cpu")
 
 
-def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> tuple[Any, Any]:
+def answered(backbone, images, captions):
     """Unit vectors of both towers, as numpy."""
     pictures = [backbone.preparation(image.decode()) for image in images]
     network = backbone.network.eval()
@@ -35,7 +31,7 @@ def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> tup
     )
 
 
-def gradients(backbone: Any, images: list[Image], captions: list[Caption]) -> list[str]:
+def gradients(backbone, images, captions):
     """The names of trainable parameters that a loss over all pairs does not reach."""
     pictures = [backbone.preparation(image.decode()) for image in images]
     answer = backbone.network.train()(
@@ -50,7 +46,7 @@ def gradients(backbone: Any, images: list[Image], captions: list[Caption]) -> li
     ]
 
 
-def saved(name: str, folder: Path) -> Path:
+def saved(name, folder):
     """A tiny model of another family of transformers, with its processor and a tokenizer of words."""
     torch.manual_seed(0)
     model, processor, _ = family(name)
@@ -74,9 +70,7 @@ def saved(name: str, folder: Path) -> Path:
         ("hf:altclip", 64),
     ],
 )
-def test_answers_are_those_of_the_scorer(
-    name: str, length: int, request: pytest.FixtureRequest, drawn_images: list[Image], tmp_path: Path
-) -> None:
+def test_answers_are_those_of_the_scorer(name, length, request, drawn_images, tmp_path):
     library, _, kind = name.partition(":")
     captions = [Caption(text, text) for text in ("a red cat on the mat", "the dog", "cat " * 15)]
     if library == "open-clip":
@@ -99,9 +93,7 @@ def test_answers_are_those_of_the_scorer(
 
 
 @pytest.mark.parametrize("family", ["clip_folder", "siglip_folder"])
-def test_pixels_are_the_processors_but_for_a_level(
-    family: str, request: pytest.FixtureRequest, photographs: list[Image]
-) -> None:
+def test_pixels_are_the_processors_but_for_a_level(family, request, photographs):
     from transformers import AutoImageProcessor
 
     folder = request.getfixturevalue(family)
@@ -116,7 +108,7 @@ def test_pixels_are_the_processors_but_for_a_level(
         assert levels.mean() < 0.5
 
 
-def test_other_processors_are_left_to_the_library(clip_folder: Path, tmp_path: Path, drawn_images) -> None:
+def test_other_processors_are_left_to_the_library(clip_folder, tmp_path, drawn_images):
     import shutil
 
     import transformers
@@ -132,9 +124,7 @@ def test_other_processors_are_left_to_the_library(clip_folder: Path, tmp_path: P
     assert abs(next(scorer.embed_images([drawn_images])) - images).max() <= 1e-5
 
 
-def test_every_parameter_is_trained(
-    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path, drawn_images, captions
-) -> None:
+def test_every_parameter_is_trained(checkpoint, clip_folder, siglip_folder, drawn_images, captions):
     specs = [f"open-clip:{name}/{checkpoint(name)}" for name in ("tiny", "tiny-custom", "tiny-last")]
     for spec in (*specs, f"hf:{clip_folder}", f"hf:{siglip_folder}"):
         backbone = registry.backbone(spec)
@@ -144,9 +134,7 @@ def test_every_parameter_is_trained(
         assert gradients(backbone, drawn_images[:6], captions[:6]) == []
 
 
-def test_gradients_are_those_of_the_full_length(
-    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], captions: list[Caption]
-) -> None:
+def test_gradients_are_those_of_the_full_length(checkpoint, tiny_model, captions):
     import open_clip
 
     backbone, model = registry.backbone(f"open-clip:tiny/{checkpoint('tiny')}"), tiny_model("tiny")
@@ -165,10 +153,8 @@ def test_gradients_are_those_of_the_full_length(
         assert float((mine[name] - gradient).abs().max()) <= 1e-4 * max(1.0, float(gradient.abs().max()))
 
 
-def test_projections_are_the_last_maps(
-    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path
-) -> None:
-    def names(spec: str) -> list[str]:
+def test_projections_are_the_last_maps(checkpoint, clip_folder, siglip_folder):
+    def names(spec):
         network = registry.backbone(spec).network
         wanted = {id(each) for each in network.projections()}
         return [name for name, each in network.named_parameters() if id(each) in wanted]
@@ -183,7 +169,7 @@ def test_projections_are_the_last_maps(
     assert names(f"hf:{siglip_folder}") == []
 
 
-def test_random_weights_are_random_and_repeatable() -> None:
+def test_random_weights_are_random_and_repeatable():
     torch.manual_seed(3)
     first = registry.backbone("open-clip:tiny").network.state_dict()
     second = registry.backbone("open-clip:tiny").network.state_dict()
@@ -194,7 +180,7 @@ def test_random_weights_are_random_and_repeatable() -> None:
     assert not torch.equal(first[name], second[name])
 
 
-def test_siglip_keeps_its_bias(siglip_folder: Path) -> None:
+def test_siglip_keeps_its_bias(siglip_folder):
     from transformers import AutoModel
 
     network = registry.backbone(f"hf:{siglip_folder}").network
@@ -205,9 +191,7 @@ def test_siglip_keeps_its_bias(siglip_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["open-clip", "hf"])
-def test_places_are_what_the_towers_see(
-    kind: str, checkpoint: Callable[[str], Path], clip_folder: Path, drawn_images, captions
-) -> None:
+def test_places_are_what_the_towers_see(kind, checkpoint, clip_folder, drawn_images, captions):
     spec = f"open-clip:tiny/{checkpoint('tiny')}" if kind == "open-clip" else f"hf:{clip_folder}"
     backbone = registry.backbone(spec)
     network = backbone.network.eval()
@@ -225,7 +209,7 @@ def test_places_are_what_the_towers_see(
     assert texts.nothing[0].tolist() == [False] * 3 + [True] * (tokens.shape[1] - 3)
 
 
-def test_the_card_says_which_other_activation_was_trained_with(checkpoint: Callable[[str], Path]) -> None:
+def test_the_card_says_which_other_activation_was_trained_with(checkpoint):
     path = checkpoint("tiny-quickgelu")
     assert registry.backbone(f"open-clip:tiny-gelu/{path}").card["trained_with"] == "quickgelu"
     assert "trained_with" not in registry.backbone(f"open-clip:tiny-quickgelu/{path}").card
@@ -249,17 +233,17 @@ def test_the_card_says_which_other_activation_was_trained_with(checkpoint: Calla
         ("open-clip:roberta-ViT-B-32", ModelError, "its architecture is not here and cannot be downloaded"),
     ],
 )
-def test_specs_that_lead_nowhere(spec: str, error: type[Exception], pattern: str) -> None:
+def test_specs_that_lead_nowhere(spec, error, pattern):
     with pytest.raises(error, match=pattern) as raised:
         registry.backbone(spec)
     assert "\n" not in str(raised.value)
 
 
-def test_a_prompt_means_nothing_in_training() -> None:
+def test_a_prompt_means_nothing_in_training():
     with pytest.raises(InputError, match="has no use for the option 'prompt'"):
         registry.backbone("open-clip:tiny", Options(prompt="a photo of {}"))
 
 
-def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None:
+def test_models_without_one_tensor_of_pixels_are_refused(tmp_path):
     with pytest.raises(ModelError, match="cannot embed a picture and a caption"):
         registry.backbone(f"hf:{saved('siglip2', tmp_path)}")

@@ -11,7 +11,7 @@ from counterfoil.models.base import Options, Scorer
 class Unreadable:
     """A source that fails the test when anybody reads it."""
 
-    def read(self) -> bytes:
+    def read(self):
         raise AssertionError("a blind scorer opened an image")
 
 
@@ -25,7 +25,7 @@ CAPTIONS = [
 
 
 @pytest.mark.parametrize("name", ["constant", "random", "length"])
-def test_is_a_scorer_that_opens_nothing(name: str) -> None:
+def test_is_a_scorer_that_opens_nothing(name):
     scorer = baselines.load_blind(name)
     assert isinstance(scorer, Scorer)
     assert scorer.identity.name == f"blind:{name}"
@@ -34,11 +34,11 @@ def test_is_a_scorer_that_opens_nothing(name: str) -> None:
     assert scores.dtype == np.float64
 
 
-def test_length_counts_words_between_blanks() -> None:
+def test_length_counts_words_between_blanks():
     assert baselines.load_blind("length").score(IMAGES, CAPTIONS).tolist() == [2, 5, 2, 1]
 
 
-def test_random_differs_by_seed_image_and_caption() -> None:
+def test_random_differs_by_seed_image_and_caption():
     draw = {
         (seed, image.id, caption.id): baselines.load_blind("random", Options(seed=seed)).score(
             [image], [caption]
@@ -50,7 +50,7 @@ def test_random_differs_by_seed_image_and_caption() -> None:
     assert len(set(draw.values())) == 2 * 4 * 4
 
 
-def test_random_goes_by_the_text_not_the_captions_name() -> None:
+def test_random_goes_by_the_text_not_the_captions_name():
     scorer = baselines.load_blind("random")
     image = IMAGES[0]
     assert (
@@ -58,7 +58,7 @@ def test_random_goes_by_the_text_not_the_captions_name() -> None:
     )
 
 
-def test_random_is_uniform() -> None:
+def test_random_is_uniform():
     # 4,000 draws: the mean of a uniform is 1/2 with standard error 0.0046; ten of them allowed.
     captions = [Caption(str(i), f"caption {i}") for i in range(4000)]
     draws = baselines.load_blind("random").score([IMAGES[0]] * 4000, captions)

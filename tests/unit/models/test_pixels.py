@@ -1,5 +1,4 @@
 import io
-from collections.abc import Sequence
 
 import numpy as np
 import PIL.Image
@@ -12,7 +11,7 @@ from counterfoil.errors import DataError
 from counterfoil.models.baselines import ANCHORS, agreement, colour_words, load_pixels, shares
 
 
-def picture(*bands: str, side: int = 64) -> PIL.Image.Image:
+def picture(*bands, side=64):
     """Horizontal bands of equal height, one per colour."""
     made = PIL.Image.new("RGB", (side, side))
     height = side // len(bands)
@@ -21,13 +20,13 @@ def picture(*bands: str, side: int = 64) -> PIL.Image.Image:
     return made
 
 
-def image(*bands: str, name: str = "") -> Image:
+def image(*bands, name=""):
     buffer = io.BytesIO()
     picture(*bands).save(buffer, format="PNG")
     return Image(name or "-".join(bands), BytesSource(buffer.getvalue()))
 
 
-def score(images: Sequence[Image], texts: Sequence[str]) -> list[float]:
+def score(images, texts):
     captions = [Caption(str(i), text) for i, text in enumerate(texts)]
     return load_pixels("colours").score(images, captions).tolist()
 

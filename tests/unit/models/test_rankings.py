@@ -1,11 +1,9 @@
 """Rankings in files: JSON and npz say the same, and what is refused names the query."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy import ndarray
 
 from counterfoil.catalog import scorer
 from counterfoil.errors import DataError, InputError
@@ -27,17 +25,17 @@ ARRAYS = {
 LARGE = {name: np.where(ids > 0, ids + 2**40, ids) for name, ids in ARRAYS.items()}
 
 
-def save_json(path: Path, value: object) -> Path:
+def save_json(path, value):
     path.write_text(json.dumps(value))
     return path
 
 
-def save_npz(path: Path, **arrays: object) -> Path:
+def save_npz(path, **arrays):
     np.savez(path, **arrays)  # type: ignore[arg-type]
     return path
 
 
-def files(folder: Path) -> dict[str, Path]:
+def files(folder):
     """The same rankings in every form."""
     words = {"i2t": {i: [str(c) for c in row] for i, row in I2T.items()}, "t2i": T2I}
     strings = {
@@ -54,7 +52,7 @@ def files(folder: Path) -> dict[str, Path]:
     }
 
 
-def test_every_form_says_the_same(tmp_path: Path) -> None:
+def test_every_form_says_the_same(tmp_path):
     for name, path in files(tmp_path).items():
         found = scorer(f"given:{path}")
         assert isinstance(found, PrecomputedRankings), name
@@ -67,7 +65,7 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
             assert lists.entries.dtype == np.int32, name
 
 
-def test_large_arrays_are_read_in_parts(tmp_path: Path) -> None:
+def test_large_arrays_are_read_in_parts(tmp_path):
     # 5,000 rows of 1,000 are more than one part.
     rng = np.random.default_rng(0)
     rows = rng.permuted(np.tile(np.arange(1000, 2000), (5000, 1)), axis=1)
@@ -87,7 +85,7 @@ def test_large_arrays_are_read_in_parts(tmp_path: Path) -> None:
         load_rankings(str(path))
 
 
-def test_unsigned_ids(tmp_path: Path) -> None:
+def test_unsigned_ids(tmp_path):
     arrays = {**ARRAYS, "i2t": np.array([[3], [1], [0]], np.uint64)}
     assert load_rankings(str(save_npz(tmp_path / "r.npz", **arrays))).i2t["4"] == ("0",)
 
@@ -96,7 +94,7 @@ QUAD = {"c0_i0": 0.1, "c0_i1": 0.2, "c1_i0": 0.3, "c1_i1": 0.4}
 
 
 @pytest.mark.parametrize("value", [{"i2t": QUAD, "t2i": QUAD}, {"i2t": True, "t2i": False}, [QUAD]])
-def test_tables_with_such_names_stay_tables(value: object, tmp_path: Path) -> None:
+def test_tables_with_such_names_stay_tables(value, tmp_path):
     found = scorer(f"given:{save_json(tmp_path / 't.json', value)}")
     assert isinstance(found, PrecomputedTable)
     assert found.ids == (("i2t", "t2i") if isinstance(value, dict) else None)
@@ -118,7 +116,7 @@ def test_tables_with_such_names_stay_tables(value: object, tmp_path: Path) -> No
         ({"i2t": {"7": [1], "8": "12"}, "t2i": {}}, "i2t, query '8': not a list of ids; given: 12"),
     ],
 )
-def test_json_that_holds_no_rankings(value: object, pattern: str, tmp_path: Path) -> None:
+def test_json_that_holds_no_rankings(value, pattern, tmp_path):
     path = save_json(tmp_path / "r.json", value)
     with pytest.raises(DataError, match=pattern) as error:
         scorer(f"given:{path}")
@@ -141,16 +139,14 @@ def test_json_that_holds_no_rankings(value: object, pattern: str, tmp_path: Path
         ({"i2t": None, "t2i": None}, "not rankings; given: arrays .*; embeddings are given as embeddings:"),
     ],
 )
-def test_arrays_that_are_no_rankings(
-    changes: dict[str, ndarray | None], pattern: str, tmp_path: Path
-) -> None:
+def test_arrays_that_are_no_rankings(changes, pattern, tmp_path):
     arrays = {name: array for name, array in {**ARRAYS, **changes}.items() if array is not None}
     with pytest.raises(DataError, match=pattern) as error:
         scorer(f"given:{save_npz(tmp_path / 'r.npz', **arrays)}")
     assert "\n" not in str(error.value)
 
 
-def test_missing_files_and_options_that_do_not_apply(tmp_path: Path) -> None:
+def test_missing_files_and_options_that_do_not_apply(tmp_path):
     with pytest.raises(DataError, match="no such file; check the path after 'given:'"):
         scorer(f"given:{tmp_path / 'none.npz'}")
     path = save_json(tmp_path / "r.json", {"i2t": I2T, "t2i": T2I})

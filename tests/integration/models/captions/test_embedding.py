@@ -3,14 +3,12 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import hf, open_clip
 from counterfoil.models.base import Identity, Options
@@ -34,7 +32,7 @@ FLAT = [text for own in REFERENCES for text in own]
 
 
 @pytest.fixture
-def spec(checkpoint: Callable[[str], Path]) -> str:
+def spec(checkpoint):
     return f"tiny-quickgelu/{checkpoint('tiny-quickgelu')}"
 
 
@@ -42,10 +40,10 @@ def spec(checkpoint: Callable[[str], Path]) -> str:
 _LOADED: dict[tuple[str, str], Any] = {}
 
 
-def load(name: str, spec: str, **settings: str) -> Any:
+def load(name, spec, **settings):
     asked = []
 
-    def backbone(options: Options) -> Any:
+    def backbone(options):
         asked.append(options)
         key = spec, repr(options)
         if key not in _LOADED:
@@ -59,11 +57,11 @@ def load(name: str, spec: str, **settings: str) -> Any:
     return found
 
 
-def captions(texts: list[str]) -> list[Caption]:
+def captions(texts):
     return [Caption(str(number), text) for number, text in enumerate(texts)]
 
 
-def asked(metric: Any, images: list[Image]) -> np.ndarray:
+def asked(metric, images):
     """What the engine does: embed each, hand them over."""
     if isinstance(metric, EmbeddingMetric):
         references = starts = None
@@ -86,7 +84,7 @@ def asked(metric: Any, images: list[Image]) -> np.ndarray:
 class Official:
     """The released codes on open_clip's own tensors, fp32."""
 
-    def __init__(self, model: Any, images: list[Image]) -> None:
+    def __init__(self, model, images):
         import torch
         from open_clip import SimpleTokenizer
         from open_clip.transform import image_transform
@@ -96,14 +94,14 @@ class Official:
         with torch.no_grad():
             self.images = model.encode_image(torch.stack([transform(image.decode()) for image in images]))
 
-    def features(self, texts: list[str]) -> np.ndarray:
+    def features(self, texts):
         with self.torch.no_grad():
             return self.model.encode_text(self.tokenize(texts)).numpy()
 
-    def clip_score(self, prefix: str, w: float, paper: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def clip_score(self, prefix, w, paper=False):
         """clipscore.py and pac_score.py: the score without and with references."""
 
-        def norm(x: np.ndarray) -> np.ndarray:
+        def norm(x):
             return x / np.sqrt(np.sum(x**2, axis=1, keepdims=True))
 
         cand = norm(self.features([prefix + text for text in CANDIDATES]))
@@ -114,7 +112,7 @@ class Official:
         with np.errstate(invalid="ignore", divide="ignore"):
             return per, np.where(per + best == 0, 0, 2 * per * best / (per + best))
 
-    def local(self, text: str) -> tuple[list[int], Any]:
+    def local(self, text):
         """EMScore's `encode_text(local=True)` of one text: padded ids, unit vectors up to the end mark."""
         ids, model = self.tokenize([text]), self.model
         with self.torch.no_grad():
@@ -123,17 +121,15 @@ class Official:
         x = x[0, : int(ids[0].argmax()) + 1]
         return ids[0].tolist(), x / x.norm(dim=-1, keepdim=True)
 
-    def idf(self, corpus: list[str]) -> tuple[dict[int, float], float]:
-        counts: Counter[int] = Counter()
+    def idf(self, corpus):
+        counts = Counter()
         for text in corpus:
             counts.update(set(self.local(text)[0]))
         idf = {token: math.log((len(corpus) + 1) / (n + 1)) for token, n in counts.items()}
         idf[max(idf)] = sum(idf.values()) / len(idf)
         return idf, math.log(len(corpus) + 1)
 
-    def em_score(
-        self, corpus: list[str] | None, *, references: bool, whole: bool = False, prefix: str = ""
-    ) -> list[float]:
+    def em_score(self, corpus, *, references, whole=False, prefix=""):
         torch = self.torch
         idf, unseen = self.idf([prefix + text for text in corpus]) if corpus else ({}, 1.0)
         rows = []
@@ -163,7 +159,7 @@ class Official:
 
 
 @pytest.fixture
-def shown(tiny_model: Callable[[str], Any], drawn_images: list[Image]) -> list[Image]:
+def shown(tiny_model, drawn_images):
     """For each candidate the picture that a random model finds nearest; for the last the farthest."""
     official = Official(tiny_model("tiny-quickgelu"), drawn_images)
     cosines = official.features(CANDIDATES) @ official.images.numpy().T
@@ -172,14 +168,12 @@ def shown(tiny_model: Callable[[str], Any], drawn_images: list[Image]) -> list[I
 
 
 @pytest.fixture
-def official(tiny_model: Callable[[str], Any], shown: list[Image]) -> Official:
+def official(tiny_model, shown):
     return Official(tiny_model("tiny-quickgelu"), shown)
 
 
 @pytest.mark.parametrize(("kind", "weight"), [("clip-s", 2.5), ("pac-s", 2.0)])
-def test_clip_s_and_pac_s_are_those_of_the_released_codes(
-    kind: str, weight: float, spec: str, official: Official, shown: list[Image]
-) -> None:
+def test_clip_s_and_pac_s_are_those_of_the_released_codes(kind, weight, spec, official, shown):
     plain, beside = official.clip_score("A photo depicts ", weight)
     assert plain.min() == 0 < plain.max()
     np.testing.assert_allclose(asked(load(kind, spec), shown), plain, atol=NEAR)
@@ -194,9 +188,7 @@ def test_clip_s_and_pac_s_are_those_of_the_released_codes(
 
 
 @pytest.mark.parametrize("name", ["em-score", "ref-em-score"])
-def test_em_score_is_that_of_the_released_code(
-    name: str, spec: str, official: Official, shown: list[Image]
-) -> None:
+def test_em_score_is_that_of_the_released_code(name, spec, official, shown):
     references = name == "ref-em-score"
     corpus = FLAT if references else CANDIDATES
     np.testing.assert_allclose(
@@ -217,16 +209,14 @@ def test_em_score_is_that_of_the_released_code(
     )
 
 
-def test_the_choice_among_references(spec: str, official: Official, shown: list[Image]) -> None:
+def test_the_choice_among_references(spec, official, shown):
     whole = asked(load("ref-em-score", spec, max="whole"), shown)
     np.testing.assert_allclose(whole, official.em_score(FLAT, references=True, whole=True), atol=NEAR)
     component = asked(load("ref-em-score", spec), shown)
     assert (component >= whole - 1e-9).all()
 
 
-def test_a_corpus_of_document_frequencies(
-    spec: str, official: Official, shown: list[Image], tmp_path: Path
-) -> None:
+def test_a_corpus_of_document_frequencies(spec, official, shown, tmp_path):
     train = ["a dog and a man", "a man", "the ball", "birds on a wire", "a cat"]
     path = tmp_path / "train.json"
     path.write_text(json.dumps({"v1": train[:2], "v2": train[2:]}))
@@ -240,7 +230,7 @@ def test_a_corpus_of_document_frequencies(
     assert load("em-score", spec, idf=str(other)).identity != metric.identity
 
 
-def test_token_match_is_berts_score(spec: str, official: Official) -> None:
+def test_token_match_is_berts_score(spec, official):
     """P, R and F1 by BERTScore's formulae, marks weighing nothing and there to be found."""
     table = []
     for candidate, own in zip(CANDIDATES, REFERENCES, strict=True):
@@ -260,7 +250,7 @@ def test_token_match_is_berts_score(spec: str, official: Official) -> None:
     assert abs(weighed - found).max() > 1e-4
 
 
-def test_scores_do_not_depend_on_the_rows_beside_them(spec: str, shown: list[Image]) -> None:
+def test_scores_do_not_depend_on_the_rows_beside_them(spec, shown):
     metric = load("ref-em-score", spec, idf="none")
     candidates = next(iter(metric.local.embed_tokens([captions(CANDIDATES)])))
     flat = next(iter(metric.local.embed_tokens([captions(FLAT)])))
@@ -272,7 +262,7 @@ def test_scores_do_not_depend_on_the_rows_beside_them(spec: str, shown: list[Ima
         assert alone[0] == together[row]
 
 
-def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image]) -> None:
+def test_pac_s_of_videos_is_em_score_with_its_model(spec, shown):
     for name, em in (("pac-s", "em-score"), ("ref-pac-s", "ref-em-score")):
         metric = load(name, spec)
         moving = metric.for_videos()
@@ -294,7 +284,7 @@ def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image
         load("clip-s", spec).for_videos()
 
 
-def test_embeddings_that_are_given() -> None:
+def test_embeddings_that_are_given():
     rng = np.random.default_rng(0)
     given = PrecomputedEmbeddings(
         Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8))
@@ -317,8 +307,8 @@ def test_embeddings_that_are_given() -> None:
         embedding.load("pac-s", options, lambda _: given).for_videos()
 
 
-def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> None:
-    def metric(name: str) -> Any:
+def test_models_without_an_end_mark(siglip_folder, shown):
+    def metric(name):
         return embedding.load(
             name,
             Options(device="cpu", backbone=f"hf:{siglip_folder}"),
@@ -346,14 +336,12 @@ def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> 
         ("em-score", {"idf": "refs.json"}, InputError, "idf: no such file; given: refs.json; allowed: bench"),
     ],
 )
-def test_settings_that_do_not_exist(
-    name: str, settings: dict[str, str], error: type[Exception], pattern: str, spec: str
-) -> None:
+def test_settings_that_do_not_exist(name, settings, error, pattern, spec):
     with pytest.raises(error, match=pattern):
         load(name, spec, **settings)
 
 
-def test_a_metric_needs_its_model_and_one_prefix() -> None:
+def test_a_metric_needs_its_model_and_one_prefix():
     with pytest.raises(InputError, match=r"metric:clip-s: needs a model to look with.*--scorer open-clip:"):
         registry.load("clip-s", Options(device="cpu"), lambda _: None)
     both = Options(backbone="open-clip:x", prompt="a photo of {}", settings={"prefix": "x"})
@@ -361,8 +349,8 @@ def test_a_metric_needs_its_model_and_one_prefix() -> None:
         embedding.load("clip-s", both, lambda _: None)
 
 
-def test_a_prompt_takes_the_place_of_the_prefix(spec: str, shown: list[Image]) -> None:
-    def metric(**options: Any) -> Any:
+def test_a_prompt_takes_the_place_of_the_prefix(spec, shown):
+    def metric(**options):
         asked = Options(device="cpu", backbone=f"open-clip:{spec}", **options)
         return embedding.load("clip-s", asked, lambda wanted: open_clip.load(spec, wanted))
 
@@ -370,7 +358,7 @@ def test_a_prompt_takes_the_place_of_the_prefix(spec: str, shown: list[Image]) -
     np.testing.assert_array_equal(asked(prompted, shown), asked(prefixed, shown))
 
 
-def test_models_with_several_points_are_refused() -> None:
+def test_models_with_several_points_are_refused():
     class Several:
         identity = Identity("several")
         comparison = "points"
