@@ -169,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
                         "logprob": math.log(tokens[0][1]),
                         "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in tokens],
                     }
-                ]
+                ],
             }
         usage = {"prompt_tokens": 100, "completion_tokens": 2, "total_tokens": 102}
         self._send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})

@@ -106,11 +106,8 @@ def photographs(shared_data):
 def captions():
     """Captions of 1 to 120 words, one in two languages and one with marks."""
     texts = [
-        "cats",
-        "a cat on a mat",
-        "A man, in red; throws two (2) balls!",
-        "ein Hund läuft – über die Straße",
-    ]
+        "cats", "a cat on a mat", "A man, in red; throws two (2) balls!", "ein Hund läuft – über die Straße",
+    ]  # fmt: skip
     texts += [" ".join(["a very long caption about one dog"] * n) for n in (1, 2, 5, 17)]
     texts += [
         f"{n} birds sit on a wire above the {place}"
@@ -165,7 +162,7 @@ def siglip_folder(tmp_path_factory):
                 "eos_token": "</s>",
                 "unk_token": "<unk>",
             }
-        )
+        ),
     )
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
     config = transformers.SiglipConfig(

@@ -39,6 +39,18 @@ def family(name):
     return transformers.AlignModel(config), processor, 64
 
 
+def save_family(name, folder):
+    """The same model in a folder, with its image processor and a tokenizer of words."""
+    import torch
+
+    torch.manual_seed(0)
+    model, processor, _ = family(name)
+    for part in (model.eval(), processor):
+        part.save_pretrained(folder)
+    save_words(folder)
+    return folder
+
+
 def save_words(folder):
     """A tokenizer of a few words."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -111,7 +123,7 @@ def save_clip_tokenizer(folder):
                 "unk_token": "<|endoftext|>",
                 "pad_token": "<|endoftext|>",
             }
-        )
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 tokenizer, image processor and chat template."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,8 @@ GEMMA = (
 )
 #: Sizes of a tiny model; `side` is that of its square pictures, `patch` of their patches.
 TINY: dict[str, int] = {
-    "width": 32,
-    "layers": 2,
-    "heads": 2,
-    "side": 32,
-    "patch": 8,
-    "vision_width": 32,
-    "vision_layers": 2,
-}
+    "width": 32, "layers": 2, "heads": 2, "side": 32, "patch": 8, "vision_width": 32, "vision_layers": 2,
+}  # fmt: skip
 
 
 def save(name, folder, *, seed=11, **sizes):
@@ -71,11 +66,9 @@ def words(*added, eos, pad, bos=None):
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=700,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        special_tokens=[],
+        vocab_size=700, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=[],
         show_progress=False,
-    )
+    )  # fmt: skip
     backend.train_from_iterator([TEXT] * 4, trainer)
     marks = {"eos_token": eos, "pad_token": pad, **({"bos_token": bos} if bos else {})}
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=2048, **marks)
@@ -85,43 +78,28 @@ def words(*added, eos, pad, bos=None):
 
 def _text(sizes, tokenizer, **more):
     return {
-        "vocab_size": len(tokenizer),
-        "hidden_size": sizes["width"],
-        "intermediate_size": 2 * sizes["width"],
-        "num_hidden_layers": sizes["layers"],
-        "num_attention_heads": sizes["heads"],
-        "num_key_value_heads": sizes["heads"],
-        "max_position_embeddings": 2048,
-        "pad_token_id": tokenizer.pad_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "bos_token_id": tokenizer.bos_token_id,
-        **more,
-    }
+        "vocab_size": len(tokenizer), "hidden_size": sizes["width"], "intermediate_size": 2 * sizes["width"],
+        "num_hidden_layers": sizes["layers"], "num_attention_heads": sizes["heads"],
+        "num_key_value_heads": sizes["heads"], "max_position_embeddings": 2048,
+        "pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id,
+        "bos_token_id": tokenizer.bos_token_id, **more,
+    }  # fmt: skip
 
 
 def _vision(sizes, **more):
     return {
-        "hidden_size": sizes["vision_width"],
-        "intermediate_size": 2 * sizes["vision_width"],
-        "num_hidden_layers": sizes["vision_layers"],
-        "num_attention_heads": sizes["heads"],
-        "image_size": sizes["side"],
-        "patch_size": sizes["patch"],
-        **more,
-    }
+        "hidden_size": sizes["vision_width"], "intermediate_size": 2 * sizes["vision_width"],
+        "num_hidden_layers": sizes["vision_layers"], "num_attention_heads": sizes["heads"],
+        "image_size": sizes["side"], "patch_size": sizes["patch"], **more,
+    }  # fmt: skip
 
 
 def _qwen(sizes, folder, *, third):
     import transformers
 
     marks = (
-        "<|im_start|>",
-        "<|im_end|>",
-        "<|vision_start|>",
-        "<|vision_end|>",
-        "<|image_pad|>",
-        "<|video_pad|>",
-    )
+        "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
+    )  # fmt: skip
     tokenizer = words(*marks, eos="<|im_end|>", pad="<|endoftext|>")
     ids = {
         f"{key}_token_id": tokenizer.convert_tokens_to_ids(f"<|{mark}|>")
@@ -174,12 +152,10 @@ def _idefics(sizes, folder):
     tokenizer = words(*marks, eos="<end_of_utterance>", pad="<|im_end|>", bos="<|im_start|>")
     side = sizes["side"]
     config = transformers.Idefics3Config(
-        text_config=_text(sizes, tokenizer, model_type="llama"),
-        vision_config=_vision(sizes),
-        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
-        scale_factor=2,
+        text_config=_text(sizes, tokenizer, model_type="llama"), vision_config=_vision(sizes),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"), scale_factor=2,
         pad_token_id=tokenizer.pad_token_id,
-    )
+    )  # fmt: skip
     images = transformers.Idefics3ImageProcessor(
         size={"longest_edge": side}, max_image_size={"longest_edge": side}, do_image_splitting=False
     )
@@ -193,10 +169,8 @@ def _gemma(sizes, folder):
     import transformers
 
     marks = {
-        "boi_token": "<start_of_image>",
-        "eoi_token": "<end_of_image>",
-        "image_token": "<image_soft_token>",
-    }
+        "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>",
+    }  # fmt: skip
     tokenizer = words("<start_of_turn>", "<end_of_turn>", eos="<eos>", pad="<pad>", bos="<bos>")
     tokenizer = named(tokenizer, marks)
     tokens = (sizes["side"] // sizes["patch"] // 2) ** 2
@@ -357,12 +331,9 @@ def _paired(sizes, folder):
     )  # fmt: skip
     encoder = transformers.ViTConfig(**_vision(sizes) | {"hidden_size": 2 * sizes["vision_width"]})
     config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(
-        encoder,
-        decoder,
-        decoder_start_token_id=tokenizer.bos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        encoder, decoder, decoder_start_token_id=tokenizer.bos_token_id, pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
-    )
+    )  # fmt: skip
     size = {"height": sizes["side"], "width": sizes["side"]}
     transformers.ViTImageProcessor(size=size).save_pretrained(folder)
     return transformers.VisionEncoderDecoderModel(config), tokenizer
@@ -402,18 +373,11 @@ def _mllama(sizes, folder):
 
 
 FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
-    "qwen2-vl": lambda sizes, folder: _qwen(sizes, folder, third=False),
-    "qwen3-vl": lambda sizes, folder: _qwen(sizes, folder, third=True),
-    "idefics3": _idefics,
-    "llava-onevision": _llava,
-    "gemma3": _gemma,
-    "internvl": _internvl,
-    "paligemma": _paligemma,
-    "blip": _blip,
-    "git": _git,
-    "vision-encoder-decoder": _paired,
-    "mllama": _mllama,
-}
+    "qwen2-vl": partial(_qwen, third=False), "qwen3-vl": partial(_qwen, third=True),
+    "idefics3": _idefics, "llava-onevision": _llava,
+    "gemma3": _gemma, "internvl": _internvl, "paligemma": _paligemma, "blip": _blip, "git": _git,
+    "vision-encoder-decoder": _paired, "mllama": _mllama,
+}  # fmt: skip
 
 
 def save_coca(folder, *, seed=11, **sizes):

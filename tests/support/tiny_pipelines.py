@@ -7,15 +7,9 @@ from tiny_families import save_clip_tokenizer
 
 #: Sizes of the text encoders.
 _TEXT = {
-    "vocab_size": 49408,
-    "hidden_size": 32,
-    "intermediate_size": 37,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "projection_dim": 32,
-    "bos_token_id": 49406,
-    "eos_token_id": 49407,
-}
+    "vocab_size": 49408, "hidden_size": 32, "intermediate_size": 37, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "projection_dim": 32, "bos_token_id": 49406, "eos_token_id": 49407,
+}  # fmt: skip
 
 
 def save_pipelines(place):

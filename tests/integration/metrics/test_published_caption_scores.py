@@ -12,11 +12,9 @@ from flickr8k_files import captions, expert
 
 #: tau-b and tau-c, times 100 (FORMATS.md 6.3).
 PUBLISHED = {
-    "bleu-1": (32.175, 32.324),
-    "bleu-4": (30.599, 30.776),
-    "rouge-l": (32.139, 32.314),
+    "bleu-1": (32.175, 32.324), "bleu-4": (30.599, 30.776), "rouge-l": (32.139, 32.314),
     "cider": (43.602, 43.891),
-}
+}  # fmt: skip
 
 
 def test_flickr8k_expert(shared_data):
@@ -26,11 +24,9 @@ def test_flickr8k_expert(shared_data):
     pairs = load(tokenize_all([text for _, text, _ in rows]), [references[image] for image, _, _ in rows])
     by_order = ngrams.bleu_of_load(pairs).items
     scores = {
-        "bleu-1": by_order[:, 0],
-        "bleu-4": by_order[:, 3],
-        "rouge-l": ngrams.rouge_of_load(pairs),
+        "bleu-1": by_order[:, 0], "bleu-4": by_order[:, 3], "rouge-l": ngrams.rouge_of_load(pairs),
         "cider": cider.of_load(pairs),
-    }
+    }  # fmt: skip
     ratings = [rating for _, _, rating in rows]
     for name, published in PUBLISHED.items():
         found = [100 * kendalltau(scores[name], ratings, variant=variant)[0] for variant in "bc"]

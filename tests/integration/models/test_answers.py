@@ -5,7 +5,12 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import open_clip
+import PIL.Image
 import pytest
+import torch
+import transformers
+from transformers import AutoModelForImageTextToText, AutoProcessor
 
 import tiny_generative
 from counterfoil import catalog
@@ -14,6 +19,8 @@ from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models.base import Options
 from counterfoil.models.generative import answers, likelihood, prefixes
 from counterfoil.models.generative.writing import load_writer
+from counterfoil.models.text_models import load_lm
+from embedded import batched, noise, scored
 from made_once import made_once
 from tiny_families import write_random_checkpoint
 
@@ -23,9 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
 ]
 
-
 QUESTION = 'Does this figure show "{}"? Please answer Yes or No.'
-
 
 #: What each family computes once for a picture.
 FAMILIES = {
@@ -39,14 +44,10 @@ FAMILIES = {
     "paligemma": "vision tower once",
 }
 
-
 CAPTIONERS = ("blip", "git", "vision-encoder-decoder")
 TEXTS = (
-    "a red cat on the mat",
-    "Two dogs",
-    "3 horses behind the blue house, left of a woman",
-    '"No" and a ball',
-)
+    "a red cat on the mat", "Two dogs", "3 horses behind the blue house, left of a woman", '"No" and a ball',
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +75,7 @@ def scorer_of(loaded, models, family):
 
 def pictures():
     """Two squares and two other shapes, of noise: dynamic resolutions give them different lengths."""
-    rng = np.random.default_rng(3)
-    shapes = ((32, 32), (32, 32), (24, 56), (64, 28))
-    return [
-        Image(str(number), PixelSource(rng.integers(0, 256, (*shape, 3)).astype(np.uint8)))
-        for number, shape in enumerate(shapes)
-    ]
-
-
-def scored(scorer, pairs, size):
-    batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
-    return np.concatenate(list(scorer.score_pairs(batches)))
+    return noise((32, 32), (32, 32), (24, 56), (64, 28), seed=3)
 
 
 def by_the_library(folder, pairs, spellings):
@@ -92,10 +83,6 @@ def by_the_library(folder, pairs, spellings):
 
     Spellings are single pieces of the tokenizer; PaliGemma is asked through its processor alone.
     """
-    import PIL.Image
-    import torch
-    from transformers import AutoModelForImageTextToText, AutoProcessor
-
     model = AutoModelForImageTextToText.from_pretrained(folder).eval()
     processor = AutoProcessor.from_pretrained(folder)
     ids = {
@@ -191,9 +178,6 @@ def test_a_model_that_can_think_is_told_not_to(models, tmp_path):
 
 def test_answers_of_several_tokens_are_forced(models, tmp_path):
     """Without its merges the tokenizer spells "Yes" in three bytes, and "No" in two."""
-    import torch
-    from transformers import AutoModelForImageTextToText, AutoProcessor
-
     folder = tmp_path / "bytes"
     shutil.copytree(models / "llava-onevision", folder)
     state = json.loads((folder / "tokenizer.json").read_text())
@@ -237,7 +221,7 @@ def test_a_run_that_goes_on_ends_in_the_same_bits(models, loaded):
     """Though it goes on within the captions of a picture: what is shared depends on the batch alone."""
     scorer = scorer_of(loaded, models, "qwen3-vl")
     pairs = [(image, Caption(text, text)) for image in pictures() for text in TEXTS]
-    batches = [pairs[at : at + 3] for at in range(0, len(pairs), 3)]
+    batches = batched(pairs, 3)
     whole = [part.tobytes() for part in scorer.score_pairs(batches)]
     for start in (1, 2, 5):
         assert [part.tobytes() for part in scorer.score_pairs(batches[start:])] == whole[start:]
@@ -275,10 +259,8 @@ def test_bad_models_and_questions_are_refused(models, tmp_path):
     file = Path(mute, "tokenizer.json")
     state = json.loads(file.read_text())
     state["model"] = {
-        "type": "WordLevel",
-        "vocab": {"<unk>": 0, "a": 1, "cat": 2},
-        "unk_token": "<unk>",
-    }
+        "type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, "cat": 2}, "unk_token": "<unk>",
+    }  # fmt: skip
     state["pre_tokenizer"] = {"type": "Whitespace"}
     state["decoder"] = None
     file.write_text(json.dumps(state))
@@ -299,7 +281,6 @@ def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(
 
 WORDS = ("a red cat on the mat", "two dogs", "a man and a woman behind the blue house left of a dog", "a")
 
-
 INSTRUCTION = "Describe this image in one sentence."
 
 
@@ -316,9 +297,6 @@ def pairs_of(images):
 
 def logs_of(name, models):
     """The log-probabilities of a caption's tokens and its end, by the model's own documented call."""
-    import torch
-    import transformers
-
     if name == "coca":
         return by_open_clip(models / name)
     if name == "vision-encoder-decoder":
@@ -353,7 +331,7 @@ def logs_of(name, models):
             {
                 "role": "user",
                 "content": [{"type": "image", "image": picture}, {"type": "text", "text": INSTRUCTION}],
-            }
+            },
         ]
         options = {"tokenize": True, "return_dict": True, "return_tensors": "pt"}
         asked = processor.apply_chat_template(turns, add_generation_prompt=True, **options)
@@ -372,9 +350,6 @@ def logs_of(name, models):
 
 def by_labels(folder):
     """The logits of a call with labels, which the model shifts behind its begin mark by itself."""
-    import torch
-    import transformers
-
     model = transformers.VisionEncoderDecoderModel.from_pretrained(folder).eval()
     images = transformers.AutoImageProcessor.from_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -391,9 +366,6 @@ def by_labels(folder):
 
 def by_open_clip(folder):
     """The logits and labels of `CoCa.forward`, whose texts are padded in full."""
-    import open_clip
-    import torch
-
     model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
     tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
     model.eval()
@@ -459,8 +431,6 @@ def test_the_unconditional_term(models, text_models):
     expected = conditional - [mean[caption.text or ""] for _, caption in pairs]
     np.testing.assert_allclose(scored(noise, pairs, 3), expected, rtol=1e-4, atol=1e-4)
     # A language model of its own.
-    from counterfoil.models.text_models import load_lm
-
     lm = load_lm(str(text_models / "gpt2"), Options(device="cpu", settings={"end": "in"}))
     (values,) = lm.score_pairs([pairs])
     by_lm = likely("blip", models, unconditional="lm", lm=str(text_models / "gpt2"))

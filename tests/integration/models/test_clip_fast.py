@@ -4,8 +4,10 @@ That their answers are the library's is tested where models are loaded (test_ope
 """
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from open_clip.transformer import LayerScale
 
 from counterfoil.models.clip_fast import FastTextTower, grow, image_tower, text_tower
 
@@ -50,9 +52,6 @@ def changed(model, path, value):
     ],
 )
 def test_other_image_towers_are_left_to_the_library(path, value, tiny_model):
-    import torch
-    from open_clip.transformer import LayerScale
-
     model = tiny_model("tiny")
     assert image_tower(model) is not None
     changed(

@@ -10,12 +10,15 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
+from counterfoil.models.images import ImageRoute
+from counterfoil.models.runtime import PRECISIONS
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
 pytestmark = pytest.mark.models
 
 FOLDER = Path(__file__).parents[3] / "benchmarks"
-
 
 Script = Callable[[str], ModuleType]
 
@@ -84,10 +87,6 @@ def test_decisions_that_differ_are_counted_by_side(routes):
 
 
 def test_every_route_is_one_that_a_scorer_takes(routes):
-    from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
-    from counterfoil.models.images import ImageRoute
-    from counterfoil.models.runtime import PRECISIONS
-
     measured = [ImageRoute.of(ScorerSettings(each.name, each.settings)).facts() for each in routes.ROUTES]
     assert measured == [dict(each.settings) for each in routes.ROUTES]
     assert {each.precision for each in routes.ROUTES} == set(PRECISIONS)

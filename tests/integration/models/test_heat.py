@@ -1,16 +1,20 @@
 """Heatmaps from the inside of tiny cross-encoders against a plain use of the library's models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import transformers
 
 import tiny_matchers
-from counterfoil.benchmarks import Caption, Image, PixelSource
+from counterfoil.benchmarks import Caption
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.heatmaps import rollout
 from counterfoil.models import itm
 from counterfoil.models.base import Options
 from counterfoil.models.lazy import LazyPairScorer, lazy
+from embedded import noise
 
 pytestmark = pytest.mark.models
 
@@ -26,9 +30,8 @@ def loaded(folder, name, protocol="", prompt="{}"):
     return itm.load(str(folder), Options(device="cpu", settings=settings, prompt=prompt))
 
 
-def picture(height=32, width=48):
-    rng = np.random.default_rng(7)
-    return Image("i", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
+def picture():
+    return replace(noise((32, 48), seed=7)[0], id="i")
 
 
 def asked():
@@ -78,22 +81,18 @@ def watched(module, kept):
 
 def inputs_of(folder):
     """Pixels and words as the library's own processors make them."""
-    from transformers import AutoImageProcessor, AutoTokenizer
-
-    image = AutoImageProcessor.from_pretrained(folder)(picture().decode(), return_tensors="pt")
-    return image, AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
+    image = transformers.AutoImageProcessor.from_pretrained(folder)(picture().decode(), return_tensors="pt")
+    return image, transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
 
 
 def test_vilt(tmp_path):
-    from transformers import ViltForImageAndTextRetrieval
-
     scorer = loaded(tmp_path / "vilt", "vilt")
     assert methods_of(scorer) == ("rollout", "transport", "occlusion")
     (found,) = explain(scorer, [asked()])
     by_name = {heat.method: heat for heat in found.heats}
     assert list(by_name) == ["rollout", "transport"]
 
-    model = ViltForImageAndTextRetrieval.from_pretrained(
+    model = transformers.ViltForImageAndTextRetrieval.from_pretrained(
         tmp_path / "vilt", attn_implementation="eager"
     ).eval()
     inputs, words = inputs_of(tmp_path / "vilt")
@@ -108,12 +107,10 @@ def test_vilt(tmp_path):
         patches = (grid + places).flatten(2).transpose(1, 2)
         first = embeddings.cls_token + embeddings.position_embeddings[:, :1]
         output = model.vilt(
-            input_ids=words["input_ids"],
-            attention_mask=words["attention_mask"],
-            image_embeds=torch.cat([first, patches], dim=1),
-            pixel_mask=torch.ones(1, 1 + patches.shape[1]),
+            input_ids=words["input_ids"], attention_mask=words["attention_mask"],
+            image_embeds=torch.cat([first, patches], dim=1), pixel_mask=torch.ones(1, 1 + patches.shape[1]),
             output_attentions=True,
-        )
+        )  # fmt: skip
     rows, columns = grid.shape[2:]
     assert (rows, columns) == (4, 6)
     length = words["input_ids"].shape[1]
@@ -138,14 +135,12 @@ def test_vilt(tmp_path):
 
 @pytest.mark.parametrize("protocol", ["itm", "retrieval"])
 def test_blip(tmp_path, protocol):
-    from transformers import BlipForImageTextRetrieval
-
     scorer = loaded(tmp_path / "blip", "blip", protocol)
     assert methods_of(scorer) == ("grad-cam", "occlusion")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
 
-    model = BlipForImageTextRetrieval.from_pretrained(tmp_path / "blip").eval()
+    model = transformers.BlipForImageTextRetrieval.from_pretrained(tmp_path / "blip").eval()
     inputs, words = inputs_of(tmp_path / "blip")
     ids = words["input_ids"].clone()
     if protocol == "retrieval":
@@ -176,15 +171,13 @@ def test_blip(tmp_path, protocol):
 
 
 def test_flava(tmp_path):
-    from transformers import FlavaForPreTraining
-
     scorer = loaded(tmp_path / "flava", "flava")
     assert methods_of(scorer) == ("rollout", "transport", "occlusion")
     assert methods_of(loaded(tmp_path / "flava", "flava", "contrastive")) == ("occlusion",)
     (found,) = explain(scorer, [asked()])
     rolled, carried = found.heats
     image, words = inputs_of(tmp_path / "flava")
-    model = FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
+    model = transformers.FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
     with torch.no_grad():
         output = model(
             pixel_values=image["pixel_values"],
@@ -211,14 +204,12 @@ def test_flava(tmp_path):
 
 
 def test_blip_2(tmp_path):
-    from transformers import Blip2ForImageTextRetrieval
-
     scorer = loaded(tmp_path / "blip-2", "blip-2")
     assert methods_of(scorer) == ("grad-cam", "occlusion")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
     image, words = inputs_of(tmp_path / "blip-2")
-    model = Blip2ForImageTextRetrieval.from_pretrained(
+    model = transformers.Blip2ForImageTextRetrieval.from_pretrained(
         tmp_path / "blip-2", attn_implementation="eager"
     ).eval()
     layer, seen, read = model.qformer.encoder.layer[0], [], []
@@ -247,14 +238,12 @@ def test_blip_2(tmp_path):
 
 
 def test_bridge_tower(tmp_path):
-    from transformers import BridgeTowerForImageAndTextRetrieval
-
     scorer = loaded(tmp_path / "bridgetower", "bridgetower")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
     _, words = inputs_of(tmp_path / "bridgetower")
     image = scorer.matcher.pixels([np.asarray(picture().decode())], do_normalize=True, do_center_crop=True)
-    model = BridgeTowerForImageAndTextRetrieval.from_pretrained(
+    model = transformers.BridgeTowerForImageAndTextRetrieval.from_pretrained(
         tmp_path / "bridgetower", attn_implementation="eager"
     ).eval()
     seen = []
@@ -297,8 +286,6 @@ class TestRegions:
         return grid
 
     def test_lxmert(self, tmp_path):
-        import transformers
-
         scorer, features = self.scorer(tmp_path, "lxmert")
         (found,) = explain(scorer, [asked()])
         (heat,) = found.heats
@@ -316,8 +303,6 @@ class TestRegions:
         assert heat.whole.any()
 
     def test_visual_bert(self, tmp_path):
-        import transformers
-
         scorer, features = self.scorer(tmp_path, "visual_bert")
         (found,) = explain(scorer, [asked()])
         rolled, carried = found.heats

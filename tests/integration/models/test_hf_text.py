@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image
@@ -17,11 +18,8 @@ pytestmark = pytest.mark.models
 WORDS = ["a", "the", "cat", "dog", "runs", "sits", "on", "mat", "two", "red", "small"]
 TEXTS = ["a cat sits on the mat", "two dogs run", "the red dog", "a small cat runs"]
 REFERENCES = [
-    ["the cat sits", "a red cat"],
-    ["two dog runs on a mat"],
-    ["a dog", "the small dog", "red"],
-    ["a cat"],
-]
+    ["the cat sits", "a red cat"], ["two dog runs on a mat"], ["a dog", "the small dog", "red"], ["a cat"],
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +31,9 @@ def folder(tmp_path_factory):
     (place / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=5 + len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=12,
-    )
+        vocab_size=5 + len(WORDS), hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=12,
+    )  # fmt: skip
     # As checkpoints of BERT are kept: with a head for masked words, and no pooler.
     transformers.BertForMaskedLM(config).save_pretrained(place)
     transformers.BertTokenizerFast(vocab_file=str(place / "vocab.txt")).save_pretrained(place)
@@ -52,7 +46,6 @@ def captions(texts):
 
 def states(folder, text, layer):
     """The unit vectors of one text's tokens, marks included, straight from transformers."""
-    import torch
     import transformers
 
     model = transformers.AutoModel.from_pretrained(folder).eval()

@@ -8,7 +8,9 @@ import pytest
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import Options, ScorerSettings
+from counterfoil.models.device_pixels import CompiledTower, DevicePixels
 from counterfoil.models.images import ImageRoute, Resized, Untouched
+from counterfoil.models.open_clip import load
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.models
@@ -27,8 +29,6 @@ def smooth(width, height, seed=0):
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
 @pytest.mark.parametrize("corner", ["even", "floor"])
 def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
-    from counterfoil.models.device_pixels import DevicePixels
-
     resized = Resized(48, mode, interpolation, corner)
     sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
     pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
@@ -44,8 +44,6 @@ def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
 
 
 def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
-    from counterfoil.models.device_pixels import DevicePixels
-
     picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     picture.setflags(write=False)
     mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
@@ -63,8 +61,6 @@ ROUTES: tuple[dict[str, str], ...] = ({}, {"resize": "device"})
 
 
 def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):
-    from counterfoil.models.open_clip import load
-
     where = f"tiny/{checkpoint('tiny')}"
     plain = load(where, Options(device="cpu")).identity
     named = load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
@@ -75,8 +71,6 @@ def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint
 #: To trace a tower takes a second, and to write and compile a program of it half a minute.
 @pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_a_compiled_tower_is_that_tower(backend, tiny_architectures, checkpoint, drawn_images, monkeypatch):
-    from counterfoil.models.open_clip import load
-
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     where = f"tiny/{checkpoint('tiny')}"
     plain, made = (load(where, Options(device="cpu", settings={"compile": mode})) for mode in ("no", "yes"))
@@ -100,8 +94,6 @@ class Counting:
 
 
 def test_smaller_batches_are_filled_up(monkeypatch):
-    from counterfoil.models.device_pixels import CompiledTower
-
     monkeypatch.setattr(torch, "compile", lambda tower, **_: tower)
     tower = Counting()
     compiled = CompiledTower(tower, tolerance=1e-4, where="x")
@@ -113,8 +105,6 @@ def test_smaller_batches_are_filled_up(monkeypatch):
 
 
 def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
-    from counterfoil.models.device_pixels import CompiledTower
-
     def made(program):
         monkeypatch.setattr(torch, "compile", lambda tower, **_: program)
         return CompiledTower(Counting(), tolerance=1e-4, where="x")
@@ -128,9 +118,7 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
     def failing(pixels):
         raise RuntimeError("no compiler\nfound")
 
-    with pytest.raises(
-        ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler f"
-    ):
+    with pytest.raises(ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler"):
         made(failing)(pixels)
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from transformers import AutoImageProcessor, AutoTokenizer
 
 import tiny_matchers
 from counterfoil.benchmarks.records import Caption, Image
@@ -13,30 +16,19 @@ from counterfoil.errors import DataError, InputError, ModelError, UnknownNameErr
 from counterfoil.models import itm
 from counterfoil.models.base import Options, PairScorer
 from counterfoil.models.region_files import read_regions
+from embedded import scored
 from made_once import made_once
 
 pytestmark = pytest.mark.models
 
-
 CASES = [
-    ("blip", "itm"),
-    ("blip", "retrieval"),
-    ("blip", "itc"),
-    ("blip-2", "itm"),
-    ("blip-2", "itc"),
-    ("vilt", "itm"),
-    ("flava", "itm"),
-    ("flava", "contrastive"),
-    ("bridgetower", "itm"),
-]
-
+    ("blip", "itm"), ("blip", "retrieval"), ("blip", "itc"), ("blip-2", "itm"), ("blip-2", "itc"),
+    ("vilt", "itm"), ("flava", "itm"), ("flava", "contrastive"), ("bridgetower", "itm"),
+]  # fmt: skip
 
 TEXTS = [
-    "a cat",
-    "two birds sit on a wire",
-    "the red dog",
-    "a photo of a cat on the mat in a house by the sea",
-]
+    "a cat", "two birds sit on a wire", "the red dog", "a photo of a cat on the mat in a house by the sea",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +50,6 @@ def loaded(folder, protocol="", **options):
 
 def by_the_library(folder, name, protocol, pairs):
     """Each pair's score as the model's documentation computes it, one pair at a time."""
-    import torch
-    import transformers
-    from transformers import AutoImageProcessor, AutoTokenizer
-
     parts = AutoImageProcessor.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     kind = itm.FAMILIES[name].kind
     model = getattr(transformers, kind).from_pretrained(folder).eval()
@@ -93,12 +81,10 @@ def by_the_library(folder, name, protocol, pairs):
             images=image, text=text, return_tensors="pt", padding="max_length", max_length=77
         )
         found = model(
-            **inputs,
-            input_ids_masked=inputs["input_ids"],
-            bool_masked_pos=torch.zeros(1, 16, dtype=torch.bool),
-            skip_unmasked_multimodal_encoder=False,
+            **inputs, input_ids_masked=inputs["input_ids"],
+            bool_masked_pos=torch.zeros(1, 16, dtype=torch.bool), skip_unmasked_multimodal_encoder=False,
             return_loss=False,
-        )
+        )  # fmt: skip
         if protocol == "itm":
             return found.itm_logits.softmax(-1)[0, 1]
         return found.contrastive_logits_per_image[0, 0] / model.flava.logit_scale.exp()
@@ -115,11 +101,6 @@ def by_the_library(folder, name, protocol, pairs):
 def listed(images, texts=TEXTS):
     """Every caption of every image, those of an image one after another."""
     return [(image, Caption(text, text)) for image in images for text in texts]
-
-
-def scored(scorer, pairs, size=64, workers=0):
-    batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
-    return np.concatenate(list(scorer.score_pairs(batches, workers=workers)))
 
 
 @pytest.mark.parametrize(("name", "protocol"), CASES)
@@ -165,9 +146,8 @@ def test_the_image_tower_runs_once_per_image(name, matchers, drawn_images, monke
 
 # -- bad input --------------------------------------------------------------------------------------------
 def refused(argument, pattern, kind=ModelError, **options):
-    with pytest.raises(kind, match=pattern) as error:
+    with pytest.raises(kind, match=pattern):
         itm.load(str(argument), Options(device="cpu", **options))
-    assert "\n" not in str(error.value)
 
 
 @pytest.fixture
@@ -178,8 +158,6 @@ def blip(matchers, tmp_path):
 
 def test_models_without_a_matching_head(clip_folder, blip):
     refused(clip_folder, "not a model of image-text matching; given: model type clip; allowed: BLIP.*hf:")
-    import transformers
-
     model = transformers.BlipForConditionalGeneration(transformers.BlipConfig.from_pretrained(blip))
     model.save_pretrained(blip)
     refused(blip, "the checkpoint does not fill the model.*missing")
@@ -206,8 +184,6 @@ def test_missing_files(blip):
 
 
 def test_the_retrieval_protocol_needs_an_encoder_token(blip):
-    from transformers import AutoTokenizer
-
     tokenizer = AutoTokenizer.from_pretrained(blip)
     tokenizer.add_tokens(["[DEC]"])
     tokenizer.save_pretrained(blip)
@@ -222,7 +198,6 @@ def test_the_retrieval_protocol_needs_an_encoder_token(blip):
 
 #: Regions per image: they differ, so that some are padded.
 COUNTS = {"one": 5, "two": 3, "COCO_val2014_000000000042": 4}
-
 
 WIDTH, HEIGHT = 60, 40
 
@@ -291,9 +266,6 @@ def named():
 
 def by_the_docs(folder, name):
     """Each pair's score as the model's documentation computes it, one pair at a time."""
-    import torch
-    import transformers
-
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = getattr(transformers, itm.REGION_FAMILIES[name].kind).from_pretrained(folder).eval()
     found = []
@@ -342,9 +314,8 @@ def test_the_class_that_means_a_match_can_be_set(files):
 
 # -- bad input --------------------------------------------------------------------------------------------
 def broken(files, name, features, pattern, kind=DataError):
-    with pytest.raises(kind, match=pattern) as error:
+    with pytest.raises(kind, match=pattern):
         scored(reading(files, name, str(features)), named())
-    assert "\n" not in str(error.value)
 
 
 def test_regions_that_fit_no_image(files):

@@ -1,15 +1,23 @@
 """Features of patches against what each family's pooling gives when it is made to look at one patch alone."""
 
 import numpy as np
+import open_clip
 import pytest
+import transformers
+from transformers import AutoImageProcessor, CLIPModel, SiglipModel
 
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, explain, methods_of, words_of
+from counterfoil.models import hf
+from counterfoil.models import open_clip as scorers
 from counterfoil.models.base import Options
 from counterfoil.models.dual import box_of
 from counterfoil.models.images import Resized
-from tiny_families import family, save_clip, save_model, save_words
+from counterfoil.models.networks import network_scorer
+from counterfoil.models.small import Sizes, backbone
+from embedded import noise
+from tiny_families import save_clip, save_family, save_model, save_words
 
 pytestmark = pytest.mark.models
 
@@ -18,12 +26,7 @@ CPU = Options(device="cpu")
 
 
 def pictures():
-    rng = np.random.default_rng(5)
-    sizes = ((32, 32), (40, 64))
-    return [
-        Image(f"i{k}", PixelSource(rng.integers(0, 256, (*size, 3), dtype=np.uint8)))
-        for k, size in enumerate(sizes)
-    ]
+    return noise((32, 32), (40, 64), seed=5)
 
 
 def unit(rows):
@@ -37,10 +40,6 @@ def patches_of(scorer):
 
 
 def test_transformers_clip(tmp_path):
-    from transformers import AutoImageProcessor, CLIPModel
-
-    from counterfoil.models import hf
-
     folder = tmp_path / "clip"
     save_clip(folder)
     model, processor = CLIPModel.from_pretrained(folder), AutoImageProcessor.from_pretrained(folder)
@@ -62,8 +61,6 @@ def test_transformers_clip(tmp_path):
 
 
 def save_siglip(folder):
-    import transformers
-
     folder.mkdir()
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
     text = {**layers, "vocab_size": 40, "max_position_embeddings": 16, "bos_token_id": 1, "eos_token_id": 2}
@@ -75,10 +72,6 @@ def save_siglip(folder):
 
 
 def test_siglip(tmp_path):
-    from transformers import AutoImageProcessor, SiglipModel
-
-    from counterfoil.models import hf
-
     folder = tmp_path / "siglip"
     save_siglip(folder)
     model, processor = SiglipModel.from_pretrained(folder), AutoImageProcessor.from_pretrained(folder)
@@ -93,10 +86,6 @@ def test_siglip(tmp_path):
 
 
 def test_open_clip(tiny_model, checkpoint):
-    import open_clip
-
-    from counterfoil.models import open_clip as scorers
-
     scorer, visual = scorers.load(f"tiny/{checkpoint('tiny')}", CPU), tiny_model("tiny").visual
     transform = open_clip.transform.image_transform(visual.image_size, is_train=False)
     rows, columns = visual.grid_size
@@ -133,9 +122,6 @@ def test_open_clip(tiny_model, checkpoint):
 
 
 def test_a_small_network():
-    from counterfoil.models.networks import network_scorer
-    from counterfoil.models.small import Sizes, backbone
-
     small = backbone(["a red star"], sizes=Sizes(picture=32, channels=(8, 16)))
     trained = network_scorer(small, CPU, where="small")
     even = [Image("even", PixelSource(np.full((32, 32, 3), 90, np.uint8)))]
@@ -148,11 +134,5 @@ def test_a_small_network():
 
 
 def test_what_has_no_patches_says_so(tmp_path):
-    from counterfoil.models import hf
-
-    model, processor, _ = family("align")
-    model.save_pretrained(tmp_path / "align")
-    processor.save_pretrained(tmp_path / "align")
-    save_words(tmp_path / "align")
-    assert hf.load(str(tmp_path / "align"), CPU).patches is None
+    assert hf.load(str(save_family("align", tmp_path)), CPU).patches is None
     assert box_of(Resized(10), (30, 20)) == pytest.approx((1 / 6, 0, 5 / 6, 1))

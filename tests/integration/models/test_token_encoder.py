@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import PIL.Image
 import pytest
+import torch
+from open_clip import SimpleTokenizer
+from transformers import AutoTokenizer, CLIPModel
 
 from counterfoil.benchmarks.decoding import Sampling, evenly
 from counterfoil.benchmarks.records import Caption
@@ -24,9 +27,6 @@ def load(name, path, **options):
 
 def official_tokens(model, texts):
     """As EMScore patches OpenAI's `encode_text`: all tokens normed and projected, used up to the end mark."""
-    import torch
-    from open_clip import SimpleTokenizer
-
     ids = SimpleTokenizer()(texts)
     part = model if hasattr(model, "token_embedding") else model.text
     with torch.no_grad():
@@ -61,9 +61,6 @@ def test_tokens_equal_the_library(name, quick, checkpoint, tiny_model, captions,
 
 
 def test_tokens_of_transformers_equal_the_library(clip_folder, captions):
-    import torch
-    from transformers import AutoTokenizer, CLIPModel
-
     scorer = hf.load(str(clip_folder), Options(device="cpu"))
     texts = [str(caption.text) for caption in captions]
     model, tokenizer = (
@@ -207,8 +204,6 @@ def test_a_video_without_frames_is_named(checkpoint):
 
 
 def test_frames_that_were_embedded_already(checkpoint, tmp_path):
-    import torch
-
     parts = load("tiny", checkpoint("tiny")).local
     rows = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -225,8 +220,6 @@ def test_frames_that_were_embedded_already(checkpoint, tmp_path):
 
 
 def test_features_that_cannot_be_read_are_named(checkpoint, tmp_path):
-    import torch
-
     parts = load("tiny", checkpoint("tiny")).local
 
     def read(name):

@@ -1,14 +1,18 @@
 """Models of the libraries open for training: equal to the library's own towers, every parameter reached."""
 
+import shutil
+
 import numpy as np
 import pytest
+import transformers
+from transformers import AutoImageProcessor, AutoModel
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hf, open_clip, registry
 from counterfoil.models.base import Options
 from counterfoil.models.images import Untouched
-from tiny_families import family, save_words
+from tiny_families import save_family
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
@@ -46,16 +50,6 @@ def gradients(backbone, images, captions):
     ]
 
 
-def saved(name, folder):
-    """A tiny model of another family of transformers, with its processor and a tokenizer of words."""
-    torch.manual_seed(0)
-    model, processor, _ = family(name)
-    for part in (model.eval(), processor):
-        part.save_pretrained(folder)
-    save_words(folder)
-    return folder
-
-
 @pytest.mark.parametrize(
     ("name", "length"),
     [
@@ -78,7 +72,7 @@ def test_answers_are_those_of_the_scorer(name, length, request, drawn_images, tm
         scorer = open_clip.load(argument, CPU)
     else:
         own = request.getfixturevalue(f"{kind}_folder") if kind in ("clip", "siglip") else None
-        argument = str(own or saved(kind, tmp_path / kind))
+        argument = str(own or save_family(kind, tmp_path / kind))
         scorer = hf.load(argument, CPU)
     backbone = registry.backbone(f"{library}:{argument}")
     assert backbone.tokens([str(caption.text) for caption in captions]).shape == (3, length)
@@ -94,8 +88,6 @@ def test_answers_are_those_of_the_scorer(name, length, request, drawn_images, tm
 
 @pytest.mark.parametrize("family", ["clip_folder", "siglip_folder"])
 def test_pixels_are_the_processors_but_for_a_level(family, request, photographs):
-    from transformers import AutoImageProcessor
-
     folder = request.getfixturevalue(family)
     backbone, processor = registry.backbone(f"hf:{folder}"), AutoImageProcessor.from_pretrained(folder)
     std = torch.tensor(processor.image_std).view(3, 1, 1)
@@ -109,10 +101,6 @@ def test_pixels_are_the_processors_but_for_a_level(family, request, photographs)
 
 
 def test_other_processors_are_left_to_the_library(clip_folder, tmp_path, drawn_images):
-    import shutil
-
-    import transformers
-
     folder = tmp_path / "rectangular"
     shutil.copytree(clip_folder, folder)
     transformers.CLIPImageProcessor(
@@ -181,8 +169,6 @@ def test_random_weights_are_random_and_repeatable():
 
 
 def test_siglip_keeps_its_bias(siglip_folder):
-    from transformers import AutoModel
-
     network = registry.backbone(f"hf:{siglip_folder}").network
     model = AutoModel.from_pretrained(siglip_folder)
     assert network.logit_bias.item() == model.logit_bias.item()
@@ -218,32 +204,18 @@ def test_the_card_says_which_other_activation_was_trained_with(checkpoint):
 @pytest.mark.parametrize(
     ("spec", "error", "pattern"),
     [
-        (
-            "blip:base",
-            UnknownNameError,
-            "unknown kind of trainable model; given: blip; allowed: hf",
-        ),
+        ("blip:base", UnknownNameError, "unknown kind of trainable model; given: blip; allowed: hf"),
         ("open-clip", InputError, "the model lacks its name; given: open-clip; allowed: open-clip:ARCH"),
         ("hf:", InputError, "the model lacks its name"),
-        (
-            "open-clip:ViT-B32",
-            ModelError,
-            "no such architecture; given: ViT-B32.*did you mean ViT-B-32",
-        ),
+        ("open-clip:ViT-B32", ModelError, "no such architecture; given: ViT-B32.*did you mean ViT-B-32"),
         ("open-clip:roberta-ViT-B-32", ModelError, "its architecture is not here and cannot be downloaded"),
     ],
 )
 def test_specs_that_lead_nowhere(spec, error, pattern):
-    with pytest.raises(error, match=pattern) as raised:
+    with pytest.raises(error, match=pattern):
         registry.backbone(spec)
-    assert "\n" not in str(raised.value)
-
-
-def test_a_prompt_means_nothing_in_training():
-    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        registry.backbone("open-clip:tiny", Options(prompt="a photo of {}"))
 
 
 def test_models_without_one_tensor_of_pixels_are_refused(tmp_path):
     with pytest.raises(ModelError, match="cannot embed a picture and a caption"):
-        registry.backbone(f"hf:{saved('siglip2', tmp_path)}")
+        registry.backbone(f"hf:{save_family('siglip2', tmp_path)}")

@@ -17,11 +17,8 @@ class Unreadable:
 
 IMAGES = [Image(f"image {i}", Unreadable()) for i in range(4)]
 CAPTIONS = [
-    Caption("a", "a cat"),
-    Caption("b", "a cat on a mat"),
-    Caption("c", "two  cats "),
-    Caption("d", "dogs"),
-]
+    Caption("a", "a cat"), Caption("b", "a cat on a mat"), Caption("c", "two  cats "), Caption("d", "dogs"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["constant", "random", "length"])

@@ -3,7 +3,9 @@
 from collections import Counter
 
 import numpy as np
+import PIL.Image
 import pytest
+from scipy.optimize import minimize
 
 from contracts import forms
 from counterfoil import catalog
@@ -14,6 +16,7 @@ from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.models import learned
 from counterfoil.models.base import Options
+from counterfoil.models.baselines import constant_image
 
 NAMES = ("unigram", "bag-of-words", "learned")
 
@@ -94,8 +97,6 @@ def test_unigram_counts_the_words_of_the_other_folds():
 
 
 def test_the_fit_is_a_ridge_regression_of_right_against_wrong():
-    from scipy.optimize import minimize
-
     rng = np.random.default_rng(1)
     contrasts = Contrasts(
         [" ".join(rng.choice(list("abcdef"), 3)) for _ in range(80)],
@@ -189,10 +190,6 @@ def test_what_does_not_fit_is_one_line():
 
 
 def test_a_mean_image_is_that_of_a_folder(tmp_path):
-    import PIL.Image
-
-    from counterfoil.models.baselines import constant_image
-
     (tmp_path / "images").mkdir()
     for name, colour in (("a.png", (0, 100, 200)), ("b.jpg", (100, 200, 0))):
         PIL.Image.new("RGB", (20, 10), colour).save(tmp_path / "images" / name)

