@@ -154,7 +154,7 @@ _ENTRIES = (
         "likelihood:google/paligemma-3b-mix-224",
         "counterfoil.models.generative.likelihood:load",
         "models",
-        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction"),
+        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction"),
         named_models=("lm",),
     ),
     ScorerEntry(

@@ -439,18 +439,6 @@ def test_the_unconditional_term(models, text_models):
     assert len(keys) == 4
 
 
-def test_words_predicted_from_the_picture_alone(models):
-    """Hidden words: what is predicted at a place does not depend on the words before it."""
-    image = pictures()[1:][0]
-    captions = [Caption(text, text) for text in ("a red cat", "a blue cat")]
-    hidden, plain = likely("blip", models, prediction="parallel"), likely("blip", models)
-    rows = [hidden.rows(caption.text)[0] for caption in captions]
-    assert rows[0].ids == rows[1].ids
-    assert [row.wanted.size for row in rows] == [4, 4]
-    pairs = [(image, caption) for caption in captions]
-    assert (scored(hidden, pairs, 2) != scored(plain, pairs, 2)).all()
-
-
 @pytest.mark.parametrize("kind", ["blip-2", "instructblip", "florence2"])
 def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path, kind):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
@@ -469,10 +457,6 @@ def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
     ):
         with pytest.raises(error, match=message):
             likely("git", models, **settings)
-    with pytest.raises(InputError, match="a chat model predicts word after word"):
-        likely("qwen2-vl", models, prediction="parallel")
-    with pytest.raises(InputError, match="no token that hides a word"):
-        likely("coca", models, prediction="parallel")
     write_random_checkpoint(tmp_path / "clip")
     with pytest.raises(ModelError, match="the model writes no captions"):
         likelihood.load(f"open-clip:local-dir:{tmp_path / 'clip'}", Options(device="cpu"))

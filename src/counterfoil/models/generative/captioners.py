@@ -41,10 +41,9 @@ class Captioner(Decoder):
     prompt: tuple[int, ...]
     #: The most ids that the model reads, those of the picture not counted.
     positions: int
-    #: The ids of a text without marks, the mark that ends a caption, the one that hides a word (if any).
+    #: The ids of a text without marks, and the mark that ends a caption.
     words: Callable[[str], tuple[int, ...]]
     end: int
-    mask: int | None
     #: A picture, as it is prepared, to pixels (1, 3, height, width).
     pixels: Callable[[ndarray], Tensor]
     preparation: Preparation = UNTOUCHED
@@ -247,7 +246,6 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         positions=int(text.max_position_embeddings),
         words=lambda caption: tuple(plain_ids(tokenizer, caption)),
         end=int(end),
-        mask=tokenizer.mask_token_id,
         pixels=lambda picture: opened.processor.image_processor(
             images=PIL.Image.fromarray(picture), return_tensors="pt"
         )["pixel_values"],
@@ -286,7 +284,6 @@ def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Caption
         positions=int(model.context_length),
         words=words,
         end=int(tokenizer.eot_token_id),
-        mask=None,
         pixels=lambda picture: pixels([picture]),
         preparation=pixels.preparation,
     )
