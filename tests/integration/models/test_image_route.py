@@ -7,7 +7,7 @@ import PIL.Image
 import pytest
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models.base import Options, ScorerSettings
+from counterfoil.models.base import Options
 from counterfoil.models.device_pixels import CompiledTower, DevicePixels
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.open_clip import load
@@ -120,11 +120,6 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
 
     with pytest.raises(ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler"):
         made(failing)(pixels)
-
-
-def test_a_setting_that_was_removed_says_what_to_do():
-    with pytest.raises(InputError, match=r"^s: the setting was removed; given: decode; .*resize=device"):
-        ImageRoute.of(ScorerSettings("s", {"decode": "reduced"}))
 
 
 def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else():
