@@ -10,10 +10,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
-from counterfoil.models.images import ImageRoute
-from counterfoil.models.runtime import PRECISIONS
-
 torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
 pytestmark = pytest.mark.models
@@ -84,11 +80,3 @@ def test_decisions_that_differ_are_counted_by_side(routes):
     assert (found.scores, found.margin) == (0.5, 0.3)
     assert found.images == pytest.approx((0.8, 0.6))
     assert found.captions == (1.0, 1.0)
-
-
-def test_every_route_is_one_that_a_scorer_takes(routes):
-    measured = [ImageRoute.of(ScorerSettings(each.name, each.settings)).facts() for each in routes.ROUTES]
-    assert measured == [dict(each.settings) for each in routes.ROUTES]
-    assert {each.precision for each in routes.ROUTES} == set(PRECISIONS)
-    choices = {(name, value) for name, values in IMAGE_ROUTES.items() for value in values[1:]}
-    assert choices == {(name, value) for facts in measured for name, value in facts.items()}

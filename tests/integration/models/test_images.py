@@ -23,10 +23,6 @@ def test_order_is_kept(workers, drawn_images):
     assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
-def test_nothing_to_do():
-    assert list(prepared([], Untouched(), workers=2)) == []
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_missing_file_is_named(workers, drawn_images):
     missing = Image("gone", FileSource(Path("/nowhere/gone.jpg")))

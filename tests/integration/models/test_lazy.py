@@ -1,6 +1,7 @@
 """Models are loaded when something is left to compute, and only then."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -183,23 +184,10 @@ def test_a_second_run_of_the_command_does_not_import_torch(tmp_path):
     command += ["--draws", "100", "--device", "cpu", "--workers", "0", "-q", "--out"]
     first = run([*command, str(out / "first")], tmp_path)
     assert first.code == 0, first.err
-    script = (
-        "import sys\n"
-        "from counterfoil.cli import main\n"
-        "sys.argv[0] = 'counterfoil'\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit as stop:\n"
-        "    assert not stop.code, stop.code\n"
-        "print('torch' in sys.modules, file=sys.stderr)\n"
-    )
-    second = subprocess.run(
-        [sys.executable, "-c", script, *command, str(out / "second")],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    modules = [sys.executable, "-X", "importtime", "-m", "counterfoil", *command, str(out / "second")]
+    second = subprocess.run(modules, capture_output=True, text=True, timeout=600)
     assert second.returncode == 0, second.stderr
-    assert second.stderr.split()[-1] == "False"
+    assert re.search(r"\bnumpy$", second.stderr, re.MULTILINE)
+    assert not re.search(r"\btorch$", second.stderr, re.MULTILINE)
     scores = [(out / name / "world" / "answers.parquet").read_bytes() for name in ("first", "second")]
     assert scores[0] == scores[1]
