@@ -1,10 +1,7 @@
 """Models of random weights that write text about a picture, each made by its real classes and saved with its
 tokenizer, image processor and chat template."""
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 #: What the byte-level tokenizer's merges are learned from: words of captions and of the questions about them.
 TEXT = """
@@ -36,7 +33,7 @@ GEMMA = (
     "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
 )
 #: Sizes of a tiny model; `side` is that of its square pictures, `patch` of their patches.
-TINY: dict[str, int] = {
+TINY = {
     "width": 32, "layers": 2, "heads": 2, "side": 32, "patch": 8, "vision_width": 32, "vision_layers": 2,
 }  # fmt: skip
 
@@ -372,7 +369,7 @@ def _mllama(sizes, folder):
     return model, MllamaProcessor(image_processor=pixels, tokenizer=tokenizer, chat_template=template)
 
 
-FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
+FAMILIES = {
     "qwen2-vl": partial(_qwen, third=False), "qwen3-vl": partial(_qwen, third=True),
     "idefics3": _idefics, "llava-onevision": _llava,
     "gemma3": _gemma, "internvl": _internvl, "paligemma": _paligemma, "blip": _blip, "git": _git,

@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from counterfoil.train.recipes import RECIPES, read
 
 ROWS = 12
 #: Spreads wide enough for what is drawn to matter, a KL term that can be seen, a margin that is met.
-CHANGED: dict[str, dict[str, Any]] = {"pcme": {"log_sigma": -1.0, "vib_beta": 0.1}, "vse++": {"margin": 0.9}}
+CHANGED = {"pcme": {"log_sigma": -1.0, "vib_beta": 0.1}, "vse++": {"margin": 0.9}}
 #: Every recipe with a loss of batches, and what else their losses can be set to.
 CASES = {name: (name, CHANGED.get(name, {})) for name in RECIPES if name != "detector"} | {
     "vse0 semi-hard": ("vse0", {"margin": 0.9, "mining": "semi-hard", "reduction": "mean"}),

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy import ndarray
 
 import eccv_rankings
 from counterfoil.errors import InputError
@@ -17,7 +16,6 @@ from counterfoil.metrics import ranking
 from counterfoil.metrics.ranks import Qrels, join, list_ranks, positive_ranks
 from counterfoil.metrics.ties import Ties
 
-Measure = Callable[..., ndarray]
 Twin = Callable[[list[float], list[float]], float]
 
 
@@ -55,7 +53,7 @@ def ndcg(k):
 
 
 # Each measure, and the same from the gains along one ranking (0 = wrong) and the gains of all positives.
-MEASURES: dict[str, tuple[Callable[..., ndarray], Twin]] = {
+MEASURES = {
     **{
         f"recall_at_{k}": (lambda ranks, k=k, **given: ranking.recall_at_k(ranks, k, **given), recall(k))
         for k in (1, 2, 3, 50)
@@ -89,9 +87,6 @@ def ranks_of(scores, gains, absent):
     items = [i for i, g in enumerate(gains) if g]
     positives = Qrels.of([[*items, *(-1 for _ in absent)]], [[*(gains[i] for i in items), *absent]])
     return positive_ranks(np.array([scores], dtype=float), positives)
-
-
-Query = tuple[list[int], list[float], list[float]]
 
 
 @given(queries(largest=12))

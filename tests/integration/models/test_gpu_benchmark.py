@@ -3,9 +3,7 @@
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,8 +13,6 @@ pytest.importorskip("open_clip")
 pytestmark = pytest.mark.models
 
 FOLDER = Path(__file__).parents[3] / "benchmarks"
-
-Script = Callable[[str], ModuleType]
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
 # -- scorers ----------------------------------------------------------------------------------------------
 
 
-ROUTES: tuple[dict[str, str], ...] = ({}, {"resize": "device"})
+ROUTES = ({}, {"resize": "device"})
 
 
 def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):

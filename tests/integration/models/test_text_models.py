@@ -2,11 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -226,7 +224,7 @@ def pooled_twin(folder, kind, pool, *, length=512, lower=False):
     return np.array(found)
 
 
-POOLS: dict[str, Callable[[Any], Any]] = {
+POOLS = {
     "mean": lambda states: states.mean(dim=0),
     "cls": lambda states: states[0],
     "last": lambda states: states[-1],

@@ -69,7 +69,6 @@ def test_the_released_sugarcrepe_table(shared_data):
 
 
 QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
-DRAWN = [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]
 
 
 @pytest.mark.parametrize(

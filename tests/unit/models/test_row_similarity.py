@@ -8,7 +8,6 @@ import pytest
 from counterfoil.engine.similarity import unit
 from counterfoil.models.matching_probability import (
     MostSimilarHeads,
-    RowSimilarity,
     Sampled,
     log_mean_match,
 )
@@ -23,7 +22,7 @@ def rows_of(rng, n, kind, dtype=np.float32):
     return np.concatenate([mean, rng.normal(-3, 1, (n, WIDTH))], axis=1).astype(dtype)
 
 
-KINDS: dict[str, tuple[str, RowSimilarity]] = {
+KINDS = {
     "heads": ("heads", MostSimilarHeads(HEADS)),
     "sampled": ("gaussian", Sampled(4.0, 3.0, samples=5, seed=2)),
 }

@@ -1,9 +1,7 @@
 """BLEU, ROUGE-L and CIDEr against the tool kit's, and against the papers' formulas written out."""
 
 from collections import Counter
-from collections.abc import Callable
 from math import exp, log, prod, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +16,6 @@ from counterfoil.metrics.captions.ngrams import BETA, bleu, rouge_l
 CAPTION = st.lists(st.sampled_from(["a", "b", "c", "dog", "runs"]), max_size=9).map(" ".join)
 ITEMS = st.lists(st.tuples(CAPTION, st.lists(CAPTION, min_size=1, max_size=4)), min_size=1, max_size=6)
 SEVERAL = ITEMS.filter(lambda items: len(items) > 1)
-Items = list[tuple[str, list[str]]]
-Gram = tuple[str, ...]
 
 
 def columns(items):
@@ -31,7 +27,7 @@ def plain_cider(candidates, references):
 
 
 #: Every score of items by itself, the most that it can be, and how far sums in another order may be off.
-SCORES: dict[str, tuple[Callable[..., Any], float, float]] = {
+SCORES = {
     "bleu": (lambda *pairs: bleu(*pairs).items, 1.0, 0.0), "rouge": (rouge_l, 1.0, 0.0),
     "cider": (cider, 10.0, 1e-12), "plain": (plain_cider, 1.0, 1e-12),
 }  # fmt: skip

@@ -3,7 +3,6 @@
 import json
 import math
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +39,7 @@ def spec(checkpoint):
 
 
 #: Models that are loaded already, by their name and options: metrics with one model share it.
-_LOADED: dict[tuple[str, str], Any] = {}
+_LOADED = {}
 
 
 def load(name, spec, **settings):

@@ -1,7 +1,6 @@
 """METEOR against pycocoevalcap's own, and captions that the program would misread."""
 
 import shutil
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +16,6 @@ pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 
 WORDS = "a man in red shirt rides two brown horses , quickly down the street . café it's half-open"
-Official = Callable[[list[str], list[list[str]]], tuple[float, list[float]]]
 
 
 @pytest.fixture(scope="module", autouse=True)
