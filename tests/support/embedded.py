@@ -28,6 +28,13 @@ def noise(*shapes, seed=0):
     ]
 
 
+def forward(backbone, images, captions):
+    """The answer of a network to some pictures and texts."""
+    pictures = [backbone.preparation(image.decode()) for image in images]
+    texts = [str(caption.text) for caption in captions]
+    return backbone.network(backbone.pixels(pictures), backbone.tokens(texts))
+
+
 class Bomb:
     """An object whose unpickling writes a file."""
 

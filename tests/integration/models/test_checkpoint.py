@@ -15,7 +15,7 @@ from counterfoil import catalog
 from counterfoil.errors import InputError, MissingExtraError, ModelError, StorageError
 from counterfoil.models import checkpoint, hf_loading, pcme, recurrent, registry
 from counterfoil.models.base import Embedder, Options
-from embedded import embedded
+from embedded import embedded, forward
 
 torch = pytest.importorskip("torch")
 
@@ -46,13 +46,11 @@ def quads(drawn_images, captions):
 
 def answered(backbone, images, captions):
     """Everything that the network says of some pictures and texts."""
-    pictures = [backbone.preparation(image.decode()) for image in images]
+    backbone.network.eval()
     with torch.inference_mode():
-        answer = backbone.network.eval()(
-            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
-        )
-    found = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
-    return [each.detach().numpy() for each in found if each is not None]
+        answer = forward(backbone, images, captions)
+    parts = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
+    return [each.detach().numpy() for each in parts if each is not None]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,11 +77,9 @@ def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, ca
     scorer = catalog.scorer(str(tmp_path), CPU)
     assert isinstance(scorer, Embedder)
     assert scorer.identity.weights == json.loads((tmp_path / "card.json").read_text())["weights"]
-    pictures = before.pixels([before.preparation(image.decode()) for image in drawn_images])
+    network = before.network.eval()
     with torch.inference_mode():
-        network = before.network.eval()
-        images = pcme.rows(network.encode_images(pictures)).numpy()
-        texts = pcme.rows(network.encode_texts(before.tokens([str(c.text) for c in captions]))).numpy()
+        images, texts = (pcme.rows(e).numpy() for e in forward(before, drawn_images, captions)[:2])
     found = embedded(scorer, drawn_images, 4, "images"), embedded(scorer, captions, 3, "captions")
     assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
     assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())

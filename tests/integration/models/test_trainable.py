@@ -12,6 +12,7 @@ from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hf, open_clip, registry
 from counterfoil.models.base import Options
 from counterfoil.models.images import Untouched
+from embedded import forward
 from tiny_families import save_family
 
 torch = pytest.importorskip("torch")
@@ -24,12 +25,9 @@ CPU = Options(device="cpu")
 
 def answered(backbone, images, captions):
     """Unit vectors of both towers, as numpy."""
-    pictures = [backbone.preparation(image.decode()) for image in images]
-    network = backbone.network.eval()
+    backbone.network.eval()
     with torch.inference_mode():
-        answer = network(
-            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
-        )
+        answer = forward(backbone, images, captions)
     return tuple(
         torch.nn.functional.normalize(each.points, dim=-1).numpy() for each in (answer.images, answer.texts)
     )
@@ -37,10 +35,8 @@ def answered(backbone, images, captions):
 
 def gradients(backbone, images, captions):
     """The names of trainable parameters that a loss over all pairs does not reach."""
-    pictures = [backbone.preparation(image.decode()) for image in images]
-    answer = backbone.network.train()(
-        backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
-    )
+    backbone.network.train()
+    answer = forward(backbone, images, captions)
     assert answer.logit_scale.shape == ()
     images_, texts = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
     logits = answer.logit_scale.exp() * images_ @ texts.T
