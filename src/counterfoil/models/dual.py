@@ -14,14 +14,13 @@ is run on each patch alone, which is the same idea to the letter; a small networ
 and is given each cell as if all cells were like it.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import PIL.Image
 from jaxtyping import Float
 from numpy import ndarray
 
@@ -32,7 +31,7 @@ from counterfoil.metrics.heatmaps import WHOLE, Box
 from counterfoil.models import base
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.checkpoint_files import read_tensor
-from counterfoil.models.images import Preparation, Resized, check_proportions, prepared
+from counterfoil.models.images import UNTOUCHED, Preparation, Resized, check_proportions, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import import_torch
 
@@ -133,8 +132,11 @@ class LocalEncoder:
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
         if is_given(item):
             return given_frames(item)
-        rows, waiting, times, last = [], [], [], None
-        with closing(_pictures(item)) as pictures:
+        rows, waiting, last = [], [], None
+        times: list[int] = []
+        # A picture is a video of one frame; closing a video closes its file.
+        frames: Any = closing(item.frames()) if isinstance(item, Video) else nullcontext([item.decode()])
+        with frames as pictures:
             for picture in pictures:
                 # Where more frames are asked for than there are, one picture comes several times in a row.
                 if picture is last:
@@ -189,14 +191,6 @@ def _all_pictures(batch: Sequence[Image]) -> bool:
     return not any(isinstance(item, Video) for item in batch)
 
 
-def _pictures(item: Image) -> Generator[PIL.Image.Image, None, None]:
-    """The frames of a video, or a picture as a video of one frame; closing it closes the file."""
-    if isinstance(item, Video):
-        yield from item.frames()
-    else:
-        yield item.decode()
-
-
 # -- features of patches, in the space of captions --------------------------------------------------------
 
 
@@ -209,22 +203,16 @@ class Patches:
 
 
 @dataclass(frozen=True, eq=False)
-class PatchTower:
-    """What gives features of patches: prepared pictures to a (batch, patches, width) tensor."""
+class PatchEncoder:
+    """The patches of pictures as a model sees them."""
 
+    #: What gives their features: prepared pictures to a (batch, patches, width) tensor.
     encode: Callable[[Sequence[ndarray]], Any]
     #: How the model sees a picture: resized and cropped, or whole.
     seen: Any = None
     #: Rows and columns of patches; None for a square.
     grid: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class PatchEncoder:
-    """The patches of pictures as a model sees them."""
-
-    preparation: Preparation
-    tower: PatchTower
+    preparation: Preparation = UNTOUCHED
 
     def embed_patches(self, batches: base.ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
         """For each batch the patches of its pictures, decoded in `workers` processes.
@@ -235,10 +223,10 @@ class PatchEncoder:
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):
                 with torch.inference_mode():
-                    features = torch.nn.functional.normalize(self.tower.encode(arrays).float(), dim=-1)
-                grid = self.tower.grid or (isqrt(features.shape[1]),) * 2
+                    features = torch.nn.functional.normalize(self.encode(arrays).float(), dim=-1)
+                grid = self.grid or (isqrt(features.shape[1]),) * 2
                 vectors: ndarray = features.cpu().numpy().reshape(len(batch), *grid, -1)
-                boxes = [box_of(self.tower.seen, image.decode().size) for image in batch]
+                boxes = [box_of(self.seen, image.decode().size) for image in batch]
                 yield list(map(Patches, vectors, boxes))
 
 
@@ -283,7 +271,7 @@ class Towers:
     #: The text tower token by token, where it has one point per token in the space of the images.
     tokens: TokenTower | None = None
     #: The patches of pictures in the same space, where the tower has some.
-    patches: PatchTower | None = None
+    patches: PatchEncoder | None = None
     #: Which implementation computes each tower, for the provenance of a run.
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -352,7 +340,7 @@ class DualEncoder:
         """The same model patch by patch; None where its patches do not lie in the space of its captions."""
         if self.towers.patches is None or self.comparison is not None:
             return None
-        return PatchEncoder(self.preparation, self.towers.patches)
+        return replace(self.towers.patches, preparation=self.preparation)
 
     def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""

@@ -23,7 +23,7 @@ from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
-from counterfoil.models.dual import DualEncoder, PatchTower, Towers, input_of
+from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
 from counterfoil.models.hf_text import ClipTokens, HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
@@ -56,9 +56,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
 
-    patches = None
-    if (of_patches := patch_features(model)) is not None:
-        patches = PatchTower(lambda pictures: of_patches(**inputs_of(pictures)), resized)
+    patches = patches_of(model, inputs_of, resized)
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([loading.SAMPLE])), given=type(model).__name__)
     facts = {"tokenizer": loading.tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
@@ -280,28 +278,32 @@ def _agrees(processor: Any, resized: Resized) -> bool:
 # -- the network ------------------------------------------------------------------------------------------
 
 
-def patch_features(model: Any) -> Callable[..., Any] | None:
-    """Inputs of `get_image_features` to (batch, patches, width), of CLIP and SigLIP; None for others."""
+def patches_of(
+    model: Any, inputs_of: Callable[[Sequence[ndarray]], Mapping[str, Any]], seen: Any
+) -> PatchEncoder | None:
+    """The patches of CLIP and SigLIP, from the inputs of `get_image_features`; None for others."""
     kind = model.config.model_type
     tower: Any = getattr(model, "vision_model", None)
     if kind == "clip" and hasattr(tower, "post_layernorm"):
         layer = tower.encoder.layers[-1]
 
-        def values(**inputs: Any) -> Any:
+        def values(pictures: Sequence[ndarray]) -> Any:
+            inputs = inputs_of(pictures)
             states = input_of(layer, lambda: model.get_image_features(**inputs))
             attention = layer.self_attn
             states_out = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
             return model.visual_projection(tower.post_layernorm(states_out))
 
-        return values
+        return PatchEncoder(values, seen)
     if kind == "siglip" and getattr(tower, "use_head", False):
 
-        def alone(**inputs: Any) -> Any:
+        def alone(pictures: Sequence[ndarray]) -> Any:
+            inputs = inputs_of(pictures)
             states = input_of(tower.head, lambda: model.get_image_features(**inputs))
             batch, places, width = states.shape
             return tower.head(states.reshape(batch * places, 1, width)).reshape(batch, places, -1)
 
-        return alone
+        return PatchEncoder(alone, seen)
     return None
 
 
@@ -362,19 +364,16 @@ class HfNetwork(LibraryNetwork):
         """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
-        patches = None
-        if (of_patches := patch_features(self.model)) is not None:
 
-            def encode(pictures: Sequence[ndarray]) -> Tensor:
-                return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
+        def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
+            return {"pixel_values": backbone.pixels(pictures).to(device=device, dtype=dtype)}
 
-            patches = PatchTower(encode, backbone.preparation)
         return replace(
             self.plain_towers(backbone, device, dtype),
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
-            patches=patches,
+            patches=patches_of(self.model, inputs_of, backbone.preparation),
         )
 
 

@@ -27,7 +27,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError
 from counterfoil.models import base
 from counterfoil.models.dual import DualEncoder, Towers
-from counterfoil.models.images import REFERENCE, ImageReader, ImageRoute, Preparation, prepared
+from counterfoil.models.images import ImageReader, ImageRoute, Preparation, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import digest_value
@@ -222,7 +222,7 @@ class Backbone:
     #: The files of tokenizer and image processor that a checkpoint keeps, by name.
     files: Callable[[], Mapping[str, bytes]] = dict
     #: How pictures come to the towers of a scorer.
-    route: ImageRoute = REFERENCE
+    route: ImageRoute = field(default_factory=ImageRoute)
 
     def device(self) -> torch.device:
         """The network's device."""

@@ -18,7 +18,6 @@ from counterfoil.errors import ModelError
 from counterfoil.models.base import Identity, digest_tensors
 from counterfoil.models.generative.image_text import Opened, stacked
 from counterfoil.models.generative.prefixes import (
-    UNTOUCHED,
     Decoder,
     Prefix,
     Seen,
@@ -28,7 +27,7 @@ from counterfoil.models.generative.prefixes import (
 )
 from counterfoil.models.generative.templates import plain_ids
 from counterfoil.models.hf_text import padded_ids
-from counterfoil.models.images import Preparation
+from counterfoil.models.images import UNTOUCHED, Preparation
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 

@@ -23,14 +23,12 @@ from torch import Tensor
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
 from counterfoil.models.hf_text import padded_ids
-from counterfoil.models.images import Preparation, Untouched, prepared
+from counterfoil.models.images import UNTOUCHED, Preparation, prepared
 
 #: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
 #: few hundred, whose activations stay near it. And logits that are held at a time.
 POSITIONS = {"cpu": 512, "cuda": 65536}
 LOGITS = 1 << 26
-#: Pictures go to a model's own processor as they are.
-UNTOUCHED = Untouched()
 
 
 @dataclass(frozen=True, eq=False)
