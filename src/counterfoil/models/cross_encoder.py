@@ -22,8 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import ModelError
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, cut_off, prompted
-from counterfoil.models.hf_loading import SAMPLE
-from counterfoil.models.hf_text import HfTokens, padded_ids
+from counterfoil.models.hf_loading import SAMPLE, HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
 
 #: What a model computes of one image, on its device.

@@ -24,7 +24,7 @@ from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
-from counterfoil.models.hf_text import ClipTokens, HfTokens
+from counterfoil.models.hf_loading import ClipTokens, HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
 from counterfoil.models.runtime import LoadContext, model_errors, to_device

@@ -38,7 +38,7 @@ from counterfoil.models.cross_encoder import (
     padded,
     probability,
 )
-from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.region_files import BOXES, Regions, read_regions
 from counterfoil.models.runtime import LoadContext, drawn_from, to_device

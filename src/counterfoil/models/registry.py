@@ -110,7 +110,7 @@ _ENTRIES = (
         "NAME_OR_FOLDER[@LAYER]",
         "an encoder of texts of transformers (BERT, RoBERTa, ...), behind metric:token-match alone",
         "hf-text:roberta-large@17",
-        "counterfoil.models.hf_text:load",
+        "counterfoil.models.text_models:load_tokens",
         "models",
     ),
     ScorerEntry(

@@ -31,7 +31,7 @@ from counterfoil.metrics.heatmaps import WHOLE, Box, cosine_cost, rollout, trans
 from counterfoil.models.base import Identity, prompted
 from counterfoil.models.cross_encoder import TokenizedPairs
 from counterfoil.models.dual import box_of
-from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Resized
 from counterfoil.models.region_files import BOXES
 

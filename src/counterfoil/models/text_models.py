@@ -13,6 +13,10 @@
   tokens, marks included, `cls` (the first) or `last` (the last that is no padding). Where the checkpoint says
   how (the files of sentence-transformers), that is the default, with its longest text and its lower case;
   else it is `mean` (Reimers and Gurevych, Sentence-BERT, 2019, section 3).
+* `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER` gives every token a vector, which `token-match`
+  compares as BERTScore does (BERT, RoBERTa and similar models). They embed no images, so no other scorer uses
+  them. Layer 0 is the input embeddings; the default is the last layer. BERTScore chose one for each model: 9
+  of bert-base-uncased, 17 of roberta-large.
 
 A causal model also writes texts after prompts (`TextGenerator`). A prompt is a text, or the messages of a
 conversation, the user's first. A tokenizer with a chat template gets them as messages; one without gets them
@@ -35,7 +39,8 @@ from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
+from counterfoil.models.hf_loading import HfTokens, padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
@@ -474,6 +479,87 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
         except OSError as error:
             raise InputError(f"its {name} cannot be read: {error}", where=where) from None
     return None if path is None else read_json(path)
+
+
+# -- tokens of texts --------------------------------------------------------------------------------------
+
+
+def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
+    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
+
+    Raises `ModelError` as `hf:` does, and for models whose tokenizer sets no mark at the begin and at the end
+    of a text; `InputError` for a layer that the model lacks.
+    """
+    where = f"hf-text:{argument}"
+    context = LoadContext.of(where, options, "prompt")
+    name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
+    library = loading.library_of()
+    loading.check_place(name, where)
+    opened = loading.pretrained(context, library, name)
+    model, tokenizer = opened.model, opened.tokenizer
+    layers = int(getattr(model.config, "num_hidden_layers", 0))
+    if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
+        raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
+    if len(tokenizer("").input_ids) != 2 or tokenizer.pad_token_id is None:
+        problem = "its tokenizer sets no marks around a text, or has nothing to fill up with"
+        given = type(tokenizer).__name__
+        raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
+    length = loading.length_of(model.config, tokenizer)
+    used = int(layer) if layer else layers
+    identity = context.identity(**opened.facts, length=length, layer=used, parts="tokens")
+    tokens, filler = HfTokens(tokenizer, length), int(tokenizer.pad_token_id)
+    return TextEncoder(identity, model, tokens, filler, used, context.device)
+
+
+@dataclass(frozen=True, eq=False)
+class TextEncoder:
+    """A `LocalEmbedder` of captions alone."""
+
+    identity: base.Identity
+    model: Any
+    ids: HfTokens
+    filler: int
+    layer: int
+    device: Any
+
+    @property
+    def local(self) -> "TextEncoder":
+        """Itself: single tokens are all that it gives."""
+        return self
+
+    def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
+        """For each batch of captions their tokens, marks included; the whole is the mark of the begin.
+
+        Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
+        """
+        for batch in batches:
+            rows = self.ids.ids(base.prompted(self.identity, batch)) if batch else []
+            captions = []
+            if rows:
+                ids, mask = padded_ids(rows, self.filler, self.device)
+                with torch.inference_mode():
+                    output = self.model(
+                        input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True
+                    )
+                    states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
+                for row, vectors in zip(rows, states.cpu().numpy(), strict=True):
+                    # A copy: what lies behind a text's last token means nothing.
+                    row_ids, own = np.array(row, dtype=np.int64), vectors[: len(row)].copy()
+                    captions.append(CaptionTokens(row_ids, row_ids, own, own[0]))
+            yield captions
+
+    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
+        """It cannot: raises `InputError`."""
+        raise InputError("reads captions and looks at nothing", where=self.identity.name)
+
+    def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
+        """The ids of each text within the prompt; no model runs."""
+        rows = self.ids.ids([base.filled(self.identity.prompt, text) for text in texts])
+        return [np.array(ids, dtype=np.int64) for ids in rows]
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
+        return base.cut_off(self.identity, captions, self.ids.left_out)
 
 
 # -- texts that a causal model writes ---------------------------------------------------------------------

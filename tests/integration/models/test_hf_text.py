@@ -9,7 +9,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References
 from counterfoil.engine.caption_scoring import CaptionInputs, score_captions
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models import hf_text
+from counterfoil.models import text_models
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import LocalEmbedder
 
@@ -67,7 +67,9 @@ def bert_score(folder, candidate, reference, layer):
 
 @pytest.mark.parametrize("layer", [None, 0, 2])
 def test_tokens_are_those_of_the_layer_whatever_the_batch(folder, layer):
-    encoder = hf_text.load(f"{folder}@{layer}" if layer is not None else str(folder), Options(device="cpu"))
+    encoder = text_models.load_tokens(
+        f"{folder}@{layer}" if layer is not None else str(folder), Options(device="cpu")
+    )
     assert isinstance(encoder, LocalEmbedder)
     (together,) = encoder.embed_tokens([captions(TEXTS)])
     for text, found in zip(TEXTS, together, strict=True):
@@ -95,7 +97,7 @@ def test_token_match_is_bertscore(folder, layer):
 
 def test_layers_are_other_scorers(folder):
     names = [str(folder), f"{folder}@3", f"{folder}@1"]
-    first, same, other = (hf_text.load(name, Options(device="cpu")).identity for name in names)
+    first, same, other = (text_models.load_tokens(name, Options(device="cpu")).identity for name in names)
     assert first.options == same.options
     assert other.options["layer"] == 1
     assert len({first.weights, same.weights, other.weights}) == 1
@@ -103,9 +105,9 @@ def test_layers_are_other_scorers(folder):
 
 def test_what_it_cannot_do(folder):
     with pytest.raises(InputError, match=r"no such layer; given: 4; allowed: 0 to 3"):
-        hf_text.load(f"{folder}@4", Options(device="cpu"))
+        text_models.load_tokens(f"{folder}@4", Options(device="cpu"))
     with pytest.raises(InputError, match="no such layer; given: last"):
-        hf_text.load(f"{folder}@last", Options(device="cpu"))
+        text_models.load_tokens(f"{folder}@last", Options(device="cpu"))
     with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --scorer hf"):
         catalog.scorer(f"hf-text:{folder}")
     for name in ("clip-s", "em-score", "ref-pac-s"):
@@ -114,7 +116,7 @@ def test_what_it_cannot_do(folder):
     with pytest.raises(ModelError, match=r"no image and text features.*an encoder of texts is hf-text"):
         catalog.scorer(f"hf:{folder}", Options(device="cpu"))
     with pytest.raises(InputError, match="reads captions and looks at nothing"):
-        hf_text.load(str(folder), Options(device="cpu")).embed_frames([[Image("x")]])
+        text_models.load_tokens(str(folder), Options(device="cpu")).embed_frames([[Image("x")]])
 
 
 def test_a_tokenizer_without_marks_is_refused(folder, tmp_path):
@@ -126,4 +128,4 @@ def test_a_tokenizer_without_marks_is_refused(folder, tmp_path):
     tokenizer = transformers.GPT2TokenizerFast(vocab={**letters, "<|endoftext|>": 299}, merges=[])
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="sets no marks around a text"):
-        hf_text.load(str(tmp_path), Options(device="cpu"))
+        text_models.load_tokens(str(tmp_path), Options(device="cpu"))

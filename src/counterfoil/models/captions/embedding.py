@@ -37,8 +37,8 @@ from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, L
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
 from counterfoil.models.captions.registry import KINDS, Kind, Settings, deciding_settings, read
 from counterfoil.models.dual import DualEncoder
-from counterfoil.models.hf_text import TextEncoder
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
+from counterfoil.models.text_models import TextEncoder
 
 #: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]

@@ -26,7 +26,7 @@ from counterfoil.models.generative.prefixes import (
     cache_of,
 )
 from counterfoil.models.generative.templates import plain_ids
-from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.images import UNTOUCHED, Preparation
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json

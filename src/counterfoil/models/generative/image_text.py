@@ -25,7 +25,7 @@ from counterfoil.models.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
-from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.images import UNTOUCHED, Preparation, prepared
 
 #: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
