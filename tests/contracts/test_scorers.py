@@ -16,7 +16,6 @@ import pytest
 
 import chat_server
 import spice_program
-import tiny_generative
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
@@ -285,6 +284,7 @@ def _models(folder: Path, texts: list[str]) -> None:
         import transformers  # noqa: F401
     except ModuleNotFoundError:
         return
+    import tiny_generative
     import tiny_matchers
     from counterfoil.models import checkpoint, networks, pcme, recurrent, small
     from counterfoil.models.region_files import read_regions

@@ -1,7 +1,14 @@
 """Models of random weights that write text about a picture, each made by its real classes and saved with its
 tokenizer, image processor and chat template."""
 
+import json
 from functools import partial
+
+import torch
+import transformers
+from open_clip.coca_model import CoCa
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 #: What the byte-level tokenizer's merges are learned from: words of captions and of the questions about them.
 TEXT = """
@@ -40,8 +47,6 @@ TINY = {
 
 def save(name, folder, *, seed=11, **sizes):
     """The folder with a model of the family `name` (a key of `FAMILIES`), of the sizes of `TINY` or given."""
-    import torch
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model, processor = FAMILIES[name]({**TINY, **sizes}, folder)
@@ -56,9 +61,6 @@ def save(name, folder, *, seed=11, **sizes):
 
 def words(*added, eos, pad, bos=None):
     """A byte-level tokenizer with a few hundred merges; `added` are its control tokens."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -68,7 +70,7 @@ def words(*added, eos, pad, bos=None):
     )  # fmt: skip
     backend.train_from_iterator([TEXT] * 4, trainer)
     marks = {"eos_token": eos, "pad_token": pad, **({"bos_token": bos} if bos else {})}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=2048, **marks)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=2048, **marks)
     tokenizer.add_special_tokens({"additional_special_tokens": list(added)})
     return tokenizer
 
@@ -92,8 +94,6 @@ def _vision(sizes, **more):
 
 
 def _qwen(sizes, folder, *, third):
-    import transformers
-
     marks = (
         "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
     )  # fmt: skip
@@ -143,8 +143,6 @@ def _qwen(sizes, folder, *, third):
 
 
 def _idefics(sizes, folder):
-    import transformers
-
     marks = ("<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>", "<global-img>")
     tokenizer = words(*marks, eos="<end_of_utterance>", pad="<|im_end|>", bos="<|im_start|>")
     side = sizes["side"]
@@ -163,8 +161,6 @@ def _idefics(sizes, folder):
 
 
 def _gemma(sizes, folder):
-    import transformers
-
     marks = {
         "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>",
     }  # fmt: skip
@@ -188,8 +184,6 @@ def _gemma(sizes, folder):
 
 
 def _internvl(sizes, folder):
-    import transformers
-
     marks = {
         "start_image_token": "<img>", "end_image_token": "</img>",
         "context_image_token": "<IMG_CONTEXT>", "video_token": "<video>",
@@ -224,8 +218,6 @@ def named(tokenizer, marks):
 
 
 def _llava(sizes, folder):
-    import transformers
-
     tokenizer = words(
         "<|im_start|>", "<|im_end|>", "<image>", "<video>", eos="<|im_end|>", pad="<|endoftext|>"
     )
@@ -254,8 +246,6 @@ def _llava(sizes, folder):
 
 
 def _paligemma(sizes, folder):
-    import transformers
-
     tokenizer = words("<bos>", "<eos>", "<image>", eos="<eos>", pad="<pad>", bos="<bos>")
     side = sizes["side"]
     images = transformers.SiglipImageProcessor(size={"height": side, "width": side})
@@ -275,8 +265,6 @@ def _paligemma(sizes, folder):
 
 def _bert():
     """A tokenizer of word pieces, as BLIP and GIT have it."""
-    import transformers
-
     text = sorted(
         {word.lower() for word in TEXT.replace('"', " ").replace("?", " ").replace(".", " ").split()}
     )
@@ -288,8 +276,6 @@ def _bert():
 
 
 def _blip(sizes, folder):
-    import transformers
-
     tokenizer = _bert()
     tokenizer.add_special_tokens({"bos_token": "[DEC]"})
     marks = {
@@ -305,8 +291,6 @@ def _blip(sizes, folder):
 
 
 def _git(sizes, folder):
-    import transformers
-
     tokenizer = _bert()
     text = _text(sizes, tokenizer, max_position_embeddings=64)
     marks = {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
@@ -318,8 +302,6 @@ def _git(sizes, folder):
 
 def _paired(sizes, folder):
     """A ViT and a GPT-2 that attends to it, narrower than it; the image processor is saved here."""
-    import transformers
-
     tokenizer = words(eos="<|endoftext|>", pad="<|endoftext|>", bos="<|endoftext|>")
     decoder = transformers.GPT2Config(
         vocab_size=len(tokenizer), n_positions=64, n_embd=sizes["width"], n_layer=sizes["layers"],
@@ -338,35 +320,26 @@ def _paired(sizes, folder):
 
 def _mllama(sizes, folder):
     """Its decoder attends to the picture across, so that a prompt holds one id for it."""
-    from transformers import (
-        MllamaConfig,
-        MllamaForConditionalGeneration,
-        MllamaImageProcessor,
-        MllamaProcessor,
-        MllamaTextConfig,
-        MllamaVisionConfig,
-    )
-
     tokenizer = words("<|image|>", "<|eot|>", eos="<|eot|>", pad="<|pad|>", bos="<|begin|>")
     side = sizes["side"]
-    vision = MllamaVisionConfig(
+    vision = transformers.MllamaVisionConfig(
         hidden_size=32, num_hidden_layers=2, num_global_layers=1, attention_heads=2, intermediate_size=64,
         image_size=side, patch_size=sizes["patch"], max_num_tiles=1, supported_aspect_ratios=[[1, 1]],
         intermediate_layers_indices=[0], vision_output_dim=64,
     )  # fmt: skip
-    text = MllamaTextConfig(
+    text = transformers.MllamaTextConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
         num_key_value_heads=2, intermediate_size=64, cross_attention_layers=[1],
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
     image = tokenizer.convert_tokens_to_ids("<|image|>")
-    model = MllamaForConditionalGeneration(
-        MllamaConfig(vision_config=vision, text_config=text, image_token_index=image)
+    model = transformers.MllamaForConditionalGeneration(
+        transformers.MllamaConfig(vision_config=vision, text_config=text, image_token_index=image)
     )
-    pixels = MllamaImageProcessor(size={"height": side, "width": side}, max_image_tiles=1)
+    pixels = transformers.MllamaImageProcessor(size={"height": side, "width": side}, max_image_tiles=1)
     template = CHATML.replace("IMAGE", "<|image|>")
-    return model, MllamaProcessor(image_processor=pixels, tokenizer=tokenizer, chat_template=template)
+    return model, transformers.MllamaProcessor(pixels, tokenizer, chat_template=template)
 
 
 FAMILIES = {
@@ -379,12 +352,6 @@ FAMILIES = {
 
 def save_coca(folder, *, seed=11, **sizes):
     """The folder with a CoCa of open_clip and its own tokenizer."""
-    import json
-
-    import torch
-    from open_clip.coca_model import CoCa
-    from safetensors.torch import save_file
-
     sizes = {**TINY, **sizes}
     text = {"context_length": 76, "vocab_size": 49408, "width": sizes["width"], "heads": sizes["heads"]}
     config = {

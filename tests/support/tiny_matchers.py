@@ -2,6 +2,9 @@
 
 import string
 
+import transformers
+from tokenizers import ByteLevelBPETokenizer
+
 from tiny_families import save_model
 
 LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
@@ -19,8 +22,6 @@ def save(name, folder, **sizes):
     `sizes` are those of a BLIP that is larger, for benchmarks: side, patch, width, layers, heads,
     vision_width and vision_layers.
     """
-    import transformers
-
     folder.mkdir(parents=True, exist_ok=True)
     kind, config, processor = _blip(**sizes) if name == "blip" else _parts(name)
     save_model(kind, config, folder)
@@ -34,8 +35,6 @@ def save(name, folder, **sizes):
 
 
 def _blip(side=32, patch=8, width=32, layers=2, heads=2, vision_width=32, vision_layers=2):
-    import transformers
-
     size = len(VOCABULARY)
 
     def tower(width, layers):
@@ -59,8 +58,6 @@ def _blip(side=32, patch=8, width=32, layers=2, heads=2, vision_width=32, vision
 
 
 def _parts(name):
-    import transformers
-
     size = len(VOCABULARY)
     if name == "lxmert":
         layers = {"l_layers": 2, "x_layers": 2, "r_layers": 1, "num_attention_heads": 2}
@@ -114,9 +111,6 @@ def _parts(name):
 
 def save_byte_pairs(folder):
     """RoBERTa's kind of tokenizer, of a few merges."""
-    import transformers
-    from tokenizers import ByteLevelBPETokenizer
-
     marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=300, special_tokens=marks)

@@ -3,6 +3,11 @@
 from string import ascii_lowercase
 from typing import Any
 
+import diffusers
+import torch
+import transformers
+from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+
 from tiny_families import save_clip_tokenizer
 
 #: Sizes of the text encoders.
@@ -14,8 +19,6 @@ _TEXT = {
 
 def save_pipelines(place):
     """`sd` with a safety checker, `sdxl`, `dpo` (a UNet alone, in its subfolder) and `sd3`, in `place`."""
-    import torch
-
     tokenizer = place / "clip"
     save_clip_tokenizer(tokenizer)
     with torch.random.fork_rng(devices=[]):
@@ -35,10 +38,6 @@ _TEXT_TIME: dict[str, Any] = {
 
 
 def _sd(tokenizer):
-    import diffusers
-    import transformers
-    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
-
     vision = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 37,
               "image_size": 30, "patch_size": 15}  # fmt: skip
     checker = StableDiffusionSafetyChecker(
@@ -68,9 +67,6 @@ def _sd(tokenizer):
 
 
 def _sdxl(tokenizer):
-    import diffusers
-    import transformers
-
     config = transformers.CLIPTextConfig(**_TEXT)
     return diffusers.StableDiffusionXLPipeline(
         vae=_vae(4),
@@ -87,9 +83,6 @@ def _sdxl(tokenizer):
 
 
 def _sd3(tokenizer):
-    import diffusers
-    import transformers
-
     config = transformers.CLIPTextConfig(**_TEXT)
     t5 = transformers.T5Config(
         vocab_size=len(_pieces()), d_model=64, d_kv=8, d_ff=32, num_layers=1, num_heads=2
@@ -118,8 +111,6 @@ def _pieces():
 
 
 def _unet(*, text, **more):
-    import diffusers
-
     return diffusers.UNet2DConditionModel(
         block_out_channels=(4, 8), layers_per_block=1, sample_size=16, in_channels=4, out_channels=4,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
@@ -129,8 +120,6 @@ def _unet(*, text, **more):
 
 
 def _vae(channels, **more):
-    import diffusers
-
     return diffusers.AutoencoderKL(
         block_out_channels=(4, 8), in_channels=3, out_channels=3, norm_num_groups=2,
         down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
