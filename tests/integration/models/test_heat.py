@@ -79,6 +79,10 @@ def watched(module, kept):
     return module.register_forward_hook(watch)
 
 
+def eager(kind, folder):
+    return getattr(transformers, kind).from_pretrained(folder, attn_implementation="eager").eval()
+
+
 def inputs_of(folder):
     """Pixels and words as the library's own processors make them."""
     image = transformers.AutoImageProcessor.from_pretrained(folder)(picture().decode(), return_tensors="pt")
@@ -92,9 +96,7 @@ def test_vilt(tmp_path):
     by_name = {heat.method: heat for heat in found.heats}
     assert list(by_name) == ["rollout", "transport"]
 
-    model = transformers.ViltForImageAndTextRetrieval.from_pretrained(
-        tmp_path / "vilt", attn_implementation="eager"
-    ).eval()
+    model = eager("ViltForImageAndTextRetrieval", tmp_path / "vilt")
     inputs, words = inputs_of(tmp_path / "vilt")
     # Patches in their own order: their embedding and place by hand, row by row.
     embeddings = model.vilt.embeddings
@@ -179,19 +181,10 @@ def test_flava(tmp_path):
     image, words = inputs_of(tmp_path / "flava")
     model = transformers.FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
     with torch.no_grad():
-        output = model(
-            pixel_values=image["pixel_values"],
-            input_ids=words["input_ids"],
-            attention_mask=words["attention_mask"],
-        )
-        both = torch.cat(
-            [
-                model.image_to_mm_projection(output.image_output.hidden_states[-1]),
-                model.text_to_mm_projection(output.text_output.hidden_states[-1]),
-            ],
-            dim=1,
-        )
-        together = model.multimodal_model(both, output_attentions=True)
+        output = model(**image, **words)
+        patches = model.image_to_mm_projection(output.image_output.hidden_states[-1])
+        tokens = model.text_to_mm_projection(output.text_output.hidden_states[-1])
+        together = model.multimodal_model(torch.cat([patches, tokens], dim=1), output_attentions=True)
     # A class token of the pair, one of the picture, sixteen patches, then the words.
     every = rollout([layer[0].numpy() for layer in together.attentions])
     np.testing.assert_allclose(rolled.whole, every[0, 2:18].reshape(4, 4), atol=1e-6)
@@ -209,9 +202,7 @@ def test_blip_2(tmp_path):
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
     image, words = inputs_of(tmp_path / "blip-2")
-    model = transformers.Blip2ForImageTextRetrieval.from_pretrained(
-        tmp_path / "blip-2", attn_implementation="eager"
-    ).eval()
+    model = eager("Blip2ForImageTextRetrieval", tmp_path / "blip-2")
     layer, seen, read = model.qformer.encoder.layer[0], [], []
     watched(layer.crossattention.attention, seen)
     watched(layer.attention.attention, read)
@@ -243,9 +234,7 @@ def test_bridge_tower(tmp_path):
     (heat,) = found.heats
     _, words = inputs_of(tmp_path / "bridgetower")
     image = scorer.matcher.pixels([np.asarray(picture().decode())], do_normalize=True, do_center_crop=True)
-    model = transformers.BridgeTowerForImageAndTextRetrieval.from_pretrained(
-        tmp_path / "bridgetower", attn_implementation="eager"
-    ).eval()
+    model = eager("BridgeTowerForImageAndTextRetrieval", tmp_path / "bridgetower")
     seen = []
     watched(model.bridgetower.cross_modal_text_layers[0].crossattention.self, seen)
     model(**words, pixel_values=image["pixel_values"]).logits[0, 1].backward()

@@ -63,10 +63,7 @@ def test_tokens_equal_the_library(name, quick, checkpoint, tiny_model, captions,
 def test_tokens_of_transformers_equal_the_library(clip_folder, captions):
     scorer = hf.load(str(clip_folder), Options(device="cpu"))
     texts = [str(caption.text) for caption in captions]
-    model, tokenizer = (
-        CLIPModel.from_pretrained(clip_folder).eval(),
-        AutoTokenizer.from_pretrained(clip_folder),
-    )
+    model, tokenizer = (of.from_pretrained(clip_folder) for of in (CLIPModel, AutoTokenizer))
     inputs = tokenizer(texts, padding="max_length", truncation=True, max_length=77, return_tensors="pt")
     with torch.inference_mode():
         states = model.text_projection(model.text_model(**inputs).last_hidden_state)
@@ -221,23 +218,14 @@ def test_frames_that_were_embedded_already(checkpoint, tmp_path):
 
 def test_features_that_cannot_be_read_are_named(checkpoint, tmp_path):
     parts = load("tiny", checkpoint("tiny")).local
-
-    def read(name):
-        next(parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]]))
-
     torch.save({"a": torch.ones(2, 2)}, tmp_path / "mapping.pt")
     torch.save(Grey(3), tmp_path / "code.pt")
-    torch.save(torch.ones(3), tmp_path / "line.pt")
-    (tmp_path / "torn.pt").write_bytes((tmp_path / "line.pt").read_bytes()[:300])
     np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
     for name, error, pattern in (
-        ("mapping.pt", ModelError, "holds no tensor; given: dict"),
-        ("code.pt", ModelError, "running code"),
-        ("line.pt", DataError, "not frame features"),
-        ("torn.pt", ModelError, "is the file cut off"),
-        ("none.pt", ModelError, "no such file"),
-        ("zero.npy", DataError, "frame 1: a frame without length"),
+        ("mapping.pt", ModelError, "mapping.pt.*holds no tensor; given: dict"),
+        ("code.pt", ModelError, "code.pt.*running code"),
+        ("none.pt", ModelError, "no such file.*none.pt|none.pt.*no such file"),
+        ("zero.npy", DataError, "zero.npy.*frame 1: a frame without length"),
     ):
-        with pytest.raises(error, match=pattern) as caught:
-            read(name)
-        assert name in str(caught.value)
+        with pytest.raises(error, match=pattern):
+            next(parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]]))
