@@ -3,7 +3,6 @@
 import numpy as np
 import open_clip
 import pytest
-import transformers
 from transformers import AutoImageProcessor, CLIPModel, SiglipModel
 
 from counterfoil import catalog
@@ -17,7 +16,7 @@ from counterfoil.models.images import Resized
 from counterfoil.models.networks import network_scorer
 from counterfoil.models.small import Sizes, backbone
 from embedded import noise
-from tiny_families import save_clip, save_family, save_model, save_words
+from tiny_families import save_family
 
 pytestmark = pytest.mark.models
 
@@ -39,11 +38,9 @@ def patches_of(scorer):
     return [each for batch in found for each in batch]
 
 
-def test_transformers_clip(tmp_path):
-    folder = tmp_path / "clip"
-    save_clip(folder)
-    model, processor = CLIPModel.from_pretrained(folder), AutoImageProcessor.from_pretrained(folder)
-    found = patches_of(hf.load(str(folder), CPU))
+def test_transformers_clip(clip_folder):
+    model, processor = (of.from_pretrained(clip_folder) for of in (CLIPModel, AutoImageProcessor))
+    found = patches_of(hf.load(str(clip_folder), CPU))
     for image, one in zip(pictures(), found, strict=True):
         assert one.vectors.shape == (4, 4, 24)
         pixels = processor(images=image.decode(), return_tensors="pt")["pixel_values"]
@@ -60,22 +57,9 @@ def test_transformers_clip(tmp_path):
     np.testing.assert_allclose(found[1].box, (12 / 64, 0, 52 / 64, 1))
 
 
-def save_siglip(folder):
-    folder.mkdir()
-    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
-    text = {**layers, "vocab_size": 40, "max_position_embeddings": 16, "bos_token_id": 1, "eos_token_id": 2}
-    vision = {**layers, "image_size": 32, "patch_size": 8}
-    config = transformers.SiglipConfig(text_config=text, vision_config=vision)
-    save_model(transformers.SiglipModel, config, folder)
-    transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
-    save_words(folder)
-
-
-def test_siglip(tmp_path):
-    folder = tmp_path / "siglip"
-    save_siglip(folder)
-    model, processor = SiglipModel.from_pretrained(folder), AutoImageProcessor.from_pretrained(folder)
-    for image, one in zip(pictures(), patches_of(hf.load(str(folder), CPU)), strict=True):
+def test_siglip(siglip_folder):
+    model, processor = (of.from_pretrained(siglip_folder) for of in (SiglipModel, AutoImageProcessor))
+    for image, one in zip(pictures(), patches_of(hf.load(str(siglip_folder), CPU)), strict=True):
         pixels = processor(images=image.decode(), return_tensors="pt")["pixel_values"]
         states = model.vision_model(pixels).last_hidden_state[0]
         head = model.vision_model.head
