@@ -288,17 +288,14 @@ def _models(folder: Path, texts: list[str]) -> None:
     import tiny_matchers
     from counterfoil.models import checkpoint, networks, pcme, recurrent, small
     from counterfoil.models.region_files import read_regions
-    from tiny_families import family, save_clip, save_text_models, save_words, write_random_checkpoint
+    from tiny_families import save_clip, save_family, save_text_models, write_random_checkpoint
 
     write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
     tiny_generative.save("idefics3", folder / "vqa")
     tiny_generative.save("git", folder / "git")
     save_text_models(folder)
-    model, processor, _ = family("siglip2")
-    model.save_pretrained(folder / "siglip2")
-    processor.save_pretrained(folder / "siglip2")
-    save_words(folder / "siglip2")
+    save_family("siglip2", folder / "siglip2")
     for name in ("blip", "vilt", "lxmert"):
         tiny_matchers.save(name, folder / name)
 

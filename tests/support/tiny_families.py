@@ -5,8 +5,8 @@ import json
 from counterfoil.store import write_bytes, write_json
 
 
-def family(name):
-    """A tiny model of a family, its image processor, and the tokens its texts are padded to."""
+def _family(name):
+    """A tiny model of a family, and its image processor."""
     import transformers
 
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
@@ -17,7 +17,7 @@ def family(name):
             vision_config={**layers, "num_patches": 16, "patch_size": 8},
         )
         processor = transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16)
-        return transformers.Siglip2Model(config), processor, 64
+        return transformers.Siglip2Model(config), processor
     if name == "altclip":
         # Of 66 positions two are padding's, as in RoBERTa.
         config = transformers.AltCLIPConfig(
@@ -26,7 +26,7 @@ def family(name):
             projection_dim=24,
         )
         processor = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32)
-        return transformers.AltCLIPModel(config), processor, 64
+        return transformers.AltCLIPModel(config), processor
     vision = {
         "image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "in_channels": [8, 8],
         "out_channels": [8, 16], "kernel_sizes": [3, 3], "strides": [1, 2], "num_block_repeats": [1, 1],
@@ -36,16 +36,15 @@ def family(name):
         text_config={**text, "max_position_embeddings": 80}, vision_config=vision, projection_dim=8
     )
     processor = transformers.EfficientNetImageProcessor(size={"height": 32, "width": 32})
-    return transformers.AlignModel(config), processor, 64
+    return transformers.AlignModel(config), processor
 
 
 def save_family(name, folder):
-    """The same model in a folder, with its image processor and a tokenizer of words."""
+    """A tiny model of a family in a folder, with its image processor and a tokenizer of words."""
     import torch
 
     torch.manual_seed(0)
-    model, processor, _ = family(name)
-    for part in (model.eval(), processor):
+    for part in _family(name):
         part.save_pretrained(folder)
     save_words(folder)
     return folder

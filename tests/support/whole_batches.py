@@ -7,12 +7,14 @@ what starts it): all cases, its share of the rows, and the gradients that it end
 import os
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.strategies import DDPStrategy
 
 import thumbnails
 from counterfoil.models.networks import Answer, Encoded
@@ -138,10 +140,6 @@ def ways():
 
 def main(world, out):
     """All cases with dropout, as one of `world` processes; what came of them goes to `out`."""
-    from datetime import timedelta
-
-    from lightning_fabric.strategies import DDPStrategy
-
     strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
     fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
     fabric.launch()

@@ -131,12 +131,9 @@ def test_pickled_code_is_not_run(clip_folder, tmp_path):
 
 def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path):
     folder = copied(clip_folder, tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
-    config |= {
-        "model_type": "my_own",
-        "auto_map": {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.MyModel"},
-    }
-    (folder / "config.json").write_text(json.dumps(config))
+    mine = {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.MyModel"}
+    config = edited(model_type="my_own", auto_map=mine)((folder / "config.json").read_bytes())
+    (folder / "config.json").write_bytes(config)
     (folder / "mine.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()")
     refused(folder, "brings code of its own, which is not run")
     assert not (tmp_path / "mark").exists()

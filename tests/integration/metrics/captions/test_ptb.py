@@ -82,14 +82,15 @@ def test_as_the_tool_kit_was_seen_to_cut(caption):
     assert tokenize(caption) == SEEN[caption]
 
 
+def cut_alike(captions, *, apart):
+    rows = zip(captions, java_tokens(captions, apart=apart), tokenize_all(captions), strict=True)
+    assert [row for row in rows if row[1] != row[2]] == []
+
+
 def test_nasty_and_made_up_captions_are_cut_as_by_the_tool_kit():
     # A text of its own here may not break lines otherwise than by "\n", where the tool kit loses its place.
     captions = [text.replace("\r", " ").replace("\u2028", " ") for text in (*NASTY, *SEEN, *made_up(0, 2500))]
-    theirs = java_tokens(captions, apart=True)
-    differing = [
-        row for row in zip(captions, theirs, tokenize_all(captions), strict=True) if row[1] != row[2]
-    ]
-    assert not differing
+    cut_alike(captions, apart=True)
 
 
 def texts(value):
@@ -119,11 +120,7 @@ def test_every_caption_of_the_real_data_is_cut_as_by_the_tool_kit(shared_data):
     captions = list(dict.fromkeys(captions))
     assert len(captions) > 50_000
     # All in one go, as anybody runs it: nowhere does a caption's end hang on the next one's start.
-    theirs = java_tokens(captions, apart=False)
-    differing = [
-        row for row in zip(captions, theirs, tokenize_all(captions), strict=True) if row[1] != row[2]
-    ]
-    assert not differing
+    cut_alike(captions, apart=False)
 
 
 def test_a_caption_depends_on_itself_alone_unlike_in_the_tool_kit():
