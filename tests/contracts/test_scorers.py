@@ -16,7 +16,6 @@ import pytest
 
 import chat_server
 import spice_program
-import tiny_generative
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores
@@ -284,20 +283,18 @@ def _models(folder, texts):
         import transformers  # noqa: F401
     except ModuleNotFoundError:
         return
+    import tiny_generative
     import tiny_matchers
     from counterfoil.models import checkpoint, networks, pcme, recurrent, small
     from counterfoil.models.region_files import read_regions
-    from tiny_families import family, save_clip, save_text_models, save_words, write_random_checkpoint
+    from tiny_families import save_clip, save_family, save_text_models, write_random_checkpoint
 
     write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
     tiny_generative.save("idefics3", folder / "vqa")
     tiny_generative.save("git", folder / "git")
     save_text_models(folder)
-    model, processor, _ = family("siglip2")
-    model.save_pretrained(folder / "siglip2")
-    processor.save_pretrained(folder / "siglip2")
-    save_words(folder / "siglip2")
+    save_family("siglip2", folder / "siglip2")
     for name in ("blip", "vilt", "lxmert"):
         tiny_matchers.save(name, folder / name)
 

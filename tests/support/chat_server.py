@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 KEY = "sk-a-secret-of-the-tests"
 
 
-def probability(image: str, caption: str) -> float:
+def probability(image, caption):
     """P(yes) of an image (its digest) and a caption, in (0, 1): the same in server and test."""
     number = int(hashlib.sha256(f"{image} {caption}".encode()).hexdigest()[:8], 16)
     return 0.05 + 0.9 * number / 2**32
@@ -34,11 +33,11 @@ def probability(image: str, caption: str) -> float:
 class State:
     """What the server answers, and what it was sent."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.lock, self.released = threading.Lock(), threading.Event()
         self.reset({})
 
-    def reset(self, given: dict[str, Any]) -> None:
+    def reset(self, given):
         self.released.set()
         self.released = threading.Event()
         #: Digest of an image to the captions that it shows.
@@ -64,14 +63,14 @@ STATE = State()
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_):
         pass
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         with STATE.lock:
             self._send(200, STATE.log)
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/control":
             with STATE.lock:
@@ -99,11 +98,10 @@ class Handler(BaseHTTPRequestHandler):
         if not self._failed(fault):
             self._answer(self._parsed(body))
 
-    def _parsed(self, body: bytes) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(body)
-        return found
+    def _parsed(self, body):
+        return json.loads(body)
 
-    def _failed(self, fault: str) -> bool:
+    def _failed(self, fault):
         """Whether a fault was the answer."""
         match fault:
             case "":
@@ -144,15 +142,15 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(int(fault), {"error": {"message": f"fault {fault}"}})
         return True
 
-    def _answer(self, asked: dict[str, Any]) -> None:
+    def _answer(self, asked):
         if asked["model"] != "looker":
             self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
             return
         content = asked["messages"][-1]["content"]
         text = "\n".join(part["text"] for part in content if part["type"] == "text")
         images = [_digest(part["image_url"]["url"]) for part in content if part["type"] == "image_url"]
-        message: dict[str, Any] = {"role": "assistant"}
-        choice: dict[str, Any] = {"index": 0, "finish_reason": STATE.finish, "message": message}
+        message = {"role": "assistant"}
+        choice = {"index": 0, "finish_reason": STATE.finish, "message": message}
         if any(words in text for words in STATE.refuse):
             message |= {"content": None, "refusal": "I can't help with that."}
         elif any(words in text for words in STATE.babble):
@@ -171,12 +169,12 @@ class Handler(BaseHTTPRequestHandler):
                         "logprob": math.log(tokens[0][1]),
                         "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in tokens],
                     }
-                ]
+                ],
             }
         usage = {"prompt_tokens": 100, "completion_tokens": 2, "total_tokens": 102}
         self._send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
 
-    def _send(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
+    def _send(self, status, value, headers=None):
         data = (value if isinstance(value, str) else json.dumps(value)).encode()
         self.send_response(status)
         for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
@@ -185,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def answer(text: str, images: list[str], shows: dict[str, list[str]]) -> str:
+def answer(text, images, shows):
     """What one who sees the images answers to a prompt of any protocol."""
     captions = re.findall(r"^Caption ([AB]): (.*)$", text, re.MULTILINE)
     if captions:
@@ -205,37 +203,36 @@ def answer(text: str, images: list[str], shows: dict[str, list[str]]) -> str:
     return "Yes." if not images or _quoted(text) in shows.get(images[0], ()) else "No, it does not."
 
 
-def _quoted(text: str) -> str:
+def _quoted(text):
     found = re.search(r'"(.*)"', text)
     return found.group(1) if found else ""
 
 
-def _digest(url: str) -> str:
+def _digest(url):
     return hashlib.sha256(base64.b64decode(url.partition(",")[2])).hexdigest()
 
 
 class Server:
     """A running server, from the side of a test."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self.url = f"http://127.0.0.1:{port}/v1"
         self._root = f"http://127.0.0.1:{port}"
 
-    def set(self, **state: Any) -> None:
+    def set(self, **state):
         """Forget all requests, and answer as `state` says."""
         data = json.dumps(state).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{self._root}/control", data), timeout=10):
             pass
 
-    def log(self) -> list[dict[str, Any]]:
+    def log(self):
         """All requests for answers, in order."""
         with urllib.request.urlopen(f"{self._root}/log", timeout=10) as response:
-            found: list[dict[str, Any]] = json.load(response)
-        return found
+            return json.load(response)
 
 
 @contextmanager
-def running(script: str = __file__) -> Iterator[Server]:
+def running(script=__file__):
     """A server in a process of its own."""
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -245,7 +242,7 @@ def running(script: str = __file__) -> Iterator[Server]:
             process.kill()
 
 
-def serve(handler: type[Handler]) -> None:
+def serve(handler):
     """Answer for ever, at a port that is written first."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

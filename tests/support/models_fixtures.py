@@ -3,9 +3,6 @@
 import io
 import json
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -23,7 +20,7 @@ TINY = {
 
 
 @pytest.fixture(scope="session")
-def tiny_architectures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def tiny_architectures(tmp_path_factory):
     """Small architectures registered with open_clip, by name."""
     open_clip = pytest.importorskip("open_clip")
     folder = tmp_path_factory.mktemp("architectures")
@@ -49,11 +46,11 @@ def tiny_architectures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tiny_architectures: dict[str, Any]) -> Callable[[str], Any]:
+def tiny_model(tiny_architectures):
     """A randomly initialised open_clip model of a tiny architecture, always the same one."""
     torch, open_clip = pytest.importorskip("torch"), pytest.importorskip("open_clip")
 
-    def build(name: str) -> Any:
+    def build(name):
         torch.manual_seed(5)
         model = open_clip.model.CLIP if not tiny_architectures[name].get("custom_text") else None
         config = {k: v for k, v in tiny_architectures[name].items() if k != "custom_text"}
@@ -68,15 +65,13 @@ def tiny_model(tiny_architectures: dict[str, Any]) -> Callable[[str], Any]:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(
-    tiny_model: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
+def checkpoint(tiny_model, tmp_path_factory):
     """The weights of a tiny architecture in a file that says which activation they were trained with."""
     import torch
 
     folder = tmp_path_factory.mktemp("checkpoints")
 
-    def saved(name: str) -> Path:
+    def saved(name):
         path = folder / f"{name}.pt"
         if not path.exists():
             said = {"quick_gelu": name.endswith("-quickgelu")}
@@ -87,7 +82,7 @@ def checkpoint(
 
 
 @pytest.fixture(scope="session")
-def drawn_images() -> list[Image]:
+def drawn_images():
     """Ten different drawn pictures of different sizes, in memory."""
     rng = np.random.default_rng(0)
     images = []
@@ -101,21 +96,18 @@ def drawn_images() -> list[Image]:
 
 
 @pytest.fixture(scope="session")
-def photographs(shared_data: Path) -> list[Image]:
+def photographs(shared_data):
     """Thirty-two real photographs."""
     files = sorted((shared_data / "coco_mini" / "images").rglob("*.jpg"))[:32]
     return [Image(file.stem, FileSource(file)) for file in files]
 
 
 @pytest.fixture(scope="session")
-def captions() -> list[Caption]:
+def captions():
     """Captions of 1 to 120 words, one in two languages and one with marks."""
     texts = [
-        "cats",
-        "a cat on a mat",
-        "A man, in red; throws two (2) balls!",
-        "ein Hund läuft – über die Straße",
-    ]
+        "cats", "a cat on a mat", "A man, in red; throws two (2) balls!", "ein Hund läuft – über die Straße",
+    ]  # fmt: skip
     texts += [" ".join(["a very long caption about one dog"] * n) for n in (1, 2, 5, 17)]
     texts += [
         f"{n} birds sit on a wire above the {place}"
@@ -125,7 +117,7 @@ def captions() -> list[Caption]:
 
 
 @pytest.fixture(scope="session")
-def clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clip_folder(tmp_path_factory):
     """A tiny CLIP of transformers with CLIP's real vocabulary, saved with tokenizer and image processor."""
     pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("hf") / "tiny-clip"
@@ -134,14 +126,14 @@ def clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def text_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def text_models(tmp_path_factory):
     """Models of texts with random weights: GPT-2 and BERT with CLIP's real tokenizer, T5 with a few words."""
     pytest.importorskip("transformers")
     return made_once(tmp_path_factory, "text-models", save_text_models)
 
 
 @pytest.fixture(scope="session")
-def siglip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def siglip_folder(tmp_path_factory):
     """A tiny SigLIP of transformers with a SentencePiece model trained on a few sentences."""
     transformers, sentencepiece = pytest.importorskip("transformers"), pytest.importorskip("sentencepiece")
     folder = tmp_path_factory.mktemp("hf") / "tiny-siglip"
@@ -170,7 +162,7 @@ def siglip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "eos_token": "</s>",
                 "unk_token": "<unk>",
             }
-        )
+        ),
     )
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
     config = transformers.SiglipConfig(
@@ -186,10 +178,10 @@ assert os.environ.get("HF_HUB_OFFLINE"), "tests of models never use the network"
 
 
 @pytest.fixture
-def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
+def backbones(clip_folder, siglip_folder):
     """A network of each kind, always with other weights than one built from its card."""
 
-    def made(kind: str) -> Any:
+    def made(kind):
         import torch
 
         from counterfoil.models import networks, pcme, recurrent, registry

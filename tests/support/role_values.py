@@ -1,13 +1,11 @@
 """What the rows of a training set hold in a role, row by row."""
 
-from counterfoil.benchmarks.training_rows import TrainingSet
 
-
-def texts(data: TrainingSet, role: str) -> list[str | None]:
+def texts(data, role):
     """The caption of each row."""
     return [data.captions[i].text for i in data.rows[role]]
 
 
-def pictures(data: TrainingSet, role: str) -> list[bytes]:
+def pictures(data, role):
     """The bytes of each row's image."""
     return [data.images[i].read() for i in data.rows[role]]

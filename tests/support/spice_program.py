@@ -1,9 +1,6 @@
 """A program in the place of SPICE: the F-score of words, without Java and without the parser."""
 
 import sys
-from pathlib import Path
-
-import pytest
 
 #: Stands for Java and the parser: the F-score of words, written as SPICE writes, and the command line kept.
 PROGRAM = """#!{python}
@@ -24,9 +21,7 @@ Path(sys.argv[sys.argv.index("-out") + 1]).write_text(json.dumps(found, indent=2
 """
 
 
-def fake(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, version: str = "1.8.0_402", ending: str = ""
-) -> Path:
+def fake(folder, monkeypatch, *, version="1.8.0_402", ending=""):
     """A `java` on PATH; gives the file where it keeps its command line."""
     kept = folder / "command.json"
     program = folder / "java"

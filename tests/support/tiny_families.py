@@ -1,14 +1,12 @@
 """Tiny models of transformers' less common families, and a tokenizer of a few words."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 from counterfoil.store import write_bytes, write_json
 
 
-def family(name: str) -> tuple[Any, Any, int]:
-    """A tiny model of a family, its image processor, and the tokens its texts are padded to."""
+def _family(name):
+    """A tiny model of a family, and its image processor."""
     import transformers
 
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
@@ -19,7 +17,7 @@ def family(name: str) -> tuple[Any, Any, int]:
             vision_config={**layers, "num_patches": 16, "patch_size": 8},
         )
         processor = transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16)
-        return transformers.Siglip2Model(config), processor, 64
+        return transformers.Siglip2Model(config), processor
     if name == "altclip":
         # Of 66 positions two are padding's, as in RoBERTa.
         config = transformers.AltCLIPConfig(
@@ -28,7 +26,7 @@ def family(name: str) -> tuple[Any, Any, int]:
             projection_dim=24,
         )
         processor = transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32)
-        return transformers.AltCLIPModel(config), processor, 64
+        return transformers.AltCLIPModel(config), processor
     vision = {
         "image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "in_channels": [8, 8],
         "out_channels": [8, 16], "kernel_sizes": [3, 3], "strides": [1, 2], "num_block_repeats": [1, 1],
@@ -38,10 +36,21 @@ def family(name: str) -> tuple[Any, Any, int]:
         text_config={**text, "max_position_embeddings": 80}, vision_config=vision, projection_dim=8
     )
     processor = transformers.EfficientNetImageProcessor(size={"height": 32, "width": 32})
-    return transformers.AlignModel(config), processor, 64
+    return transformers.AlignModel(config), processor
 
 
-def save_words(folder: Path) -> None:
+def save_family(name, folder):
+    """A tiny model of a family in a folder, with its image processor and a tokenizer of words."""
+    import torch
+
+    torch.manual_seed(0)
+    for part in _family(name):
+        part.save_pretrained(folder)
+    save_words(folder)
+    return folder
+
+
+def save_words(folder):
     """A tokenizer of a few words."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
@@ -56,7 +65,7 @@ def save_words(folder: Path) -> None:
     PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=512, **marks).save_pretrained(folder)
 
 
-def save_clip(folder: Path) -> None:
+def save_clip(folder):
     """A tiny CLIP of transformers with CLIP's real vocabulary, with tokenizer and image processor."""
     import transformers
 
@@ -77,7 +86,7 @@ def save_clip(folder: Path) -> None:
     transformers.CLIPImageProcessor(size={"shortest_edge": 32}, crop_size=32).save_pretrained(folder)
 
 
-def save_model(kind: Any, config: Any, folder: Path) -> None:
+def save_model(kind, config, folder):
     """A model of random weights, large enough that every part of it shows in the answers."""
     import torch
 
@@ -89,7 +98,7 @@ def save_model(kind: Any, config: Any, folder: Path) -> None:
     model.save_pretrained(folder)
 
 
-def save_clip_tokenizer(folder: Path) -> None:
+def save_clip_tokenizer(folder):
     """CLIP's vocabulary, which open_clip carries, in the files of transformers."""
     import gzip
 
@@ -113,11 +122,11 @@ def save_clip_tokenizer(folder: Path) -> None:
                 "unk_token": "<|endoftext|>",
                 "pad_token": "<|endoftext|>",
             }
-        )
+        ),
     )
 
 
-def save_text_models(place: Path) -> None:
+def save_text_models(place):
     """GPT-2, BERT and two classifiers (of two and of three classes) with CLIP's real vocabulary, and T5.
 
     The T5 encoder is laid out as Vera is: its table of embeddings holds a head and a temperature.
@@ -158,7 +167,7 @@ THUMBNAIL = {
 }
 
 
-def write_random_checkpoint(folder: Path, *, seed: int = 0) -> str:
+def write_random_checkpoint(folder, *, seed=0):
     """Write a small CLIP of open_clip with random weights; returns its spec, `open-clip:local-dir:FOLDER`."""
     import torch
     from open_clip.model import CLIP

@@ -1,9 +1,14 @@
 """Models of random weights that write text about a picture, each made by its real classes and saved with its
 tokenizer, image processor and chat template."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import json
+from functools import partial
+
+import torch
+import transformers
+from open_clip.coca_model import CoCa
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 #: What the byte-level tokenizer's merges are learned from: words of captions and of the questions about them.
 TEXT = """
@@ -35,21 +40,13 @@ GEMMA = (
     "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
 )
 #: Sizes of a tiny model; `side` is that of its square pictures, `patch` of their patches.
-TINY: dict[str, int] = {
-    "width": 32,
-    "layers": 2,
-    "heads": 2,
-    "side": 32,
-    "patch": 8,
-    "vision_width": 32,
-    "vision_layers": 2,
-}
+TINY = {
+    "width": 32, "layers": 2, "heads": 2, "side": 32, "patch": 8, "vision_width": 32, "vision_layers": 2,
+}  # fmt: skip
 
 
-def save(name: str, folder: Path, *, seed: int = 11, **sizes: int) -> Path:
+def save(name, folder, *, seed=11, **sizes):
     """The folder with a model of the family `name` (a key of `FAMILIES`), of the sizes of `TINY` or given."""
-    import torch
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model, processor = FAMILIES[name]({**TINY, **sizes}, folder)
@@ -62,66 +59,44 @@ def save(name: str, folder: Path, *, seed: int = 11, **sizes: int) -> Path:
     return folder
 
 
-def words(*added: str, eos: str, pad: str, bos: str | None = None) -> Any:
+def words(*added, eos, pad, bos=None):
     """A byte-level tokenizer with a few hundred merges; `added` are its control tokens."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=700,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        special_tokens=[],
+        vocab_size=700, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=[],
         show_progress=False,
-    )
+    )  # fmt: skip
     backend.train_from_iterator([TEXT] * 4, trainer)
     marks = {"eos_token": eos, "pad_token": pad, **({"bos_token": bos} if bos else {})}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=2048, **marks)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=2048, **marks)
     tokenizer.add_special_tokens({"additional_special_tokens": list(added)})
     return tokenizer
 
 
-def _text(sizes: dict[str, int], tokenizer: Any, **more: Any) -> dict[str, Any]:
+def _text(sizes, tokenizer, **more):
     return {
-        "vocab_size": len(tokenizer),
-        "hidden_size": sizes["width"],
-        "intermediate_size": 2 * sizes["width"],
-        "num_hidden_layers": sizes["layers"],
-        "num_attention_heads": sizes["heads"],
-        "num_key_value_heads": sizes["heads"],
-        "max_position_embeddings": 2048,
-        "pad_token_id": tokenizer.pad_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "bos_token_id": tokenizer.bos_token_id,
-        **more,
-    }
+        "vocab_size": len(tokenizer), "hidden_size": sizes["width"], "intermediate_size": 2 * sizes["width"],
+        "num_hidden_layers": sizes["layers"], "num_attention_heads": sizes["heads"],
+        "num_key_value_heads": sizes["heads"], "max_position_embeddings": 2048,
+        "pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id,
+        "bos_token_id": tokenizer.bos_token_id, **more,
+    }  # fmt: skip
 
 
-def _vision(sizes: dict[str, int], **more: Any) -> dict[str, Any]:
+def _vision(sizes, **more):
     return {
-        "hidden_size": sizes["vision_width"],
-        "intermediate_size": 2 * sizes["vision_width"],
-        "num_hidden_layers": sizes["vision_layers"],
-        "num_attention_heads": sizes["heads"],
-        "image_size": sizes["side"],
-        "patch_size": sizes["patch"],
-        **more,
-    }
+        "hidden_size": sizes["vision_width"], "intermediate_size": 2 * sizes["vision_width"],
+        "num_hidden_layers": sizes["vision_layers"], "num_attention_heads": sizes["heads"],
+        "image_size": sizes["side"], "patch_size": sizes["patch"], **more,
+    }  # fmt: skip
 
 
-def _qwen(sizes: dict[str, int], folder: Path, *, third: bool) -> tuple[Any, Any]:
-    import transformers
-
+def _qwen(sizes, folder, *, third):
     marks = (
-        "<|im_start|>",
-        "<|im_end|>",
-        "<|vision_start|>",
-        "<|vision_end|>",
-        "<|image_pad|>",
-        "<|video_pad|>",
-    )
+        "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
+    )  # fmt: skip
     tokenizer = words(*marks, eos="<|im_end|>", pad="<|endoftext|>")
     ids = {
         f"{key}_token_id": tokenizer.convert_tokens_to_ids(f"<|{mark}|>")
@@ -167,19 +142,15 @@ def _qwen(sizes: dict[str, int], folder: Path, *, third: bool) -> tuple[Any, Any
     return model, kind(images, tokenizer, videos, chat_template=template)
 
 
-def _idefics(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _idefics(sizes, folder):
     marks = ("<|im_start|>", "<end_of_utterance>", "<fake_token_around_image>", "<image>", "<global-img>")
     tokenizer = words(*marks, eos="<end_of_utterance>", pad="<|im_end|>", bos="<|im_start|>")
     side = sizes["side"]
     config = transformers.Idefics3Config(
-        text_config=_text(sizes, tokenizer, model_type="llama"),
-        vision_config=_vision(sizes),
-        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
-        scale_factor=2,
+        text_config=_text(sizes, tokenizer, model_type="llama"), vision_config=_vision(sizes),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"), scale_factor=2,
         pad_token_id=tokenizer.pad_token_id,
-    )
+    )  # fmt: skip
     images = transformers.Idefics3ImageProcessor(
         size={"longest_edge": side}, max_image_size={"longest_edge": side}, do_image_splitting=False
     )
@@ -189,14 +160,10 @@ def _idefics(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.Idefics3ForConditionalGeneration(config), processor
 
 
-def _gemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _gemma(sizes, folder):
     marks = {
-        "boi_token": "<start_of_image>",
-        "eoi_token": "<end_of_image>",
-        "image_token": "<image_soft_token>",
-    }
+        "boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>",
+    }  # fmt: skip
     tokenizer = words("<start_of_turn>", "<end_of_turn>", eos="<eos>", pad="<pad>", bos="<bos>")
     tokenizer = named(tokenizer, marks)
     tokens = (sizes["side"] // sizes["patch"] // 2) ** 2
@@ -216,9 +183,7 @@ def _gemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.Gemma3ForConditionalGeneration(config), processor
 
 
-def _internvl(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _internvl(sizes, folder):
     marks = {
         "start_image_token": "<img>", "end_image_token": "</img>",
         "context_image_token": "<IMG_CONTEXT>", "video_token": "<video>",
@@ -244,7 +209,7 @@ def _internvl(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.InternVLForConditionalGeneration(config), processor
 
 
-def named(tokenizer: Any, marks: dict[str, str]) -> Any:
+def named(tokenizer, marks):
     """The tokenizer with marks that its library knows by name (`tokenizer.boi_token`)."""
     tokenizer.add_special_tokens({"additional_special_tokens": list(marks.values())})
     tokenizer._set_model_specific_special_tokens(special_tokens=marks)
@@ -252,9 +217,7 @@ def named(tokenizer: Any, marks: dict[str, str]) -> Any:
     return tokenizer
 
 
-def _llava(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _llava(sizes, folder):
     tokenizer = words(
         "<|im_start|>", "<|im_end|>", "<image>", "<video>", eos="<|im_end|>", pad="<|endoftext|>"
     )
@@ -282,9 +245,7 @@ def _llava(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.LlavaOnevisionForConditionalGeneration(config), processor
 
 
-def _paligemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _paligemma(sizes, folder):
     tokenizer = words("<bos>", "<eos>", "<image>", eos="<eos>", pad="<pad>", bos="<bos>")
     side = sizes["side"]
     images = transformers.SiglipImageProcessor(size={"height": side, "width": side})
@@ -302,10 +263,8 @@ def _paligemma(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.PaliGemmaForConditionalGeneration(config), processor
 
 
-def _bert() -> Any:
+def _bert():
     """A tokenizer of word pieces, as BLIP and GIT have it."""
-    import transformers
-
     text = sorted(
         {word.lower() for word in TEXT.replace('"', " ").replace("?", " ").replace(".", " ").split()}
     )
@@ -316,9 +275,7 @@ def _bert() -> Any:
     return transformers.BertTokenizer(vocab=vocab)
 
 
-def _blip(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _blip(sizes, folder):
     tokenizer = _bert()
     tokenizer.add_special_tokens({"bos_token": "[DEC]"})
     marks = {
@@ -333,9 +290,7 @@ def _blip(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.BlipForConditionalGeneration(config), transformers.BlipProcessor(images, tokenizer)
 
 
-def _git(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
-    import transformers
-
+def _git(sizes, folder):
     tokenizer = _bert()
     text = _text(sizes, tokenizer, max_position_embeddings=64)
     marks = {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
@@ -345,10 +300,8 @@ def _git(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.GitForCausalLM(config), transformers.GitProcessor(images, tokenizer)
 
 
-def _paired(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _paired(sizes, folder):
     """A ViT and a GPT-2 that attends to it, narrower than it; the image processor is saved here."""
-    import transformers
-
     tokenizer = words(eos="<|endoftext|>", pad="<|endoftext|>", bos="<|endoftext|>")
     decoder = transformers.GPT2Config(
         vocab_size=len(tokenizer), n_positions=64, n_embd=sizes["width"], n_layer=sizes["layers"],
@@ -357,73 +310,48 @@ def _paired(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     )  # fmt: skip
     encoder = transformers.ViTConfig(**_vision(sizes) | {"hidden_size": 2 * sizes["vision_width"]})
     config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(
-        encoder,
-        decoder,
-        decoder_start_token_id=tokenizer.bos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        encoder, decoder, decoder_start_token_id=tokenizer.bos_token_id, pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
-    )
+    )  # fmt: skip
     size = {"height": sizes["side"], "width": sizes["side"]}
     transformers.ViTImageProcessor(size=size).save_pretrained(folder)
     return transformers.VisionEncoderDecoderModel(config), tokenizer
 
 
-def _mllama(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+def _mllama(sizes, folder):
     """Its decoder attends to the picture across, so that a prompt holds one id for it."""
-    from transformers import (
-        MllamaConfig,
-        MllamaForConditionalGeneration,
-        MllamaImageProcessor,
-        MllamaProcessor,
-        MllamaTextConfig,
-        MllamaVisionConfig,
-    )
-
     tokenizer = words("<|image|>", "<|eot|>", eos="<|eot|>", pad="<|pad|>", bos="<|begin|>")
     side = sizes["side"]
-    vision = MllamaVisionConfig(
+    vision = transformers.MllamaVisionConfig(
         hidden_size=32, num_hidden_layers=2, num_global_layers=1, attention_heads=2, intermediate_size=64,
         image_size=side, patch_size=sizes["patch"], max_num_tiles=1, supported_aspect_ratios=[[1, 1]],
         intermediate_layers_indices=[0], vision_output_dim=64,
     )  # fmt: skip
-    text = MllamaTextConfig(
+    text = transformers.MllamaTextConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
         num_key_value_heads=2, intermediate_size=64, cross_attention_layers=[1],
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
     image = tokenizer.convert_tokens_to_ids("<|image|>")
-    model = MllamaForConditionalGeneration(
-        MllamaConfig(vision_config=vision, text_config=text, image_token_index=image)
+    model = transformers.MllamaForConditionalGeneration(
+        transformers.MllamaConfig(vision_config=vision, text_config=text, image_token_index=image)
     )
-    pixels = MllamaImageProcessor(size={"height": side, "width": side}, max_image_tiles=1)
+    pixels = transformers.MllamaImageProcessor(size={"height": side, "width": side}, max_image_tiles=1)
     template = CHATML.replace("IMAGE", "<|image|>")
-    return model, MllamaProcessor(image_processor=pixels, tokenizer=tokenizer, chat_template=template)
+    return model, transformers.MllamaProcessor(pixels, tokenizer, chat_template=template)
 
 
-FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
-    "qwen2-vl": lambda sizes, folder: _qwen(sizes, folder, third=False),
-    "qwen3-vl": lambda sizes, folder: _qwen(sizes, folder, third=True),
-    "idefics3": _idefics,
-    "llava-onevision": _llava,
-    "gemma3": _gemma,
-    "internvl": _internvl,
-    "paligemma": _paligemma,
-    "blip": _blip,
-    "git": _git,
-    "vision-encoder-decoder": _paired,
-    "mllama": _mllama,
-}
+FAMILIES = {
+    "qwen2-vl": partial(_qwen, third=False), "qwen3-vl": partial(_qwen, third=True),
+    "idefics3": _idefics, "llava-onevision": _llava,
+    "gemma3": _gemma, "internvl": _internvl, "paligemma": _paligemma, "blip": _blip, "git": _git,
+    "vision-encoder-decoder": _paired, "mllama": _mllama,
+}  # fmt: skip
 
 
-def save_coca(folder: Path, *, seed: int = 11, **sizes: int) -> Path:
+def save_coca(folder, *, seed=11, **sizes):
     """The folder with a CoCa of open_clip and its own tokenizer."""
-    import json
-
-    import torch
-    from open_clip.coca_model import CoCa
-    from safetensors.torch import save_file
-
     sizes = {**TINY, **sizes}
     text = {"context_length": 76, "vocab_size": 49408, "width": sizes["width"], "heads": sizes["heads"]}
     config = {

@@ -1,8 +1,9 @@
 """Tiny models of image-text matching, made by the real classes, with WordPiece and byte-pair tokenizers."""
 
 import string
-from pathlib import Path
-from typing import Any
+
+import transformers
+from tokenizers import ByteLevelBPETokenizer
 
 from tiny_families import save_model
 
@@ -15,14 +16,12 @@ OF_REGIONS = ("lxmert", "visual_bert")
 NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
 
 
-def save(name: str, folder: Path, **sizes: int) -> None:
+def save(name, folder, **sizes):
     """A tiny model of a family in a folder, as people save them, with tokenizer and image processor.
 
     `sizes` are those of a BLIP that is larger, for benchmarks: side, patch, width, layers, heads,
     vision_width and vision_layers.
     """
-    import transformers
-
     folder.mkdir(parents=True, exist_ok=True)
     kind, config, processor = _blip(**sizes) if name == "blip" else _parts(name)
     save_model(kind, config, folder)
@@ -35,20 +34,10 @@ def save(name: str, folder: Path, **sizes: int) -> None:
         transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
 
 
-def _blip(
-    side: int = 32,
-    patch: int = 8,
-    width: int = 32,
-    layers: int = 2,
-    heads: int = 2,
-    vision_width: int = 32,
-    vision_layers: int = 2,
-) -> tuple[Any, Any, Any]:
-    import transformers
-
+def _blip(side=32, patch=8, width=32, layers=2, heads=2, vision_width=32, vision_layers=2):
     size = len(VOCABULARY)
 
-    def tower(width: int, layers: int) -> dict[str, int]:
+    def tower(width, layers):
         inner = {"hidden_size": width, "intermediate_size": 4 * width}
         return {**inner, "num_hidden_layers": layers, "num_attention_heads": heads}
 
@@ -68,9 +57,7 @@ def _blip(
     return transformers.BlipForImageTextRetrieval, config, processor
 
 
-def _parts(name: str) -> tuple[Any, Any, Any]:
-    import transformers
-
+def _parts(name):
     size = len(VOCABULARY)
     if name == "lxmert":
         layers = {"l_layers": 2, "x_layers": 2, "r_layers": 1, "num_attention_heads": 2}
@@ -122,11 +109,8 @@ def _parts(name: str) -> tuple[Any, Any, Any]:
     return transformers.BridgeTowerForImageAndTextRetrieval, config, processor
 
 
-def save_byte_pairs(folder: Path) -> None:
+def save_byte_pairs(folder):
     """RoBERTa's kind of tokenizer, of a few merges."""
-    import transformers
-    from tokenizers import ByteLevelBPETokenizer
-
     marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=300, special_tokens=marks)

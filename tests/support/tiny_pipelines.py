@@ -1,28 +1,24 @@
 """Diffusion pipelines of the real classes with tiny random weights, saved in their real layout."""
 
-from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
+
+import diffusers
+import torch
+import transformers
+from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
 
 from tiny_families import save_clip_tokenizer
 
 #: Sizes of the text encoders.
 _TEXT = {
-    "vocab_size": 49408,
-    "hidden_size": 32,
-    "intermediate_size": 37,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "projection_dim": 32,
-    "bos_token_id": 49406,
-    "eos_token_id": 49407,
-}
+    "vocab_size": 49408, "hidden_size": 32, "intermediate_size": 37, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "projection_dim": 32, "bos_token_id": 49406, "eos_token_id": 49407,
+}  # fmt: skip
 
 
-def save_pipelines(place: Path) -> None:
+def save_pipelines(place):
     """`sd` with a safety checker, `sdxl`, `dpo` (a UNet alone, in its subfolder) and `sd3`, in `place`."""
-    import torch
-
     tokenizer = place / "clip"
     save_clip_tokenizer(tokenizer)
     with torch.random.fork_rng(devices=[]):
@@ -41,11 +37,7 @@ _TEXT_TIME: dict[str, Any] = {
 }
 
 
-def _sd(tokenizer: Path) -> Any:
-    import diffusers
-    import transformers
-    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
-
+def _sd(tokenizer):
     vision = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 37,
               "image_size": 30, "patch_size": 15}  # fmt: skip
     checker = StableDiffusionSafetyChecker(
@@ -74,10 +66,7 @@ def _sd(tokenizer: Path) -> Any:
     )
 
 
-def _sdxl(tokenizer: Path) -> Any:
-    import diffusers
-    import transformers
-
+def _sdxl(tokenizer):
     config = transformers.CLIPTextConfig(**_TEXT)
     return diffusers.StableDiffusionXLPipeline(
         vae=_vae(4),
@@ -93,10 +82,7 @@ def _sdxl(tokenizer: Path) -> Any:
     )
 
 
-def _sd3(tokenizer: Path) -> Any:
-    import diffusers
-    import transformers
-
+def _sd3(tokenizer):
     config = transformers.CLIPTextConfig(**_TEXT)
     t5 = transformers.T5Config(
         vocab_size=len(_pieces()), d_model=64, d_kv=8, d_ff=32, num_layers=1, num_heads=2
@@ -118,15 +104,13 @@ def _sd3(tokenizer: Path) -> Any:
     )  # fmt: skip
 
 
-def _pieces() -> list[tuple[str, float]]:
+def _pieces():
     """The vocabulary of a T5: letters, alone and at the start of a word."""
     marks = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
     return marks + [(f"{start}{letter}", -3.0) for start in ("", "▁") for letter in ascii_lowercase]
 
 
-def _unet(*, text: int, **more: Any) -> Any:
-    import diffusers
-
+def _unet(*, text, **more):
     return diffusers.UNet2DConditionModel(
         block_out_channels=(4, 8), layers_per_block=1, sample_size=16, in_channels=4, out_channels=4,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
@@ -135,9 +119,7 @@ def _unet(*, text: int, **more: Any) -> Any:
     )  # fmt: skip
 
 
-def _vae(channels: int, **more: Any) -> Any:
-    import diffusers
-
+def _vae(channels, **more):
     return diffusers.AutoencoderKL(
         block_out_channels=(4, 8), in_channels=3, out_channels=3, norm_num_groups=2,
         down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,

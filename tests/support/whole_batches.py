@@ -6,28 +6,27 @@ what starts it): all cases, its share of the rows, and the gradients that it end
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
+from lightning_fabric.strategies import DDPStrategy
 
 import thumbnails
-from counterfoil.models.networks import Answer, Backbone, Encoded
+from counterfoil.models.networks import Answer, Encoded
 from counterfoil.train.dataloaders import Batch
 from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients, recomputed
-from counterfoil.train.objectives import Objective, objective, with_heads
+from counterfoil.train.objectives import objective, with_heads
 from counterfoil.train.optim import parameter_groups
-from counterfoil.train.recipes import RECIPES, Recipe, read
+from counterfoil.train.recipes import RECIPES, read
 
 ROWS = 12
 #: Spreads wide enough for what is drawn to matter, a KL term that can be seen, a margin that is met.
-CHANGED: dict[str, dict[str, Any]] = {"pcme": {"log_sigma": -1.0, "vib_beta": 0.1}, "vse++": {"margin": 0.9}}
+CHANGED = {"pcme": {"log_sigma": -1.0, "vib_beta": 0.1}, "vse++": {"margin": 0.9}}
 #: Every recipe with a loss of batches, and what else their losses can be set to.
 CASES = {name: (name, CHANGED.get(name, {})) for name in RECIPES if name != "detector"} | {
     "vse0 semi-hard": ("vse0", {"margin": 0.9, "mining": "semi-hard", "reduction": "mean"}),
@@ -39,7 +38,7 @@ CASES = {name: (name, CHANGED.get(name, {})) for name in RECIPES if name != "det
 CHUNKS = (None, 3, 4)
 
 
-def made(case: str, *, dropout: float) -> tuple[Recipe, Backbone, Objective]:
+def made(case, *, dropout):
     """The network of a case in double precision, everything open that its recipe trains in any stage."""
     name, changed = CASES[case]
     recipe = replace(read(name, **changed).staged()[-1], trains="all")
@@ -49,13 +48,13 @@ def made(case: str, *, dropout: float) -> tuple[Recipe, Backbone, Objective]:
     return recipe, backbone, objective(recipe)
 
 
-def batch(aim: Objective, rows: np.ndarray) -> Batch:
+def batch(aim, rows):
     """The rows as a feed makes them: role after role. Texts of different batches differ in length."""
     return _batch(aim.images, aim.texts, tuple(rows.tolist()))
 
 
 @lru_cache
-def _batch(image_roles: tuple[str, ...], text_roles: tuple[str, ...], at: tuple[int, ...]) -> Batch:
+def _batch(image_roles, text_roles, at):
     rows = np.array(at)
     data = thumbnails.rows(ROWS, negatives=True)
     columns = {**data.rows}
@@ -67,27 +66,19 @@ def _batch(image_roles: tuple[str, ...], text_roles: tuple[str, ...], at: tuple[
     return Batch(0, rows, pixels.double(), thumbnails.tokens(texts))
 
 
-def shares(aim: Objective, *, world: int, accumulate: int) -> list[list[Batch]]:
+def shares(aim, *, world, accumulate):
     """The batches of each process, in the order of the rows."""
     own = np.split(np.arange(ROWS), world)
     return [[batch(aim, rows) for rows in np.split(each, accumulate)] for each in own]
 
 
-def grads(backbone: Backbone) -> dict[str, Tensor]:
+def grads(backbone):
     """The gradient of each parameter that has one."""
     named = backbone.network.named_parameters()
     return {name: each.grad.clone() for name, each in named if each.grad is not None}
 
 
-def by_steps(
-    backbone: Backbone,
-    aim: Objective,
-    batches: Sequence[Batch],
-    *,
-    fabric: Fabric,
-    chunk: int | None = None,
-    checkpoint: bool = False,
-) -> tuple[dict[str, float], dict[str, Tensor]]:
+def by_steps(backbone, aim, batches, *, fabric, chunk=None, checkpoint=False):
     """What `gradients` finds, with torch's generator at one place of each process at the start."""
     model = fabric.setup_module(WrappedNetwork(backbone.network))
     backbone.network.zero_grad()
@@ -99,9 +90,7 @@ def by_steps(
     return {name: value.item() for name, value in said.items()}, grads(backbone)
 
 
-def in_one_graph(
-    backbone: Backbone, aim: Objective, all_batches: Sequence[Sequence[Batch]], *, chunk: int | None = None
-) -> tuple[dict[str, float], dict[str, Tensor]]:
+def in_one_graph(backbone, aim, all_batches, *, chunk=None):
     """The twin: all parts of all processes forward with their graphs, put together by hand, one backward."""
     backbone.network.zero_grad()
     answers, after = [], torch.get_rng_state()
@@ -113,8 +102,8 @@ def in_one_graph(
     # The loss draws from the first process's generator.
     torch.set_rng_state(after)
 
-    def side(which: str, roles: int) -> Encoded:
-        def together(field: str) -> Tensor | None:
+    def side(which, roles):
+        def together(field):
             found = [getattr(getattr(answer, which), field) for answer in answers]
             if field == "attention" or found[0] is None:
                 return None
@@ -131,7 +120,7 @@ def in_one_graph(
     return {"loss": loss.item(), **{name: part.item() for name, part in found.items()}}, grads(backbone)
 
 
-def apart(left: dict[str, Tensor], right: dict[str, Tensor]) -> float:
+def apart(left, right):
     """The largest relative error of a parameter's gradient, as a whole; infinite where one is lacking."""
     if left.keys() != right.keys():
         return float("inf")
@@ -142,23 +131,19 @@ def apart(left: dict[str, Tensor], right: dict[str, Tensor]) -> float:
     )
 
 
-def ways() -> Iterator[tuple[str, int | None, bool]]:
+def ways():
     """Every case with every size of a chunk; layers are computed again in some of them."""
     for case in CASES:
         for chunk in CHUNKS:
             yield case, chunk, chunk in (None, 4)
 
 
-def main(world: int, out: str) -> None:
+def main(world, out):
     """All cases with dropout, as one of `world` processes; what came of them goes to `out`."""
-    from datetime import timedelta
-
-    from lightning_fabric.strategies import DDPStrategy
-
     strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
     fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
     fabric.launch()
-    found: dict[Any, Any] = {}
+    found = {}
     for case, chunk, checkpoint in ways():
         _, backbone, aim = made(case, dropout=0.3)
         mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]

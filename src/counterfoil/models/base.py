@@ -429,8 +429,6 @@ def source_of(scorer: Any) -> Source | None:
 
 #: The settings of dual encoders that name the route of pictures, with their values, first the reference's.
 IMAGE_ROUTES = {"resize": ("host", "device"), "compile": ("no", "yes")}
-#: Settings that were removed, and what to do instead.
-_REMOVED_SETTINGS = {"decode": "leave it out: images are decoded whole; resize=device is the faster setting"}
 
 
 @dataclass(frozen=True)
@@ -447,12 +445,8 @@ class ScorerSettings:
     given: Mapping[str, str]
 
     def only(self, *names: str) -> None:
-        """Raise `UnknownNameError` for a setting that is none of these, `InputError` for a removed one."""
+        """Raise `UnknownNameError` for a setting that is none of these."""
         for key in self.given:
-            # Those that are gone named a route, as `resize` does.
-            if key in _REMOVED_SETTINGS and "resize" in names:
-                hint = _REMOVED_SETTINGS[key]
-                raise InputError("the setting was removed", where=self.where, given=key, hint=hint)
             if key not in names:
                 raise UnknownNameError("setting", key, names, where=self.where)
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -23,35 +23,17 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.models.base import (
-    DEFAULT,
-    Ability,
-    BatchNumbers,
-    BatchVectors,
-    CaptionBatches,
-    ComparedByCosine,
-    Embedder,
-    Identity,
-    Options,
-    PairBatches,
-    ScorerSettings,
-    abilities,
-    identity_of,
-    reject_unused_options,
-    stream_pairs,
-    text_of,
-    truncated,
-)
+from counterfoil.models import base
 from counterfoil.store import digest, digest_value
 
 #: Numbers in a random direction.
 _WIDTH = 32
 
 
-class _Alike(ComparedByCosine):
+class _Alike(base.ComparedByCosine):
     """Rows of captions that are compared by cosine, without a model."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs", "embeds_texts")
+    does = ("scores_pairs", "embeds_texts")
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """All alike."""
@@ -62,15 +44,15 @@ class _Alike(ComparedByCosine):
 class Constant(_Alike):
     """Every pair scores the same: all ties. Strict comparison gives it 0, half points exactly chance."""
 
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs = ()
 
-    identity: Identity
+    identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """Zeros."""
         return np.zeros(len(captions), dtype=np.float64)
 
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
+    def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """The same row for every caption."""
         for batch in batches:
             yield np.ones((len(batch), 1), dtype=np.float32)
@@ -84,9 +66,9 @@ class Random(_Alike):
     other scores. Compared with each other, captions are random directions.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ()
+    needs = ()
 
-    identity: Identity
+    identity: base.Identity
     seed: int
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
@@ -95,7 +77,7 @@ class Random(_Alike):
         numbers = [self._number(caption, image.id, repr(image.crop)) for image, caption in pairs]
         return np.asarray([float((number >> 11) * 2.0**-53) for number in numbers], dtype=np.float64)
 
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
+    def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """A random unit vector for every text: of three captions any two are as likely the nearest."""
         for batch in batches:
             drawn = [np.random.default_rng(self._number(caption)).normal(size=_WIDTH) for caption in batch]
@@ -121,11 +103,10 @@ class Length:
     is a tie.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    does = ("scores_pairs",)
+    needs = ("captions",)
 
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
-
-    identity: Identity
+    identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """Words between blanks; raises `DataError` where a caption's text is not at hand.
@@ -134,7 +115,7 @@ class Length:
         >>> Length(Identity("blind:length")).score([Image("a"), Image("a")], captions)
         array([3., 1.])
         """
-        return np.asarray([len(text_of(caption).split()) for caption in captions], dtype=np.float64)
+        return np.asarray([len(base.text_of(caption).split()) for caption in captions], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,27 +125,27 @@ class ConstantImage:
     Each caption scores what the model gives it with that picture.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("scores_pairs",)
+    needs = ("captions",)
 
-    identity: Identity
+    identity: base.Identity
     model: Any
     picture: Image
 
-    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         """As the model's, of the picture with each caption."""
-        if isinstance(self.model, Embedder):
+        if isinstance(self.model, base.Embedder):
             (picture,) = self.model.embed_images([[self.picture]])
             captions = self.model.embed_captions([[caption for _, caption in batch] for batch in batches])
             for part in captions:
                 yield self.model.compare(part, np.repeat(picture, len(part), axis=0))
             return
         shown = [[(self.picture, caption) for _, caption in batch] for batch in batches]
-        yield from stream_pairs(self.model, shown)
+        yield from base.stream_pairs(self.model, shown)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        return truncated(self.model, captions)
+        return base.truncated(self.model, captions)
 
 
 #: The mean colour of the photographs that CLIP was trained on, out of 255.
@@ -173,7 +154,7 @@ _MEAN_COLOUR = (123, 117, 104)
 _MEAN_SIDE = 224
 
 
-def constant_image(model: Any, options: Options) -> ConstantImage:
+def constant_image(model: Any, options: base.Options) -> ConstantImage:
     """`blind:constant-image`: `model` with the mean image, or the one that `--set image=PATH` names.
 
     Without it every pixel has the mean colour of photographs; of a folder it is the mean of its images, each
@@ -181,17 +162,17 @@ def constant_image(model: Any, options: Options) -> ConstantImage:
     file is no image, or the folder holds none.
     """
     name = "blind:constant-image"
-    settings = ScorerSettings(name, options.settings)
+    settings = base.ScorerSettings(name, options.settings)
     settings.only("image")
     blind = "images" not in getattr(model, "needs", ("images",))
-    if blind or not {"embeds", "scores_pairs"} & set(abilities(model)):
+    if blind or not {"embeds", "scores_pairs"} & set(base.abilities(model)):
         raise InputError(
             "needs a model that looks at images behind it", where=name, given=model.identity.name
         )
     path, pixels = settings.get("image"), np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
     if path:
         pixels = _mean_image(Path(path))
-    known = identity_of(model)
+    known = base.identity_of(model)
     options_of = {**known.options, "image": digest(pixels.tobytes())}
     identity = replace(known, name=f"{name} {known.name}", options=options_of)
     return ConstantImage(identity, model, Image("the mean image", PixelSource(pixels)))
@@ -215,7 +196,7 @@ def _mean_image(path: Path) -> ndarray:
 _BLIND = ("constant", "random", "length")
 
 
-def load_blind(argument: str, options: Options = DEFAULT) -> Any:
+def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`).
 
     Raises `UnknownNameError` for any other.
@@ -233,12 +214,12 @@ def load_blind(argument: str, options: Options = DEFAULT) -> Any:
         if argument in FITS:
             return load(argument, options)
         raise UnknownNameError("blind scorer", argument, (*_BLIND, *FITS, "constant-image"), where=name)
-    reject_unused_options(name, options)
+    base.reject_unused_options(name, options)
     if argument == "random":
-        return Random(Identity(name, revision="1", options={"seed": options.seed}), options.seed)
+        return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
     if argument == "constant":
-        return Constant(Identity(name, revision="1"))
-    return Length(Identity(name, revision="1"))
+        return Constant(base.Identity(name, revision="1"))
+    return Length(base.Identity(name, revision="1"))
 
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
@@ -268,14 +249,14 @@ _ABSENT, _PRESENT = 0.001, 0.004
 _SIDE = 256
 
 
-def load_pixels(argument: str, options: Options = DEFAULT) -> "Colours":
+def load_pixels(argument: str, options: base.Options = base.DEFAULT) -> "Colours":
     """`colours`; `UnknownNameError` for any other."""
     name = f"pixels:{argument}"
-    reject_unused_options(name, options)
+    base.reject_unused_options(name, options)
     if argument != "colours":
         raise UnknownNameError("reader of pixels", argument, ["colours"], where=name)
     recipe = {"anchors": dict(ANCHORS), "absent": _ABSENT, "present": _PRESENT, "side": _SIDE}
-    return Colours(Identity(name, revision="1", preprocessing=digest_value(recipe)))
+    return Colours(base.Identity(name, revision="1", preprocessing=digest_value(recipe)))
 
 
 @dataclass(frozen=True)
@@ -285,9 +266,9 @@ class Colours:
     A caption that names no colour scores 0 with every image; the same colours elsewhere in the picture tie.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    does = ("scores_pairs",)
 
-    identity: Identity
+    identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """`agreement` of each caption's colour words with its image.
@@ -296,11 +277,13 @@ class Colours:
         """
         return next(self.score_pairs([list(zip(images, captions, strict=True))]))
 
-    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         """As `score`, batch by batch; pixels are decoded and counted in `workers` processes."""
         from counterfoil.models.images import prepared
 
-        named = [[(image, colour_words(text_of(caption))) for image, caption in batch] for batch in batches]
+        named = [
+            [(image, colour_words(base.text_of(caption))) for image, caption in batch] for batch in batches
+        ]
         # An image in several pairs of one batch is opened once, and only where a caption names a colour.
         shown = [list({id(image): image for image, words in batch if words}.values()) for batch in named]
         with closing(prepared(shown, _shares, workers=workers)) as stream:

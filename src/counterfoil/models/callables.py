@@ -14,15 +14,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.models.base import (
-    ADDRESS,
-    BatchVectors,
-    CaptionBatches,
-    ComparedByCosine,
-    Identity,
-    ImageBatches,
-    text_of,
-)
+from counterfoil.models import base
 from counterfoil.models.images import prepared
 from counterfoil.models.runtime import import_torch
 
@@ -37,12 +29,12 @@ class FunctionScorer:
     The function returns one number per pair: a list, a NumPy array or a tensor of shape (pairs,).
     """
 
-    identity: Identity
+    identity: base.Identity
     function: ScoreFunction
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
-        given = self.function([image.decode() for image in images], [text_of(c) for c in captions])
+        given = self.function([image.decode() for image in images], [base.text_of(c) for c in captions])
         values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
         if values.shape != (len(images),):
             problem = "the function gave scores of another shape"
@@ -52,7 +44,7 @@ class FunctionScorer:
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleEncoder(ComparedByCosine):
+class ModuleEncoder(base.ComparedByCosine):
     """An `Embedder` around a torch module with `encode_image` and `encode_text`, as models of open_clip are.
 
     Embeddings are normalised in float32 and compared by cosine. The module stays on its device and in its
@@ -60,14 +52,14 @@ class ModuleEncoder(ComparedByCosine):
     is trained on between two of them is another scorer.
     """
 
-    identity: Identity
+    identity: base.Identity
     model: Any
     #: A PIL picture to a tensor.
     preprocess: Callable[[PIL.Image.Image], Any]
     #: A list of texts to a tensor of tokens.
     tokenizer: Callable[[list[str]], Any]
 
-    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
+    def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
@@ -84,14 +76,15 @@ class ModuleEncoder(ComparedByCosine):
                 pixels = torch.stack([torch.from_numpy(array) for array in arrays])
                 yield self._rows(self.model.encode_image, pixels)
 
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
+    def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
-            yield self._rows(self.model.encode_text, self.tokenizer([text_of(caption) for caption in batch]))
+            texts = [base.text_of(caption) for caption in batch]
+            yield self._rows(self.model.encode_text, self.tokenizer(texts))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Characters of each caption: captions of like length go through the model together."""
-        return [len(text_of(caption)) for caption in captions]
+        return [len(base.text_of(caption)) for caption in captions]
 
     def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
         torch = import_torch()
@@ -147,7 +140,8 @@ def scorer(
             raise InputError(problem, where=called, allowed=allowed, hint=hint)
         device = next(iter(model.parameters())).device
         described = {"preprocess": _described(preprocess), "tokenizer": _described(tokenizer)}
-        identity = Identity(called, version, preprocessing=str(described), options={"device": device.type})
+        on = {"device": device.type}
+        identity = base.Identity(called, version, preprocessing=str(described), options=on)
         return ModuleEncoder(identity, model, preprocess, tokenizer)
     if not callable(model) or hasattr(model, "identity"):
         raise InputError(
@@ -157,9 +151,9 @@ def scorer(
         )
     if preprocess is not None or tokenizer is not None:
         raise InputError("a function gets pictures and texts as they are", where=called, given="preprocess")
-    return FunctionScorer(Identity(called, version), model)
+    return FunctionScorer(base.Identity(called, version), model)
 
 
 def _described(function: Any) -> str:
     """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
-    return ADDRESS.sub("", repr(function))
+    return base.ADDRESS.sub("", repr(function))

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,9 +21,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import ModelError
-from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, cut_off, prompted
-from counterfoil.models.hf_loading import SAMPLE
-from counterfoil.models.hf_text import HfTokens, padded_ids
+from counterfoil.models.base import BatchNumbers, Identity, PairBatches, cut_off, prompted
+from counterfoil.models.hf_loading import SAMPLE, HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
 
 #: What a model computes of one image, on its device.
@@ -92,7 +91,7 @@ class CrossEncoder:
     float32 whatever the precision of the model, and depend on batches by rounding only.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    does = ("scores_pairs",)
 
     identity: Identity
     matcher: Matcher

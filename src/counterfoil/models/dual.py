@@ -14,14 +14,13 @@ is run on each patch alone, which is the same idea to the letter; a small networ
 and is given each cell as if all cells were like it.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from math import isqrt
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import PIL.Image
 from jaxtyping import Float
 from numpy import ndarray
 
@@ -29,21 +28,10 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.metrics.heatmaps import WHOLE, Box
-from counterfoil.models.base import (
-    Ability,
-    BatchVectors,
-    CaptionBatches,
-    Identity,
-    ImageBatches,
-    PairVectors,
-    cosines,
-    cut_off,
-    filled,
-    prompted,
-)
+from counterfoil.models import base
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.checkpoint_files import read_tensor
-from counterfoil.models.images import Preparation, Resized, check_proportions, prepared
+from counterfoil.models.images import UNTOUCHED, Preparation, Resized, check_proportions, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import import_torch
 
@@ -91,18 +79,18 @@ class TokenTower(Protocol):
 class LocalEncoder:
     """A `LocalEmbedder` around the towers of a dual encoder."""
 
-    identity: Identity
+    identity: base.Identity
     whole: "DualEncoder"
     tower: TokenTower
 
-    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
+    def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens, float32.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
         caption's text is not at hand.
         """
         for batch in batches:
-            texts = prompted(self.identity, batch)
+            texts = base.prompted(self.identity, batch)
             states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
             captions = []
             for reading, rows in zip(self.tower.read(texts), states, strict=True):
@@ -114,10 +102,10 @@ class LocalEncoder:
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
-        readings = self.tower.read([filled(self.identity.prompt, text) for text in texts])
+        readings = self.tower.read([base.filled(self.identity.prompt, text) for text in texts])
         return [np.array(reading.ids, dtype=np.int64) for reading in readings]
 
-    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
+    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch the unit vectors of its items' frames, float32; a picture has one.
 
         Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes. Frames that
@@ -144,8 +132,11 @@ class LocalEncoder:
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
         if is_given(item):
             return given_frames(item)
-        rows, waiting, times, last = [], [], [], None
-        with closing(_pictures(item)) as pictures:
+        rows, waiting, last = [], [], None
+        times: list[int] = []
+        # A picture is a video of one frame; closing a video closes its file.
+        frames: Any = closing(item.frames()) if isinstance(item, Video) else nullcontext([item.decode()])
+        with frames as pictures:
             for picture in pictures:
                 # Where more frames are asked for than there are, one picture comes several times in a row.
                 if picture is last:
@@ -200,14 +191,6 @@ def _all_pictures(batch: Sequence[Image]) -> bool:
     return not any(isinstance(item, Video) for item in batch)
 
 
-def _pictures(item: Image) -> Generator[PIL.Image.Image, None, None]:
-    """The frames of a video, or a picture as a video of one frame; closing it closes the file."""
-    if isinstance(item, Video):
-        yield from item.frames()
-    else:
-        yield item.decode()
-
-
 # -- features of patches, in the space of captions --------------------------------------------------------
 
 
@@ -220,24 +203,18 @@ class Patches:
 
 
 @dataclass(frozen=True, eq=False)
-class PatchTower:
-    """What gives features of patches: prepared pictures to a (batch, patches, width) tensor."""
+class PatchEncoder:
+    """The patches of pictures as a model sees them."""
 
+    #: What gives their features: prepared pictures to a (batch, patches, width) tensor.
     encode: Callable[[Sequence[ndarray]], Any]
     #: How the model sees a picture: resized and cropped, or whole.
     seen: Any = None
     #: Rows and columns of patches; None for a square.
     grid: tuple[int, int] | None = None
+    preparation: Preparation = UNTOUCHED
 
-
-@dataclass(frozen=True, eq=False)
-class PatchEncoder:
-    """The patches of pictures as a model sees them."""
-
-    preparation: Preparation
-    tower: PatchTower
-
-    def embed_patches(self, batches: ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
+    def embed_patches(self, batches: base.ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
         """For each batch the patches of its pictures, decoded in `workers` processes.
 
         Raises `DataError` naming the file where an image cannot be read.
@@ -246,10 +223,10 @@ class PatchEncoder:
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):
                 with torch.inference_mode():
-                    features = torch.nn.functional.normalize(self.tower.encode(arrays).float(), dim=-1)
-                grid = self.tower.grid or (isqrt(features.shape[1]),) * 2
+                    features = torch.nn.functional.normalize(self.encode(arrays).float(), dim=-1)
+                grid = self.grid or (isqrt(features.shape[1]),) * 2
                 vectors: ndarray = features.cpu().numpy().reshape(len(batch), *grid, -1)
-                boxes = [box_of(self.tower.seen, image.decode().size) for image in batch]
+                boxes = [box_of(self.seen, image.decode().size) for image in batch]
                 yield list(map(Patches, vectors, boxes))
 
 
@@ -294,7 +271,7 @@ class Towers:
     #: The text tower token by token, where it has one point per token in the space of the images.
     tokens: TokenTower | None = None
     #: The patches of pictures in the same space, where the tower has some.
-    patches: PatchTower | None = None
+    patches: PatchEncoder | None = None
     #: Which implementation computes each tower, for the provenance of a run.
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -308,9 +285,9 @@ class DualEncoder:
     rows and nothing is normalised here.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
+    does = ("embeds",)
 
-    identity: Identity
+    identity: base.Identity
     preparation: Preparation
     towers: Towers
     #: Facts for a run's manifest that change scores by rounding at most: versions, device, towers used.
@@ -319,7 +296,7 @@ class DualEncoder:
     #: What is opened of a pair: images are not where something else is read by their ids.
     needs: tuple[str, ...] = ("images", "captions")
 
-    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
+    def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch, decoded in `workers` processes.
 
         Raises `DataError` naming the file where an image cannot be read.
@@ -328,22 +305,23 @@ class DualEncoder:
             for arrays in stream:
                 yield self.unit_rows(self.towers.images, arrays)
 
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
+    def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
         caption's text is not at hand.
         """
         for batch in batches:
-            yield self.unit_rows(self.towers.texts, prompted(self.identity, batch))
+            yield self.unit_rows(self.towers.texts, base.prompted(self.identity, batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
-        return self.towers.count(prompted(self.identity, captions)) if len(captions) else []
+        return self.towers.count(base.prompted(self.identity, captions)) if len(captions) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
-        return 0 if self.towers.left_out is None else cut_off(self.identity, captions, self.towers.left_out)
+        left_out = self.towers.left_out
+        return 0 if left_out is None else base.cut_off(self.identity, captions, left_out)
 
     def with_prompt(self, prompt: str) -> "DualEncoder":
         """The same model with another prompt around captions, without a second copy in memory."""
@@ -362,11 +340,11 @@ class DualEncoder:
         """The same model patch by patch; None where its patches do not lie in the space of its captions."""
         if self.towers.patches is None or self.comparison is not None:
             return None
-        return PatchEncoder(self.preparation, self.towers.patches)
+        return replace(self.towers.patches, preparation=self.preparation)
 
-    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
+    def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""
-        return (cosines if self.comparison is None else self.comparison.pairs)(captions, images)
+        return (base.cosines if self.comparison is None else self.comparison.pairs)(captions, images)
 
     def unit_rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch *width"]:
         """What a tower gives of a batch, at length one unless there is a `comparison`."""

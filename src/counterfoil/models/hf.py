@@ -20,22 +20,11 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
+from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
-from counterfoil.models.dual import DualEncoder, PatchTower, Towers, input_of
-from counterfoil.models.hf_loading import (
-    SAMPLE,
-    can_cut,
-    check_place,
-    check_words,
-    fetched,
-    library_of,
-    processing_of,
-    quiet,
-    tokenizer_digest,
-    weights_of,
-)
-from counterfoil.models.hf_text import ClipTokens, HfTokens
+from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
+from counterfoil.models.hf_loading import ClipTokens, HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
@@ -52,7 +41,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     cannot be downloaded.
     """
     where = f"hf:{argument}"
-    context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
+    context, library = LoadContext.of(where, options, "prompt", "settings"), loading.library_of()
     route, device = ImageRoute.of(context.settings), context.device
     model, revision, processor, tokenizer = _loaded(library, argument, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
@@ -67,13 +56,11 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
 
-    patches = None
-    if (of_patches := patch_features(model)) is not None:
-        patches = PatchTower(lambda pictures: of_patches(**inputs_of(pictures)), resized)
+    patches = patches_of(model, inputs_of, resized)
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
-    _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
-    facts = {"tokenizer": tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
-    preprocessing = processing_of(processor)
+    _check(where, tokenizer, lambda: (images([grey]), texts([loading.SAMPLE])), given=type(model).__name__)
+    facts = {"tokenizer": loading.tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
+    preprocessing = loading.processing_of(processor)
     identity = context.identity(revision=revision, weights=weights, preprocessing=preprocessing, **facts)
     of_tokens = ClipTokens(model, tokens, device) if tokens.cut else None
     towers = Towers(images, texts, tokens.count, tokens.left_out, of_tokens, patches)
@@ -89,7 +76,7 @@ def backbone(argument: str) -> Backbone:
     free proportions).
     """
     where = f"hf:{argument}"
-    model, revision, processor, tokenizer = _loaded(library_of(), argument, where)
+    model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
     card = {
         "kind": "hf",
         "config": json.loads(model.config.to_json_string()),
@@ -106,8 +93,8 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     Raises `ModelError` where transformers cannot build it.
     """
     where = f"hf:{card['from']}"
-    library = library_of()
-    with quiet(library):
+    library = loading.library_of()
+    with loading.quiet(library):
         with model_errors("transformers cannot build the model of this card", where=where):
             config = library.AutoConfig.for_model(**card["config"])
             model = library.AutoModel.from_config(config)
@@ -117,9 +104,9 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 
 def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
     """Model, revision on the hub, image processor and tokenizer."""
-    check_place(argument, where)
-    with quiet(library):
-        model, revision = weights_of(library, argument, where)
+    loading.check_place(argument, where)
+    with loading.quiet(library):
+        model, revision = loading.weights_of(library, argument, where)
         if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
             raise ModelError(
                 "the model has no image and text features",
@@ -133,8 +120,8 @@ def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any
 
 def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
     return (
-        fetched(library.AutoImageProcessor, place, where, "image processor"),
-        fetched(library.AutoTokenizer, place, where, "tokenizer"),
+        loading.fetched(library.AutoImageProcessor, place, where, "image processor"),
+        loading.fetched(library.AutoTokenizer, place, where, "tokenizer"),
     )
 
 
@@ -150,7 +137,8 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
 
     def sample() -> tuple[Tensor, Tensor]:
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
-        return network.encode_images(pixels([picture])).points, network.encode_texts(tokens([SAMPLE])).points
+        text = network.encode_texts(tokens([loading.SAMPLE])).points
+        return network.encode_images(pixels([picture])).points, text
 
     _check(
         where, tokenizer, sample, hint="images that are more than one tensor of pixels cannot be trained on"
@@ -165,7 +153,7 @@ def _check(
 
     Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
     """
-    check_words(tokenizer, where)
+    loading.check_words(tokenizer, where)
     what = "the model cannot embed a picture and a caption"
     with model_errors(what, where=where, **advice), torch.inference_mode():
         image, text = sample()
@@ -290,28 +278,32 @@ def _agrees(processor: Any, resized: Resized) -> bool:
 # -- the network ------------------------------------------------------------------------------------------
 
 
-def patch_features(model: Any) -> Callable[..., Any] | None:
-    """Inputs of `get_image_features` to (batch, patches, width), of CLIP and SigLIP; None for others."""
+def patches_of(
+    model: Any, inputs_of: Callable[[Sequence[ndarray]], Mapping[str, Any]], seen: Any
+) -> PatchEncoder | None:
+    """The patches of CLIP and SigLIP, from the inputs of `get_image_features`; None for others."""
     kind = model.config.model_type
     tower: Any = getattr(model, "vision_model", None)
     if kind == "clip" and hasattr(tower, "post_layernorm"):
         layer = tower.encoder.layers[-1]
 
-        def values(**inputs: Any) -> Any:
+        def values(pictures: Sequence[ndarray]) -> Any:
+            inputs = inputs_of(pictures)
             states = input_of(layer, lambda: model.get_image_features(**inputs))
             attention = layer.self_attn
             states_out = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
             return model.visual_projection(tower.post_layernorm(states_out))
 
-        return values
+        return PatchEncoder(values, seen)
     if kind == "siglip" and getattr(tower, "use_head", False):
 
-        def alone(**inputs: Any) -> Any:
+        def alone(pictures: Sequence[ndarray]) -> Any:
+            inputs = inputs_of(pictures)
             states = input_of(tower.head, lambda: model.get_image_features(**inputs))
             batch, places, width = states.shape
             return tower.head(states.reshape(batch * places, 1, width)).reshape(batch, places, -1)
 
-        return alone
+        return PatchEncoder(alone, seen)
     return None
 
 
@@ -343,14 +335,14 @@ class HfNetwork(LibraryNetwork):
         """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
         output = self.model.get_image_features(pixel_values=pixels)
         states = getattr(output, "last_hidden_state", None)
-        if states is None or not can_cut(self.model):
+        if states is None or not loading.can_cut(self.model):
             return one_place(features_of(output, self._where))
         return Local(output.pooler_output, states[:, 1:])
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The whole and every word up to the end mark, of CLIP's causal tower."""
         output = self._texts(tokens)
-        if not can_cut(self.model):
+        if not loading.can_cut(self.model):
             return one_place(features_of(output, self._where))
         end = self.model.config.text_config.eos_token_id
         # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
@@ -372,19 +364,16 @@ class HfNetwork(LibraryNetwork):
         """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
-        patches = None
-        if (of_patches := patch_features(self.model)) is not None:
 
-            def encode(pictures: Sequence[ndarray]) -> Tensor:
-                return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
+        def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
+            return {"pixel_values": backbone.pixels(pictures).to(device=device, dtype=dtype)}
 
-            patches = PatchTower(encode, backbone.preparation)
         return replace(
             self.plain_towers(backbone, device, dtype),
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
-            patches=patches,
+            patches=patches_of(self.model, inputs_of, backbone.preparation),
         )
 
 

@@ -1,20 +1,26 @@
 """Models, tokenizers and image processors of the package transformers, from a folder or from the hub.
 
+Texts become token ids, CLIP's one by one.
+
 Code that comes with a checkpoint is never run.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
 from counterfoil.models.base import ScorerSettings, digest_tensors
+from counterfoil.models.dual import TokenIds
 from counterfoil.models.runtime import LoadContext, loading_errors, to_device
 from counterfoil.models.runtime import quiet as quiet
 from counterfoil.store import canonical_json, digest_value
@@ -193,3 +199,99 @@ def tokenizer_digest(tokenizer: Any) -> str:
     if backend is not None:
         return digest_value(backend.to_str())
     return digest_value([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
+
+
+# -- texts as token ids -----------------------------------------------------------------------------------
+
+#: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
+LOWER_CASED = ("siglip", "siglip2")
+
+
+def padded_ids(
+    rows: Sequence[Sequence[int]], filler: int, device: Any, *, left: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(rows, longest) ids, filled up on one side, and which of them are no padding."""
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), filler)
+    mask = torch.zeros_like(ids)
+    for line, row in enumerate(rows):
+        place = slice(longest - len(row), None) if left else slice(0, len(row))
+        ids[line, place], mask[line, place] = torch.tensor(row), 1
+    return ids.to(device), mask.to(device)
+
+
+@dataclass(frozen=True, eq=False)
+class HfTokens:
+    """Texts to token ids, in lower case where the model needs it and no longer than it reads."""
+
+    tokenizer: Any
+    length: int
+    #: Whether a caption's features depend on nothing after its end mark.
+    cut: bool = True
+    lower: bool = False
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any) -> "HfTokens":
+        """The tokens of a dual encoder."""
+        lower = model.config.model_type in LOWER_CASED
+        return cls(tokenizer, length_of(model.config, tokenizer), can_cut(model), lower)
+
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        """(batch, length) ids, padded to the longest of the batch where that is exact, else in full."""
+        return self.inputs(texts)["input_ids"]
+
+    def inputs(self, texts: Sequence[str]) -> Any:
+        """The same ids with all else that the tokenizer gives to the model, such as a mask."""
+        return self.tokenizer(
+            self._cased(texts),
+            padding="longest" if self.cut else "max_length",
+            truncation=True,
+            max_length=self.length,
+            return_tensors="pt",
+        )
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, truncated to the model's length and not padded."""
+        encoding = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
+        return [list(ids) for ids in encoding["input_ids"]]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """The number of ids that the model computes of each text."""
+        return [len(ids) for ids in self.ids(texts)] if self.cut else [self.length] * len(texts)
+
+    def left_out(self, texts: Sequence[str]) -> list[int]:
+        """The number of ids of each text that are cut off."""
+        encoding = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
+        return [max(0, len(ids) - self.length) for ids in encoding["input_ids"]]
+
+    def _cased(self, texts: Sequence[str]) -> list[str]:
+        return [text.lower() for text in texts] if self.lower else list(texts)
+
+
+@dataclass(frozen=True, eq=False)
+class ClipTokens:
+    """A `TokenTower` around CLIP of transformers, whose text tower is causal and pools its end mark."""
+
+    model: Any
+    ids: HfTokens
+    device: Any
+
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
+        """The ids of each text up to the end mark, padded with 0 and not as the tokenizer does it."""
+        end = self.model.config.text_config.eos_token_id
+        readings = []
+        for ids in self.ids.ids(texts):
+            # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
+            mark = max(ids) if end == 2 else end
+            # Without an end mark the library pools the first token, and so does this.
+            own = ids[: ids.index(mark) + 1] if mark in ids else ids[:1]
+            readings.append(TokenIds.of(own, self.ids.length))
+        return readings
+
+    def states(self, texts: Sequence[str]) -> Any:
+        """(texts, longest, width) features of all tokens."""
+        rows = [reading.ids[: reading.used] for reading in self.read(texts)]
+        # Padding stands behind every end mark, so that its ids do not matter.
+        ids, _ = padded_ids(rows, rows[0][-1], self.device)
+        output = self.model.text_model(input_ids=ids, return_dict=True)
+        return self.model.text_projection(output.last_hidden_state)

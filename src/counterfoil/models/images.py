@@ -94,6 +94,9 @@ class Untouched:
         return np.asarray(picture)
 
 
+UNTOUCHED = Untouched()
+
+
 @dataclass(frozen=True)
 class Resized:
     """Resize and crop to `size` as open_clip's evaluation does, kept as bytes; scaling and mean come later.
@@ -266,6 +269,3 @@ class ImageRoute:
             problem = "the model's pictures are prepared by its library alone"
             raise InputError(problem, where=where, given="resize=device", hint="leave out --set resize")
         return Untouched()
-
-
-REFERENCE = ImageRoute()

@@ -1,17 +1,21 @@
-"""Cross-encoders of the package transformers for scoring: `itm:NAME_OR_FOLDER`.
+"""Cross-encoders of the package transformers for scoring: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
 
-BLIP, BLIP-2, ViLT, FLAVA and BridgeTower. Where a family has several ways to score a pair, the setting
-`protocol` names one; the setting `length` cuts captions to fewer tokens than the model reads.
+BLIP, BLIP-2, ViLT, FLAVA and BridgeTower look at pixels. Where a family has several ways to score a pair, the
+setting `protocol` names one; the setting `length` cuts captions to fewer tokens than the model reads.
+
+LXMERT and VisualBERT read region features. The detector that made their regions is not part of them, so its
+output is read (`counterfoil.models.region_files`, the setting `features`) and images themselves are not
+needed. Ids of images mean something in their own benchmark only, so scores are computed anew in every run.
 
 Each family follows its model's own `forward` and leaves out what a score does not need: losses, masked second
 passes, and above all the image tower, which runs once for all captions of an image. Tests hold each to the
 library's call for one pair at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import PIL.Image
@@ -19,49 +23,62 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 from torch.nn.functional import normalize, scaled_dot_product_attention
+from torch.nn.utils.rnn import pad_sequence
 
-from counterfoil.errors import ModelError, UnknownNameError
+from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.models import hf_loading as loading
+from counterfoil.models import saliency
 from counterfoil.models.base import DEFAULT, Options
-from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
-from counterfoil.models.hf_text import HfTokens
-from counterfoil.models.images import Untouched, prepared
-from counterfoil.models.runtime import LoadContext, drawn_from, to_device
-from counterfoil.models.saliency import (
-    PairSaliency,
-    Stream,
-    TokenMaps,
-    eager_attention,
-    inner_layer,
-    match_logit,
-    one_pair,
-    squared,
-    stream_of,
-    weighted_attention,
+from counterfoil.models.cross_encoder import (
+    CrossEncoder,
+    Matcher,
+    State,
+    TokenizedPairs,
+    attention_bias,
+    padded,
+    probability,
 )
+from counterfoil.models.hf_loading import HfTokens
+from counterfoil.models.images import Untouched, prepared
+from counterfoil.models.region_files import BOXES, Regions, read_regions
+from counterfoil.models.runtime import LoadContext, drawn_from, to_device
 
 
 @dataclass(frozen=True, eq=False)
 class Family(Matcher):
-    """A model with its image processor, on its device, and how it is asked."""
+    """A model on its device, and how it is asked."""
 
-    #: The class of transformers, and the ways to score a pair, the default first.
+    #: The class of transformers.
     kind: ClassVar[str]
+    #: Parameters that no score depends on.
+    unused: ClassVar[str] = ""
+
+    model: Any
+    device: Any
+    dtype: torch.dtype
+    where: str
+
+
+Kind = TypeVar("Kind", bound=Family)
+
+
+# -- families that look at pixels --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PixelFamily(Family):
+    """A model with its image processor."""
+
+    #: The ways to score a pair, the default first.
     protocols: ClassVar[tuple[str, ...]] = ("itm",)
     #: The part of the configuration that says how many tokens the model reads.
     text: ClassVar[str] = "text_config"
-    #: Parameters that no score depends on.
-    unused: ClassVar[str] = ""
     #: The most tokens of a caption by protocol, where published numbers are of fewer than the model reads.
     lengths: ClassVar[dict[str, int]] = {}
 
-    model: Any
     processor: Any
     tokenizer: Any
-    device: Any
-    dtype: torch.dtype
     protocol: str
-    where: str
 
     def pixels(self, pictures: Sequence[ndarray], **options: Any) -> Any:
         """What the image processor makes of pictures, on the device; floats in the model's type."""
@@ -75,7 +92,7 @@ def cosines(images: Sequence[Tensor], captions: Tensor, pairs: TokenizedPairs) -
     return (stacked[pairs.image_of].float() * captions[pairs.caption_of].float()).sum(dim=-1)
 
 
-class Blip(Family):
+class Blip(PixelFamily):
     """BLIP (Li et al. 2022): a BERT whose layers look at the patches of the image.
 
     Protocols: `itm`, the matching head's probability at the token [CLS], as in BLIP's demo and in
@@ -151,7 +168,7 @@ class Blip(Family):
             hidden = layer.feed_forward_chunk(hidden)
         return self.model.itm_head(hidden[:, 0])
 
-    def crossed(self, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
+    def crossed(self, picture: ndarray, ids: Sequence[int]) -> saliency.TokenMaps:
         """BLIP: the words of its text encoder look at patches."""
         model = self.model
         text = torch.tensor([list(ids)], device=self.device)
@@ -169,11 +186,11 @@ class Blip(Family):
             ).last_hidden_state
             return model.itm_head(last[:, 0])[0, 1]
 
-        (weighted,) = weighted_attention(logit, [inner_layer(layers).crossattention.self])
-        return squared(weighted[:, 1:])
+        (weighted,) = saliency.weighted_attention(logit, [saliency.inner_layer(layers).crossattention.self])
+        return saliency.squared(weighted[:, 1:])
 
 
-class Blip2(Family):
+class Blip2(PixelFamily):
     """BLIP-2 (Li et al. 2023): a Q-Former whose queries look at the patches and, for `itm`, at the caption.
 
     Protocols: `itm`, the matching head's probability, its logits averaged over the queries; `itc`, the
@@ -214,28 +231,28 @@ class Blip2(Family):
         captions = normalize(projection(text[:, 0].to(projection.weight.dtype)), dim=-1)[pairs.caption_of]
         return (states.float() @ captions.float()[:, :, None])[:, :, 0].amax(dim=1)
 
-    def crossed(self, picture: ndarray, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
+    def crossed(self, picture: ndarray, ids: Sequence[int]) -> tuple[ndarray, saliency.TokenMaps]:
         """BLIP-2: queries look at patches and at words; of the whole the mean over queries."""
         layers = self.model.qformer.encoder.layer
-        layer = inner_layer([block for block in layers if block.has_cross_attention])
+        layer = saliency.inner_layer([block for block in layers if block.has_cross_attention])
         modules, head = [layer.crossattention.attention, layer.attention.attention], self.model.itm_head
         tokens = self.model.query_tokens
         before = tokens.requires_grad
         # Attention among queries and words comes before the picture, and has a gradient through the queries.
         tokens.requires_grad_(True)
         try:
-            with eager_attention(modules[0].config):
-                seen, read = weighted_attention(lambda: match_logit(self, head, picture, ids), modules)
+            with saliency.eager_attention(modules[0].config):
+                seen, read = saliency.match_attention(self, head, picture, ids, modules)
         finally:
             tokens.requires_grad_(before)
         many = len(seen)
-        maps = squared(seen[:, 1:])
+        maps = saliency.squared(seen[:, 1:])
         share = read[:many, many:].T
         share = share / np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return maps.mean(axis=0), np.einsum("wq,qrc->wrc", share, maps)
 
 
-class Vilt(Family):
+class Vilt(PixelFamily):
     """ViLT (Kim et al. 2021): one transformer over words and patches.
 
     Only the embedding of the patches is shared by the captions of an image. The score is the logit of the
@@ -244,7 +261,6 @@ class Vilt(Family):
     """
 
     kind = "ViltForImageAndTextRetrieval"
-    protocols = ("itm",)
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
         """The embedded patches after a class token, and which of them are of the picture."""
@@ -270,7 +286,7 @@ class Vilt(Family):
         ).logits
         return logits[:, 0]
 
-    def stream(self, picture: ndarray, ids: Sequence[int]) -> Stream:
+    def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
         """ViLT: words, then a class token of the picture and its patches."""
         embed, inputs = self.model.vilt.embeddings.visual_embed, self.pixels([picture])
         most = self.model.config.max_image_length
@@ -295,10 +311,11 @@ class Vilt(Family):
             grids[(slice(None), *where)] = rows
             return grids
 
-        return stream_of(output.attentions, states, slice(0, len(ids)), slice(len(ids) + 1, None), fill)
+        words, behind = slice(0, len(ids)), slice(len(ids) + 1, None)
+        return saliency.stream_of(output.attentions, states, words, behind, fill)
 
 
-class Flava(Family):
+class Flava(PixelFamily):
     """FLAVA (Singh et al. 2022): a tower per kind of item, and a third one over the states of both.
 
     Protocols: `itm`, the probability of the matching head over a caption and an image without masked parts;
@@ -342,18 +359,19 @@ class Flava(Family):
             **options,
         )
 
-    def stream(self, picture: ndarray, ids: Sequence[int]) -> Stream:
+    def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
         """FLAVA: a class token of the pair, one of the picture and its patches, then words."""
         with torch.no_grad():
             (states,) = self.images([picture])
-            output = self.together(list(states), one_pair(self, ids), output_attentions=True)
+            output = self.together(list(states), saliency.one_pair(self, ids), output_attentions=True)
         before = int(self.model.flava.multimodal_model.use_cls_token)
         first, behind = before + 1, before + len(states[0])
-        words = slice(behind, behind + len(ids))
-        return stream_of(output.attentions, output.last_hidden_state, words, slice(first, behind), squared)
+        words, patches = slice(behind, behind + len(ids)), slice(first, behind)
+        states = output.last_hidden_state
+        return saliency.stream_of(output.attentions, states, words, patches, saliency.squared)
 
 
-class BridgeTower(Family):
+class BridgeTower(PixelFamily):
     """BridgeTower (Xu et al. 2023): two towers whose upper layers each feed a layer that reads both.
 
     Neither tower looks at the other, so both run once, of an image and of a caption; the layers that read
@@ -411,23 +429,157 @@ class BridgeTower(Family):
         """How many layers of each tower come before the first that reads both."""
         return len(self._layers) - int(self.model.bridgetower.config.num_hidden_layers) + 1
 
-    def crossed(self, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
+    def crossed(self, picture: ndarray, ids: Sequence[int]) -> saliency.TokenMaps:
         """BridgeTower: the words of the layers that read both look at patches."""
-        layer = inner_layer(self.model.bridgetower.cross_modal_text_layers)
+        layer = saliency.inner_layer(self.model.bridgetower.cross_modal_text_layers)
         head, modules = self.model.itm_score, [layer.crossattention.self]
-        with eager_attention(modules[0].config):
-            (weighted,) = weighted_attention(lambda: match_logit(self, head, picture, ids), modules)
-        return squared(weighted[:, 1:])
+        with saliency.eager_attention(modules[0].config):
+            (weighted,) = saliency.match_attention(self, head, picture, ids, modules)
+        return saliency.squared(weighted[:, 1:])
 
+
+# -- families that read regions from files -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RegionFamily(Family):
+    """A model of regions."""
+
+    #: The name of the width of features in the configuration.
+    width: ClassVar[str]
+    #: Whether it reads boxes.
+    placed: ClassVar[bool]
+    #: The class of the matching head that means "the caption is of the image", unless it is set.
+    matching: ClassVar[int]
+
+    match: int
+
+    def tensors(self, regions: Sequence[Regions]) -> tuple[Tensor, Tensor, Tensor]:
+        """Features, boxes and mask of images, padded to the most regions.
+
+        Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
+        """
+        for image in regions:
+            image.within(int(getattr(self.model.config, self.width)), self.where)
+            if self.placed and image.boxes is None:
+                problem = "the regions have no boxes, which the model reads"
+                raise DataError(problem, where=self.where, hint=BOXES)
+        features = [torch.from_numpy(image.features) for image in regions]
+        boxes = [
+            torch.zeros(len(image.features), 4) if image.boxes is None else torch.from_numpy(image.boxes)
+            for image in regions
+        ]
+        mask = [torch.ones(len(image.features), dtype=torch.long) for image in regions]
+        parts = [pad_sequence(part, batch_first=True).to(self.device) for part in (features, boxes, mask)]
+        return parts[0].to(self.dtype), parts[1].to(self.dtype), parts[2]
+
+
+class Lxmert(RegionFamily):
+    """LXMERT (Tan and Bansal 2019): layers over words, over regions with boxes, and over both.
+
+    The first two run once, of a caption and of an image. The score is the probability of
+    `cross_relationship_score` that the caption is of the image, its class 1.
+    """
+
+    kind = "LxmertForPreTraining"
+    width = "visual_feat_dim"
+    unused = r"(cls\.predictions|obj_predict_head|answer_head)\..*"
+    placed = True
+    matching = 1
+
+    def images(self, regions: Sequence[Regions]) -> list[State]:
+        """The states of the regions after the layers that read nothing else, and their mask."""
+        features, boxes, mask = self.tensors(regions)
+        encoder, bias = self.model.lxmert.encoder, attention_bias(mask, self.dtype)
+        states = encoder.visn_fc(features, boxes)
+        for layer in encoder.r_layers:
+            states = layer(states, bias)[0]
+        return list(zip(states, mask, strict=True))
+
+    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
+        """Probabilities in [0, 1]."""
+        lxmert, bias = self.model.lxmert, pairs.bias(self.dtype)
+        words = lxmert.embeddings(pairs.ids, torch.zeros_like(pairs.ids))
+        for layer in lxmert.encoder.layer:
+            words = layer(words, bias)[0]
+        words, bias = words[pairs.caption_of], bias[pairs.caption_of]
+        states, mask = padded(images, pairs)
+        seen = attention_bias(mask, self.dtype)
+        for layer in lxmert.encoder.x_layers:
+            words, states = layer(words, bias, states, seen)[:2]
+        logits = self.model.cls.seq_relationship(lxmert.pooler(words))
+        return probability(logits, self.match)
+
+    def crossed(self, regions: Any, ids: Sequence[int]) -> saliency.TokenMaps:
+        """LXMERT: words look at regions."""
+        attention = saliency.inner_layer(self.model.lxmert.encoder.x_layers).visual_attention.att
+        fill = saliency.painted(regions, self.where)
+        head = self.model.cls.seq_relationship
+        with attention.register_forward_pre_hook(
+            lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
+        ):
+            # The same weights let regions look at words, in the second call.
+            (weighted,) = saliency.match_attention(self, head, regions, ids, [attention])
+        return fill(weighted)
+
+
+class VisualBert(RegionFamily):
+    """VisualBERT (Li et al. 2019): one transformer over words and regions without places.
+
+    The score is the probability of `seq_relationship_logits` that the caption is of the image. That is class
+    0 by the documentation of transformers; the setting `match=1` takes the other one, for a checkpoint
+    trained with the labels turned around.
+    """
+
+    kind = "VisualBertForPreTraining"
+    width = "visual_embedding_dim"
+    unused = r"cls\.predictions\..*"
+    placed = False
+    matching = 0
+
+    def images(self, regions: Sequence[Regions]) -> list[State]:
+        """The features and their mask: nothing is computed before the caption is known."""
+        features, _, mask = self.tensors(regions)
+        return list(zip(features, mask, strict=True))
+
+    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
+        """Probabilities in [0, 1]."""
+        pooled = self.together(images, pairs).pooler_output
+        return probability(self.model.cls.seq_relationship(pooled), self.match)
+
+    def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
+        """The transformer over the captions and regions of `pairs`, with its `options`."""
+        features, mask = padded(images, pairs)
+        return self.model.visual_bert(
+            input_ids=pairs.ids[pairs.caption_of],
+            attention_mask=pairs.mask[pairs.caption_of],
+            visual_embeds=features,
+            visual_attention_mask=mask,
+            visual_token_type_ids=torch.ones_like(mask),
+            **options,
+        )
+
+    def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Stream:
+        """VisualBERT: words, then regions."""
+        with torch.no_grad():
+            pair = saliency.one_pair(self, ids)
+            output = self.together(self.images([regions]), pair, output_attentions=True)
+        words, places = slice(0, len(ids)), slice(len(ids), None)
+        fill = saliency.painted(regions, self.where)
+        return saliency.stream_of(output.attentions, output.last_hidden_state, words, places, fill)
+
+
+# -- loading -----------------------------------------------------------------------------------------------
 
 #: The families by transformers' model type.
-FAMILIES: dict[str, type[Family]] = {
+FAMILIES: dict[str, type[PixelFamily]] = {
     "blip": Blip,
     "blip-2": Blip2,
     "vilt": Vilt,
     "flava": Flava,
     "bridgetower": BridgeTower,
 }
+REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert": VisualBert}
 
 
 def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
@@ -438,39 +590,82 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     """
     where = f"itm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    library, config = loading.configuration_of(argument, where)
-    family = FAMILIES.get(config.model_type)
-    if family is None:
-        raise ModelError(
-            "not a model of image-text matching",
-            where=where,
-            given=f"model type {config.model_type}",
-            allowed="BLIP, BLIP-2, ViLT, FLAVA, BridgeTower",
-            hint="a dual encoder of transformers is hf:...",
-        )
+    allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA, BridgeTower", "a dual encoder of transformers is hf:..."
+    library, family = _family(FAMILIES, argument, where, "", allowed=allowed, hint=hint)
     protocol = context.settings.get("protocol", family.protocols[0])
     if protocol not in family.protocols:
         raise UnknownNameError("protocol", protocol, family.protocols, where=where)
-    kind = getattr(library, family.kind)
-    opened = loading.pretrained(
-        context, library, argument, kind=kind, unused=family.unused, sees=True, place=_placed
-    )
-    model, tokenizer = opened.model, opened.tokenizer
-    loading.check_words(tokenizer, where)
+    opened = _opened(context, library, argument, family, sees=True, place=_placed)
     # The most tokens of a caption: as set, else of the protocol, else as many as the model reads.
-    text = model.config if family.text == "text_config" else getattr(model.config, family.text, model.config)
-    most = loading.length_of(text, tokenizer)
+    config = opened.model.config
+    text = config if family.text == "text_config" else getattr(config, family.text, config)
+    most = loading.length_of(text, opened.tokenizer)
     length = loading.length_within(context.settings, most, family.lengths.get(protocol, most))
-    matcher = family(model, opened.processor, tokenizer, context.device, opened.dtype, protocol, where)
-    preprocessing = loading.processing_of(opened.processor)
+    model, processor, tokenizer = opened.model, opened.processor, opened.tokenizer
+    matcher = family(model, context.device, opened.dtype, where, processor, tokenizer, protocol)
+    preprocessing, read = loading.processing_of(processor), partial(prepared, preparation=Untouched())
     identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
-    tokens, read = HfTokens(tokenizer, length), partial(prepared, preparation=Untouched())
-    provenance = context.provenance(library, model=family.kind)
-    saliency = PairSaliency(identity, matcher, tokens)
-    heats = saliency if saliency.methods else None
+    tokens, provenance = HfTokens(tokenizer, length), context.provenance(library, model=family.kind)
+    heats: Any = saliency.PairSaliency(identity, matcher, tokens)
+    heats = heats if heats.methods else None
     scorer = CrossEncoder(identity, matcher, tokens, read, context.device, provenance=provenance, heats=heats)
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
+
+
+def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
+    """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files.
+
+    Settings: `features`, the files of regions, which is needed; `tokenizer`, a folder or name, where the
+    model brings none (VisualBERT's released ones do not); `length`, to cut captions to fewer tokens; `match`,
+    the class of the matching head. Raises `ModelError` as `hf:` does, for other models, and for regions of
+    another width; `DataError` for files of regions that cannot be read or lack boxes that the model needs.
+    """
+    where = f"regions:{argument}"
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings = context.settings
+    if not settings.get("features"):
+        hint = "give them with --set features=PATH"
+        raise InputError("the regions of the images are missing", where=where, hint=hint)
+    allowed, hint = "LXMERT, VisualBERT", "models that look at pixels are itm:..."
+    library, family = _family(REGION_FAMILIES, argument, where, " on regions", allowed=allowed, hint=hint)
+    match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
+    opened = _opened(context, library, argument, family, tokenizer=settings.get("tokenizer"))
+    model, device, tokenizer = opened.model, context.device, opened.tokenizer
+    length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
+    regions, tokens = read_regions(settings.get("features")), HfTokens(tokenizer, length)
+    matcher = family(model, device, opened.dtype, where, match)
+    identity = context.identity(**opened.facts, preprocessing=regions.digest, length=length, match=match)
+    provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
+    heats = saliency.PairSaliency(identity, matcher, tokens, regions.of)
+    scorer = CrossEncoder(
+        identity, matcher, tokens, regions.batches, device, ("captions",), provenance, heats
+    )
+    # The first image shows whether regions and model fit.
+    scorer.try_out(regions.first())
+    return scorer
+
+
+def _family(
+    families: Mapping[str, type[Kind]], argument: str, where: str, what: str, *, allowed: str, hint: str
+) -> tuple[Any, type[Kind]]:
+    """The package transformers and the family of a model; raises `ModelError` for one of no family."""
+    library, config = loading.configuration_of(argument, where)
+    family = families.get(config.model_type)
+    if family is None:
+        problem, given = f"not a model of image-text matching{what}", f"model type {config.model_type}"
+        raise ModelError(problem, where=where, given=given, allowed=allowed, hint=hint)
+    return library, family
+
+
+def _opened(
+    context: LoadContext, library: Any, argument: str, family: type[Family], **options: Any
+) -> loading.Pretrained:
+    """The model of a family; raises `ModelError` as `pretrained`, and for a tokenizer that knows no words."""
+    kind = getattr(library, family.kind)
+    opened = loading.pretrained(context, library, argument, kind=kind, unused=family.unused, **options)
+    loading.check_words(opened.tokenizer, context.where)
+    return opened
 
 
 def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dtype]:

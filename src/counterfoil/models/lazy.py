@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from jaxtyping import Float
 from numpy import ndarray
@@ -19,23 +19,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
-from counterfoil.models.base import (
-    Ability,
-    BatchNumbers,
-    BatchVectors,
-    CaptionBatches,
-    Identity,
-    ImageBatches,
-    Options,
-    PairBatches,
-    PairVectors,
-    abilities,
-    cosines,
-    stream_pairs,
-    truncated,
-    version_of,
-)
-from counterfoil.models.captions.base import BatchFrames, BatchTokens
+from counterfoil.models import base
+from counterfoil.models.captions.base import BatchFrames
 from counterfoil.models.dual import PatchEncoder, given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.store import digest_value, write_json
@@ -43,13 +28,13 @@ from counterfoil.store import digest_value, write_json
 #: Libraries whose versions an identity may depend on.
 _LIBRARIES = ("counterfoil", "torch", "torchvision", "open_clip_torch", "timm", "transformers", "tokenizers")
 
-Load = Callable[[str, Options], Any]
+Load = Callable[[str, base.Options], Any]
 
 
 def lazy(
     prefix: str,
     argument: str,
-    options: Options,
+    options: base.Options,
     load: Load,
     folder: Path,
     *,
@@ -72,51 +57,63 @@ def lazy(
             "spec": f"{prefix}:{argument}",
             "options": asdict(options),
             "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files],
-            "libraries": {name: version_of(name) for name in _LIBRARIES},
+            "libraries": {name: base.version_of(name) for name in _LIBRARIES},
         }
     )
     memo = folder / "identities" / f"{key}.json"
+    kinds = {kind.does: kind for kind in (LazyPairScorer, LazyEmbedder)}
     if memo.is_file():
         try:
             known = read_json(memo)
-            facts = Identity(**known["identity"]), known["provenance"], partial(load, argument, options), memo
-            needs = tuple(known["needs"])
-            if tuple(known["does"]) == LazyPairScorer.does:
-                return LazyPairScorer(*facts, needs, bool(known["limited"]))
-            parts = known["parts"] and Identity(**known["parts"])
-            return LazyEmbedder(*facts, needs, bool(known["cosine"]), parts)
+            identity, parts = base.Identity(**known["identity"]), known["parts"]
+            facts = identity, known["provenance"], partial(load, argument, options), memo
+            how = bool(known["limited"]), bool(known["cosine"]), parts and base.Identity(**parts)
+            return kinds[tuple(known["does"])](*facts, tuple(known["needs"]), *how)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
     loaded = load(argument, options)
-    does = abilities(loaded)
+    does = base.abilities(loaded)
     # A detector is not remembered: its answers are few, and it is loaded for them at once.
-    if does in (LazyEmbedder.does, LazyPairScorer.does):
+    if does in kinds:
+        local = getattr(loaded, "local", None)
         known = {
             "does": list(does),
             "identity": loaded.identity.to_json(),
             "provenance": dict(getattr(loaded, "provenance", {})),
             "needs": list(getattr(loaded, "needs", _Lazy.needs)),
+            "limited": hasattr(loaded, "over_limit"),
+            "cosine": getattr(loaded, "comparison", None) is None,
+            "parts": None if local is None else local.identity.to_json(),
         }
-        if does == LazyPairScorer.does:
-            known["limited"] = hasattr(loaded, "over_limit")
-        else:
-            local = getattr(loaded, "local", None)
-            known["cosine"] = getattr(loaded, "comparison", None) is None
-            known["parts"] = None if local is None else local.identity.to_json()
         write_json(memo, known)
     return loaded
+
+
+def _delegated(method: str) -> Any:
+    """The method of that name of the model; nothing is loaded for no items."""
+
+    def ask(self: Any, items: Sequence[Any], **options: Any) -> Any:
+        return getattr(self.model(), method)(items, **options) if len(items) else iter(())
+
+    return ask
 
 
 @dataclass(eq=False)
 class _Lazy:
     """A scorer whose identity is known and whose model is loaded when a batch asks for it."""
 
-    identity: Identity
+    identity: base.Identity
     #: Versions, device and towers with which the remembered model was loaded.
     provenance: Mapping[str, Any]
     _load: Callable[[], Any]
     _memo: Path
     needs: tuple[str, ...] = ("images", "captions")
+    #: Whether the model counts the captions that it cuts off.
+    limited: bool = True
+    #: Whether embeddings are compared by cosine; else the model is asked how.
+    cosine: bool = True
+    #: Of the same model token by token and frame by frame, where it can be asked so.
+    parts: base.Identity | None = None
     _loaded: Any = field(default=None, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,23 +132,19 @@ class _Lazy:
             self._loaded = loaded
         return self._loaded
 
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off; 0 where it cannot tell."""
+        return base.truncated(self.model(), captions) if self.limited else 0
 
-@dataclass(eq=False)
+
 class LazyPairScorer(_Lazy):
     """A scorer of pairs whose model is loaded when a batch asks for it."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    does = ("scores_pairs",)
 
-    #: Whether the model counts the captions that it cuts off.
-    limited: bool = False
-
-    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         """As the model's; nothing is loaded for no batches."""
-        return stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off; 0 where it cannot tell."""
-        return truncated(self.model(), captions) if self.limited else 0
+        return base.stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
 
     @property
     def heats(self) -> Any:
@@ -159,41 +152,26 @@ class LazyPairScorer(_Lazy):
         return getattr(self.model(), "heats", None)
 
 
-@dataclass(eq=False)
 class LazyEmbedder(_Lazy):
     """An embedder whose model is loaded when a batch asks for it."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
+    does = ("embeds",)
 
-    #: Whether embeddings are compared by cosine; else the model is asked how.
-    _cosine: bool = True
-    #: Of the same model token by token and frame by frame, where it can be asked so.
-    _parts: Identity | None = None
-
-    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
-        """As the model's; nothing is loaded for no batches."""
-        return self.model().embed_images(batches, workers=workers) if batches else iter(())
-
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
-        """As the model's; nothing is loaded for no batches."""
-        return self.model().embed_captions(batches) if batches else iter(())
+    embed_images = _delegated("embed_images")
+    embed_captions = _delegated("embed_captions")
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """As the model's; nothing is loaded for no captions."""
         return self.model().lengths(captions) if len(captions) else []
 
-    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
+    def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
-        return cosines(captions, images) if self._cosine else self.model().compare(captions, images)
+        return base.cosines(captions, images) if self.cosine else self.model().compare(captions, images)
 
     @property
     def comparison(self) -> RowSimilarity | None:
         """How a gallery's rows are compared where that is not the cosine."""
-        return None if self._cosine else getattr(self.model(), "comparison", None)
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off; 0 where it cannot tell."""
-        return truncated(self.model(), captions)
+        return None if self.cosine else getattr(self.model(), "comparison", None)
 
     @property
     def patches(self) -> PatchEncoder | None:
@@ -203,29 +181,31 @@ class LazyEmbedder(_Lazy):
     @property
     def local(self) -> "LazyTokenEncoder | None":
         """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
-        return None if self._parts is None else LazyTokenEncoder(self._parts, self)
+        return None if self.parts is None else LazyTokenEncoder(self.parts, self)
 
 
 @dataclass(frozen=True, eq=False)
 class LazyTokenEncoder:
     """The tokens and frames of a model that is loaded when a batch asks for it."""
 
-    identity: Identity
+    identity: base.Identity
     _whole: LazyEmbedder
 
-    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
-        """As the model's; nothing is loaded for no batches."""
-        return self._whole.model().local.embed_tokens(batches) if batches else iter(())
-
-    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
-        if all(is_given(item) for batch in batches for item in batch):
-            return ([given_frames(item) for item in batch] for batch in batches)
-        return self._whole.model().local.embed_frames(batches, workers=workers)
+    embed_tokens = _delegated("embed_tokens")
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
-        return self._whole.model().local.token_ids(texts) if len(texts) else []
+        return self.model().token_ids(texts) if len(texts) else []
+
+    def model(self) -> Any:
+        """The model's tokens and frames, loaded now."""
+        return self._whole.model().local
+
+    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
+        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
+        if all(is_given(item) for batch in batches for item in batch):
+            return ([given_frames(item) for item in batch] for batch in batches)
+        return self.model().embed_frames(batches, workers=workers)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +21,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, Image, words
-from counterfoil.models.base import Ability, Identity, Options, ScorerSettings, reject_unused_options, text_of
+from counterfoil.models.base import Identity, Options, ScorerSettings, reject_unused_options, text_of
 from counterfoil.store import digest_value
 
 #: The weight of the squared length of the coefficients of a fit.
@@ -172,8 +172,8 @@ def _least_squares(table: Any, values: Float[ndarray, "rows"]) -> tuple[Float[nd
 class LearnedScorer:
     """A scorer whose answer to a question is learned from the others; `answer` is given all of them."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("learns",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("learns",)
+    needs = ("captions",)
 
     identity: Identity
     #: Of `FITS`.
@@ -211,8 +211,8 @@ def load(name: str, options: Options) -> "LearnedScorer | Unigram":
 class Unigram:
     """The mean log-frequency of a caption's words in a file of captions."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("scores_pairs",)
+    needs = ("captions",)
 
     identity: Identity
     table: WordFrequencies

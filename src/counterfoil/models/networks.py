@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import PIL.Image
@@ -25,17 +25,9 @@ from torch import Tensor, nn
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError
-from counterfoil.models.base import (
-    Ability,
-    BatchNumbers,
-    CaptionBatches,
-    Identity,
-    ImageBatches,
-    Options,
-    text_of,
-)
+from counterfoil.models import base
 from counterfoil.models.dual import DualEncoder, Towers
-from counterfoil.models.images import REFERENCE, ImageReader, ImageRoute, Preparation, prepared
+from counterfoil.models.images import ImageReader, ImageRoute, Preparation, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import digest_value
@@ -230,7 +222,7 @@ class Backbone:
     #: The files of tokenizer and image processor that a checkpoint keeps, by name.
     files: Callable[[], Mapping[str, bytes]] = dict
     #: How pictures come to the towers of a scorer.
-    route: ImageRoute = REFERENCE
+    route: ImageRoute = field(default_factory=ImageRoute)
 
     def device(self) -> torch.device:
         """The network's device."""
@@ -327,28 +319,28 @@ def detector(backbone: Backbone) -> Backbone:
 class Detector:
     """A `Classifier`: how probably each image, and each caption, was made by a machine."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("classifies",)
+    does = ("classifies",)
 
-    identity: Identity
+    identity: base.Identity
     preparation: Preparation
     #: Prepared pictures, and texts, to logits (batch, 1).
     towers: Towers
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def image_probabilities(self, batches: ImageBatches, *, workers: int = 0) -> BatchNumbers:
+    def image_probabilities(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchNumbers:
         """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield _probabilities(self.towers.images, arrays)
 
-    def caption_probabilities(self, batches: CaptionBatches) -> BatchNumbers:
+    def caption_probabilities(self, batches: base.CaptionBatches) -> base.BatchNumbers:
         """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
         for batch in batches:
-            yield _probabilities(self.towers.texts, [text_of(caption) for caption in batch])
+            yield _probabilities(self.towers.texts, [base.text_of(caption) for caption in batch])
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption."""
-        return self.towers.count([text_of(caption) for caption in captions])
+        return self.towers.count([base.text_of(caption) for caption in captions])
 
 
 def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndarray, "batch"]:
@@ -359,7 +351,7 @@ def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndar
 
 def network_scorer(
     backbone: Backbone,
-    options: Options,
+    options: base.Options,
     *,
     where: str,
     weights: str = "",

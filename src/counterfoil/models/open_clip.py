@@ -32,7 +32,7 @@ from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
-from counterfoil.models.dual import DualEncoder, PatchTower, TokenIds, Towers, input_of
+from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenIds, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
@@ -501,7 +501,7 @@ class OpenClipNetwork(LibraryNetwork):
         causal, patches = fast_texts or self.causal, None
         if (of_patches := patch_features(self.model)) is not None:
             seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
-            patches = PatchTower(lambda pictures: of_patches(prepare(pictures)), seen, grid)
+            patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
             encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)

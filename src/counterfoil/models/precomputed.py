@@ -8,7 +8,7 @@ Embeddings, similarities and rankings of galleries have a module of their own (`
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -19,16 +19,10 @@ from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import DataTable, floats, read_table, shares_right
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
+from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models import score_table_layouts as layouts
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options
+from counterfoil.models.base import DEFAULT, Identity, Options, reject_unused_options
 from counterfoil.models.chat.protocols import option_letter
-from counterfoil.models.precomputed_galleries import (
-    PrecomputedRankings,
-    PrecomputedSimilarity,
-    holds_rankings,
-    load_rankings,
-    load_similarity,
-)
 from counterfoil.models.score_table_layouts import Kind, TableLayout
 from counterfoil.store import digest_file, digest_value
 
@@ -53,7 +47,7 @@ class PrecomputedTable:
     Tables of one row per pair ("17_c0_i1") are folded into one entry per question, in order of appearance.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("given_scores",)
+    does = ("given_scores",)
 
     identity: Identity
     #: The table as read, with whatever captions and groups it carries. Its rows are the entries, except where
@@ -103,7 +97,7 @@ class PrecomputedTable:
 
 def load(
     argument: str, options: Options = DEFAULT
-) -> PrecomputedTable | PrecomputedSimilarity | PrecomputedRankings:
+) -> PrecomputedTable | galleries.PrecomputedSimilarity | galleries.PrecomputedRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
     An npy file is a similarity, a JSON object with "i2t" and "t2i" and an npz file are rankings (see
@@ -115,9 +109,9 @@ def load(
     # Of what is no table no rows can be folded.
     other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
     if Path(argument).suffix.lower() == ".npy":
-        return load_similarity(argument, other)
-    if holds_rankings(Path(argument)):
-        return load_rankings(argument, other)
+        return galleries.load_similarity(argument, other)
+    if galleries.holds_rankings(Path(argument)):
+        return galleries.load_rankings(argument, other)
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
     path = Path(argument)
     if (path / "answers.parquet").is_file():

@@ -29,7 +29,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_room
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, PairVectors, reject_unused_options
+from counterfoil.models.base import DEFAULT, Identity, Options, PairVectors, reject_unused_options
 from counterfoil.store import digest_file
 
 #: Names under which files in the wild keep their arrays, ours first.
@@ -51,7 +51,7 @@ class PrecomputedEmbeddings:
     benchmark's order.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("given_embeddings",)
+    does = ("given_embeddings",)
 
     identity: Identity
     images: Float[ndarray, "images width"]
@@ -177,7 +177,7 @@ class PrecomputedSimilarity:
     Where ids are None rows and columns are in the benchmark's order.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("given_similarity",)
+    does = ("given_similarity",)
 
     identity: Identity
     values: Real[ndarray, "images captions"]
@@ -256,7 +256,7 @@ class RankedLists:
 class PrecomputedRankings:
     """The ranked captions of images (`i2t`) and the ranked images of captions (`t2i`)."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("given_rankings",)
+    does = ("given_rankings",)
 
     identity: Identity
     i2t: RankedLists

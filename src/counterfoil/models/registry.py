@@ -100,7 +100,7 @@ _ENTRIES = (
         "NAME_OR_FOLDER",
         "a cross-encoder of transformers that reads region features from files (LXMERT, VisualBERT)",
         "regions:unc-nlp/lxmert-base-uncased",
-        "counterfoil.models.regions:load",
+        "counterfoil.models.itm:load_regions",
         "models",
         ("features", "tokenizer", "length", "match"),
         named_models=("tokenizer",),
@@ -110,7 +110,7 @@ _ENTRIES = (
         "NAME_OR_FOLDER[@LAYER]",
         "an encoder of texts of transformers (BERT, RoBERTa, ...), behind metric:token-match alone",
         "hf-text:roberta-large@17",
-        "counterfoil.models.hf_text:load",
+        "counterfoil.models.text_models:load_tokens",
         "models",
     ),
     ScorerEntry(
@@ -154,7 +154,7 @@ _ENTRIES = (
         "likelihood:google/paligemma-3b-mix-224",
         "counterfoil.models.generative.likelihood:load",
         "models",
-        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction"),
+        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction"),
         named_models=("lm",),
     ),
     ScorerEntry(

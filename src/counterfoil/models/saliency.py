@@ -31,7 +31,7 @@ from counterfoil.metrics.heatmaps import WHOLE, Box, cosine_cost, rollout, trans
 from counterfoil.models.base import Identity, prompted
 from counterfoil.models.cross_encoder import TokenizedPairs
 from counterfoil.models.dual import box_of
-from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Resized
 from counterfoil.models.region_files import BOXES
 
@@ -187,6 +187,13 @@ def weighted_attention(
         (attention * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()
         for attention, gradient in zip(attentions, gradients, strict=True)
     ]
+
+
+def match_attention(
+    matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int], modules: Sequence[nn.Module]
+) -> list[Float[ndarray, "rows places"]]:
+    """`weighted_attention` for the logit of a match that `head` gives of a pair."""
+    return weighted_attention(lambda: match_logit(matcher, head, inputs, ids), modules)
 
 
 @contextmanager

@@ -19,18 +19,9 @@ Kind = Literal[
 
 #: Columns that name the question a row answers (or, with a score, the pair), first the likeliest.
 IDS = (
-    "question",
-    "question_id",
-    "id",
-    "label",
-    "item_id",
-    "item",
-    "example_id",
-    "example",
-    "uid",
-    "key",
-    "index",
-)
+    "question", "question_id", "id", "label", "item_id", "item", "example_id", "example", "uid", "key",
+    "index"
+)  # fmt: skip
 #: The column in which a folder of tables names the file a row is of.
 SUBSET = "subset"
 #: Columns with one score per row, where a row is a pair.
@@ -39,30 +30,13 @@ SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
 SIDES = ("side", "candidate", "slot")
 #: Columns that name the image (or video) and the caption of a row that is one pair, first the likeliest.
 IMAGES = (
-    "image_id",
-    "imageid",
-    "img_id",
-    "image",
-    "image_name",
-    "image_file",
-    "image_path",
-    "filename",
-    "file_name",
-    "video_id",
-    "video",
-)
+    "image_id", "imageid", "img_id", "image", "image_name", "image_file", "image_path", "filename",
+    "file_name", "video_id", "video"
+)  # fmt: skip
 CAPTIONS = (
-    "caption_id",
-    "captionid",
-    "cap_id",
-    "candidate_id",
-    "sentence_id",
-    "sentid",
-    "caption",
-    "candidate",
-    "sentence",
-    "text",
-)
+    "caption_id", "captionid", "cap_id", "candidate_id", "sentence_id", "sentid", "caption", "candidate",
+    "sentence", "text"
+)  # fmt: skip
 #: Columns with right or wrong per question.
 OUTCOMES = ("accuracy", "correct", "is_correct", "right", "outcome", "hit", "acc")
 #: The four single directions of a quad: ours, then the names of the tables BiVLC releases.

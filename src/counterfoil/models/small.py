@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models.dual import PatchTower, Towers
+from counterfoil.models.dual import PatchEncoder, Towers
 from counterfoil.models.images import Resized
 from counterfoil.models.networks import Backbone, Local, Network, PlacesNetwork
 from counterfoil.models.runtime import drawn_from
@@ -178,7 +178,7 @@ class SmallNetwork(PlacesNetwork):
             features = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
             return self.visual.projection(torch.cat([features, features], dim=-1))
 
-        patches = PatchTower(cells, backbone.preparation)
+        patches = PatchEncoder(cells, backbone.preparation)
         return replace(self.plain_towers(backbone, device, dtype), patches=patches)
 
     def projections(self) -> Sequence[nn.Parameter]:

@@ -13,6 +13,10 @@
   tokens, marks included, `cls` (the first) or `last` (the last that is no padding). Where the checkpoint says
   how (the files of sentence-transformers), that is the default, with its longest text and its lower case;
   else it is `mean` (Reimers and Gurevych, Sentence-BERT, 2019, section 3).
+* `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER` gives every token a vector, which `token-match`
+  compares as BERTScore does (BERT, RoBERTa and similar models). They embed no images, so no other scorer uses
+  them. Layer 0 is the input embeddings; the default is the last layer. BERTScore chose one for each model: 9
+  of bert-base-uncased, 17 of roberta-large.
 
 A causal model also writes texts after prompts (`TextGenerator`). A prompt is a text, or the messages of a
 conversation, the user's first. A tokenizer with a chat template gets them as messages; one without gets them
@@ -23,7 +27,7 @@ Batches are padded on the right, where neither a causal mask nor an attention ma
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,21 +37,10 @@ from torch import Tensor
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
+from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import (
-    DEFAULT,
-    Ability,
-    BatchNumbers,
-    BatchVectors,
-    CaptionBatches,
-    ComparedByCosine,
-    Identity,
-    Options,
-    PairBatches,
-    prompted,
-    text_of,
-)
-from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
+from counterfoil.models.hf_loading import HfTokens, padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
@@ -73,10 +66,10 @@ class Ids:
 class TextModel:
     """A `PairScorer` of captions alone; a caption that comes several times in a batch is computed once."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("scores_pairs",)
+    needs = ("captions",)
 
-    identity: Identity
+    identity: base.Identity
     network: Any
     tokenizer: Any
     device: Any
@@ -87,10 +80,10 @@ class TextModel:
     start: tuple[int, ...] = ()
     end: int | None = None
 
-    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         """One number per pair of each batch, that of its caption; raises `DataError` where it has no text."""
         for batch in batches:
-            texts = prompted(self.identity, [caption for _, caption in batch])
+            texts = base.prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
             scores = dict(zip(distinct, self.values(distinct), strict=True))
             yield np.asarray([scores[text] for text in texts], dtype=np.float64)
@@ -123,7 +116,7 @@ class TextModel:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        texts = prompted(self.identity, captions)
+        texts = base.prompted(self.identity, captions)
         if self.start:
             return sum(len(self.words(text)) > self.room for text in texts)
         ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
@@ -189,7 +182,7 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
     return sums, torch.tensor([text.marks.count(False) for text in texts])
 
 
-def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
+def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A language model in a local folder, or of that name on the hub.
 
     Which kind it is its configuration says (`architectures`); `kind=causal` or `kind=masked` where it does
@@ -240,7 +233,7 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     return replace(model, start=tuple(start), end=int(last) if end == "in" else None)
 
 
-def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
+def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A classifier of sequences; the score is the probability of the class that `label` names.
 
     Without `label` it is the class of index 1 of two ("acceptable" of CoLA, as SugarCrepe takes it). Raises
@@ -274,7 +267,7 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
     return load_model(context, library, argument, auto, rule, {"label": names[label], "score": score})
 
 
-def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
+def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
 
     The head is row 32,099 of the table of embeddings, its bias the first number of row 32,098, the
@@ -347,21 +340,21 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceEncoder(ComparedByCosine):
+class SentenceEncoder(base.ComparedByCosine):
     """A `TextEmbedder`: the pooled states of a text model, as unit vectors."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("embeds_texts",)
-    needs: ClassVar[tuple[str, ...]] = ("captions",)
+    does = ("embeds_texts",)
+    needs = ("captions",)
 
     model: TextModel
     lower: bool = False
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> base.Identity:
         """That of the model, with its pooling."""
         return self.model.identity
 
-    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
+    def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
@@ -379,17 +372,17 @@ class SentenceEncoder(ComparedByCosine):
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        cased = [replace(caption, text=self._cased(text_of(caption))) for caption in captions]
+        cased = [replace(caption, text=self._cased(base.text_of(caption))) for caption in captions]
         return self.model.over_limit(cased)
 
     def _read(self, captions: Sequence[Caption]) -> list[Ids]:
-        return [self.model.read(self._cased(text)) for text in prompted(self.identity, captions)]
+        return [self.model.read(self._cased(text)) for text in base.prompted(self.identity, captions)]
 
     def _cased(self, text: str) -> str:
         return text.lower() if self.lower else text
 
 
-def load_encoder(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
+def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
     """The encoder in a local folder, or of that name on the hub.
 
     `pooling` is `mean`, `cls` or `last`, `length` the most tokens that it reads. Raises `InputError` for
@@ -488,6 +481,87 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
     return None if path is None else read_json(path)
 
 
+# -- tokens of texts --------------------------------------------------------------------------------------
+
+
+def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
+    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
+
+    Raises `ModelError` as `hf:` does, and for models whose tokenizer sets no mark at the begin and at the end
+    of a text; `InputError` for a layer that the model lacks.
+    """
+    where = f"hf-text:{argument}"
+    context = LoadContext.of(where, options, "prompt")
+    name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
+    library = loading.library_of()
+    loading.check_place(name, where)
+    opened = loading.pretrained(context, library, name)
+    model, tokenizer = opened.model, opened.tokenizer
+    layers = int(getattr(model.config, "num_hidden_layers", 0))
+    if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
+        raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
+    if len(tokenizer("").input_ids) != 2 or tokenizer.pad_token_id is None:
+        problem = "its tokenizer sets no marks around a text, or has nothing to fill up with"
+        given = type(tokenizer).__name__
+        raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
+    length = loading.length_of(model.config, tokenizer)
+    used = int(layer) if layer else layers
+    identity = context.identity(**opened.facts, length=length, layer=used, parts="tokens")
+    tokens, filler = HfTokens(tokenizer, length), int(tokenizer.pad_token_id)
+    return TextEncoder(identity, model, tokens, filler, used, context.device)
+
+
+@dataclass(frozen=True, eq=False)
+class TextEncoder:
+    """A `LocalEmbedder` of captions alone."""
+
+    identity: base.Identity
+    model: Any
+    ids: HfTokens
+    filler: int
+    layer: int
+    device: Any
+
+    @property
+    def local(self) -> "TextEncoder":
+        """Itself: single tokens are all that it gives."""
+        return self
+
+    def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
+        """For each batch of captions their tokens, marks included; the whole is the mark of the begin.
+
+        Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
+        """
+        for batch in batches:
+            rows = self.ids.ids(base.prompted(self.identity, batch)) if batch else []
+            captions = []
+            if rows:
+                ids, mask = padded_ids(rows, self.filler, self.device)
+                with torch.inference_mode():
+                    output = self.model(
+                        input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True
+                    )
+                    states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
+                for row, vectors in zip(rows, states.cpu().numpy(), strict=True):
+                    # A copy: what lies behind a text's last token means nothing.
+                    row_ids, own = np.array(row, dtype=np.int64), vectors[: len(row)].copy()
+                    captions.append(CaptionTokens(row_ids, row_ids, own, own[0]))
+            yield captions
+
+    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
+        """It cannot: raises `InputError`."""
+        raise InputError("reads captions and looks at nothing", where=self.identity.name)
+
+    def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
+        """The ids of each text within the prompt; no model runs."""
+        rows = self.ids.ids([base.filled(self.identity.prompt, text) for text in texts])
+        return [np.array(ids, dtype=np.int64) for ids in rows]
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
+        return base.cut_off(self.identity, captions, self.ids.left_out)
+
+
 # -- texts that a causal model writes ---------------------------------------------------------------------
 
 
@@ -498,7 +572,7 @@ class TextGenerator:
     model: TextModel
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> base.Identity:
         """That of the model, as of the scorer of the same name."""
         return self.model.identity
 
@@ -552,7 +626,7 @@ class TextGenerator:
         return self.model.words(text + head)
 
 
-def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
+def load_generator(argument: str, options: base.Options = base.DEFAULT) -> TextGenerator:
     """The causal model in a local folder, or of that name on the hub.
 
     Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -14,11 +15,11 @@ import chat_server
 from chat_server import KEY, probability
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.models.base import Options
+from counterfoil.models.chat.client import retry_after
 from counterfoil.models.chat.protocols import option_orders
 
 pytest.importorskip("httpx2")
@@ -34,20 +35,20 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def quads() -> Benchmark:
+def quads():
     return shown(forms.quads(6))
 
 
-def shown(benchmark: Benchmark) -> Benchmark:
+def shown(benchmark):
     """The same questions with pictures to open, and the captions that no two items share."""
     return replace(forms.shown(benchmark), captions=benchmark.captions)
 
 
-def digests(benchmark: Benchmark) -> list[str]:
+def digests(benchmark):
     return [hashlib.sha256(image.read()).hexdigest() for image in benchmark.images]
 
 
-def shows(benchmark: Benchmark) -> dict[str, list[str]]:
+def shows(benchmark):
     """What each image shows, by the questions: the right captions of a quad or a choice."""
     captions, images = benchmark.paired.slots()
     pairs = [
@@ -69,11 +70,11 @@ def load(server, memory=None, **settings):
     )
 
 
-def sent(server) -> int:
+def sent(server):
     return len(server.log())
 
 
-def expected(benchmark: Benchmark) -> np.ndarray:
+def expected(benchmark):
     """P(yes) of every pair, pair by pair."""
     captions, images = benchmark.listed.pairs()
     names = digests(benchmark)
@@ -144,10 +145,6 @@ def test_retry_after_is_honoured_by_all_requests(server, quads):
 
 
 def test_a_date_to_wait_for_is_read():
-    import httpx2
-
-    from counterfoil.models.chat.client import retry_after
-
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert 28 <= retry_after(httpx2.Headers({"Retry-After": later})) <= 30
     assert retry_after(httpx2.Headers({"Retry-After": "soon"})) == 0
@@ -307,9 +304,7 @@ def test_the_answer_of_a_reasoning_model_stands_behind_its_thinking(server, quad
 
 def test_an_answer_that_was_cut_off_in_its_thinking_is_no_answer(server, quads):
     server.set(always="<think>Yes, there is", finish="length", logprobs=False)
-    with pytest.raises(
-        ModelError, match=r"cut off at 16 tokens.*given: <think>Yes, there is; .*--set max_tokens=2048"
-    ):
+    with pytest.raises(ModelError, match=r"cut off at 16 tokens.*given: <think>Yes, there is; .*--set"):
         run(quads, load(server))
     scorer = load(server, unanswered="wrong")
     assert run(quads, scorer).unanswered.all()
@@ -404,5 +399,4 @@ def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):
     with pytest.raises(InputError) as error:
         catalog.scorer(f"chat:{spec}", Options(settings=settings))
     assert message in str(error.value)
-    assert "\n" not in str(error.value)
     assert "secret" not in str(error.value)

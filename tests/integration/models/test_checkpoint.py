@@ -3,26 +3,23 @@
 import json
 import resource
 import shutil
-from collections.abc import Callable
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
+import open_clip
 import pytest
+from safetensors.torch import load_file, save_file
 
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.benchmarks import Benchmark, Caption, Image
 from counterfoil.errors import InputError, MissingExtraError, ModelError, StorageError
-from counterfoil.models import checkpoint, recurrent, registry
+from counterfoil.models import checkpoint, hf_loading, pcme, recurrent, registry
 from counterfoil.models.base import Embedder, Options
+from embedded import embedded, forward
 
 torch = pytest.importorskip("torch")
 
-
 pytest.importorskip("open_clip")
-
 
 pytestmark = [
     pytest.mark.models,
@@ -31,12 +28,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*longer than the model reads"),
 ]
 
-
 CPU = Options(device="cpu")
 
-
 FACTS = {"recipe": "coco", "step": 12, "measures": {"accuracy": 0.25}}
-
 
 KINDS = (
     *("open-clip", "open-clip-last", "hf", "siglip", "small", "vse", "vsrn"),
@@ -45,31 +39,22 @@ KINDS = (
 
 
 @pytest.fixture
-def quads(drawn_images: list[Image], captions: list[Caption]) -> Benchmark:
+def quads(drawn_images, captions):
     """Five quads of drawn pictures."""
     return forms.quads_of(drawn_images, captions, ids="abcde")
 
 
-def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> list[Any]:
+def answered(backbone, images, captions):
     """Everything that the network says of some pictures and texts."""
-    pictures = [backbone.preparation(image.decode()) for image in images]
+    backbone.network.eval()
     with torch.inference_mode():
-        answer = backbone.network.eval()(
-            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
-        )
-    found = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
-    return [each.detach().numpy() for each in found if each is not None]
-
-
-def rows(scorer: Any, items: list[Any], size: int, kind: str) -> Any:
-    batches = [items[at : at + size] for at in range(0, len(items), size)]
-    return np.concatenate(list(getattr(scorer, f"embed_{kind}")(batches)))
+        answer = forward(backbone, images, captions)
+    parts = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
+    return [each.detach().numpy() for each in parts if each is not None]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_are_the_same_bits_after_saving(
-    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+def test_answers_are_the_same_bits_after_saving(kind, backbones, tmp_path, drawn_images, captions):
     before = backbones(kind)
     checkpoint.save(tmp_path / "ckpt", before, FACTS)
     torch.manual_seed(99)
@@ -86,22 +71,16 @@ def test_answers_are_the_same_bits_after_saving(
 
 
 @pytest.mark.parametrize("kind", ["open-clip", "siglip", "small", "pvse", "pcme"])
-def test_a_checkpoint_is_an_embedder(
-    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
-    from counterfoil.models import pcme
-
+def test_a_checkpoint_is_an_embedder(kind, backbones, tmp_path, drawn_images, captions):
     before = backbones(kind)
     checkpoint.save(tmp_path, before, {})
     scorer = catalog.scorer(str(tmp_path), CPU)
     assert isinstance(scorer, Embedder)
     assert scorer.identity.weights == json.loads((tmp_path / "card.json").read_text())["weights"]
-    pictures = before.pixels([before.preparation(image.decode()) for image in drawn_images])
+    network = before.network.eval()
     with torch.inference_mode():
-        network = before.network.eval()
-        images = pcme.rows(network.encode_images(pictures)).numpy()
-        texts = pcme.rows(network.encode_texts(before.tokens([str(c.text) for c in captions]))).numpy()
-    found = rows(scorer, drawn_images, 4, "images"), rows(scorer, captions, 3, "captions")
+        images, texts = (pcme.rows(e).numpy() for e in forward(before, drawn_images, captions)[:2])
+    found = embedded(scorer, drawn_images, 4, "images"), embedded(scorer, captions, 3, "captions")
     assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
     assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
     how = network.comparison()
@@ -114,14 +93,12 @@ def test_a_checkpoint_is_an_embedder(
     assert all(length > 0 for length in scorer.lengths(captions))
 
 
-def test_weights_go_by_the_librarys_names(
-    backbones: Callable[[str], Any], tmp_path: Path, captions: list[Caption], drawn_images: list[Image]
-) -> None:
+def test_weights_go_by_the_librarys_names(backbones, tmp_path, captions, drawn_images):
     """open_clip and transformers read what we write."""
     checkpoint.save(tmp_path / "clip", backbones("open-clip"), {})
     scorer = catalog.scorer(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
     ours = checkpoint.load(str(tmp_path / "clip"), CPU)
-    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-6
+    assert abs(embedded(scorer, captions) - embedded(ours, captions)).max() <= 1e-6
     # The file says which activation it was trained with.
     with pytest.raises(ModelError, match=r"trained with GELU .*, tiny-quickgelu builds QuickGELU"):
         catalog.scorer(f"open-clip:tiny-quickgelu/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
@@ -131,12 +108,10 @@ def test_weights_go_by_the_librarys_names(
     shutil.copytree(tmp_path / "hf" / "processor", folder)
     shutil.copy(tmp_path / "hf" / "model.safetensors", folder)
     scorer, ours = catalog.scorer(f"hf:{folder}", CPU), checkpoint.load(str(tmp_path / "hf"), CPU)
-    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-5
+    assert abs(embedded(scorer, captions) - embedded(ours, captions)).max() <= 1e-5
 
 
-def test_a_checkpoint_needs_nothing_but_itself(
-    clip_folder: Path, tmp_path: Path, captions: list[Caption]
-) -> None:
+def test_a_checkpoint_needs_nothing_but_itself(clip_folder, tmp_path, captions):
     start = tmp_path / "start"
     shutil.copytree(clip_folder, start)
     backbone = registry.backbone(f"hf:{start}")
@@ -144,14 +119,12 @@ def test_a_checkpoint_needs_nothing_but_itself(
     shutil.rmtree(start)
     shutil.move(tmp_path / "ckpt", tmp_path / "elsewhere")
     found = checkpoint.load(str(tmp_path / "elsewhere"), CPU)
-    assert len(rows(found, captions, 4, "captions")) == len(captions)
+    assert len(embedded(found, captions)) == len(captions)
 
 
 def test_a_tokenizer_of_files_goes_with_open_clips_weights(
-    clip_folder: Path, tmp_path: Path, tiny_architectures: dict[str, Any], captions: list[Caption]
-) -> None:
-    import open_clip
-
+    clip_folder, tmp_path, tiny_architectures, captions
+):
     words = tmp_path / "words"
     shutil.copytree(clip_folder, words)
     config = {**tiny_architectures["tiny"]}
@@ -165,11 +138,11 @@ def test_a_tokenizer_of_files_goes_with_open_clips_weights(
     shutil.rmtree(words)
     assert torch.equal(checkpoint.read(tmp_path / "ckpt").tokens(texts), expected)
     found = checkpoint.load(str(tmp_path / "ckpt"), CPU)
-    assert len(rows(found, captions, 4, "captions")) == len(captions)
+    assert len(embedded(found, captions)) == len(captions)
 
 
 @contextmanager
-def files_up_to(size: int) -> Any:
+def files_up_to(size):
     """No file may grow beyond `size` bytes, as on a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -180,9 +153,7 @@ def files_up_to(size: int) -> Any:
 
 
 @pytest.mark.parametrize("size", [100, 100_000])
-def test_a_full_disk_leaves_the_old_checkpoint(
-    size: int, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+def test_a_full_disk_leaves_the_old_checkpoint(size, backbones, tmp_path, drawn_images, captions):
     old = backbones("open-clip")
     checkpoint.save(tmp_path, old, {"step": 1})
     expected = answered(old, drawn_images, captions)
@@ -198,8 +169,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(
 
 
 def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
-    backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
+    backbones, tmp_path, drawn_images, captions
+):
     network = backbones("open-clip")
     checkpoint.save(tmp_path, network, {"step": 1})
     card = (tmp_path / "card.json").read_bytes()
@@ -212,7 +183,7 @@ def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
         assert one.tobytes() == other.tobytes()
 
 
-def test_tied_weights_are_kept(backbones: Callable[[str], Any], tmp_path: Path) -> None:
+def test_tied_weights_are_kept(backbones, tmp_path):
     backbone = backbones("open-clip")
     tied = backbone.network.model.visual.ln_pre.weight
     backbone.network.model.visual.ln_post.weight = tied
@@ -226,19 +197,18 @@ def test_tied_weights_are_kept(backbones: Callable[[str], Any], tmp_path: Path) 
 
 
 @pytest.fixture
-def saved(backbones: Callable[[str], Any], tmp_path: Path) -> Path:
+def saved(backbones, tmp_path):
     checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
     return tmp_path / "ckpt"
 
 
-def refused(folder: Path, pattern: str, error: type[Exception] = ModelError) -> None:
+def refused(folder, pattern, error=ModelError):
     for ask in (checkpoint.read, lambda folder: checkpoint.load(str(folder), CPU)):
-        with pytest.raises(error, match=pattern) as raised:
+        with pytest.raises(error, match=pattern):
             ask(folder)
-        assert "\n" not in str(raised.value)
 
 
-def test_folders_that_hold_no_checkpoint(tmp_path: Path, saved: Path) -> None:
+def test_folders_that_hold_no_checkpoint(tmp_path, saved):
     refused(tmp_path / "nowhere", "nowhere: no such checkpoint folder; allowed: a folder with model.safet")
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", r"empty: not a checkpoint folder; given: no card.json and no model.safeten")
@@ -247,20 +217,15 @@ def test_folders_that_hold_no_checkpoint(tmp_path: Path, saved: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, -1000])
-def test_weights_that_are_cut_off(keep: int, saved: Path) -> None:
+def test_weights_that_are_cut_off(keep, saved):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
     refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
-    with pytest.raises(ModelError, match="not a readable safetensors") if keep < 2001 else _fine():
+    with pytest.raises(ModelError, match="not a readable safetensors"):
         checkpoint.facts(saved)
 
 
-@contextmanager
-def _fine() -> Any:
-    yield
-
-
-def test_damaged_weights(saved: Path) -> None:
+def test_damaged_weights(saved):
     path = saved / "model.safetensors"
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
@@ -268,7 +233,7 @@ def test_damaged_weights(saved: Path) -> None:
     refused(saved, r"model\.safetensors: the weights are not those that were saved; is the file damaged")
 
 
-def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
+def test_weights_of_another_model(saved, backbones, tmp_path):
     checkpoint.save(tmp_path / "other", registry.backbone("open-clip:tiny-wide"), {})
     shutil.copy(tmp_path / "other" / "model.safetensors", saved)
     refused(
@@ -282,9 +247,7 @@ def test_weights_of_another_model(saved: Path, backbones: Callable[[str], Any], 
     refused(saved, "ckpt: card.json is not the card of these weights; is model.safetensors that of")
 
 
-def test_plain_weights_beside_a_card(saved: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
+def test_plain_weights_beside_a_card(saved):
     save_file(load_file(saved / "model.safetensors"), saved / "model.safetensors")
     refused(saved, "card.json is not the card of these weights")
 
@@ -292,11 +255,7 @@ def test_plain_weights_beside_a_card(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "value", "pattern"),
     [
-        (
-            ("facts", "step"),
-            99,
-            "card.json: the card was changed by hand; given: facts differ from",
-        ),
+        (("facts", "step"), 99, "card.json: the card was changed by hand; given: facts differ from"),
         (("card", "model", "quick_gelu"), True, "changed by hand; given: card differ"),
         (("card", "kind"), "resnet", "changed by hand; given: card differ"),
         (("schema",), 2, "card.json: a checkpoint of a newer version; given: schema 2; .*pip install -U"),
@@ -306,7 +265,7 @@ def test_plain_weights_beside_a_card(saved: Path) -> None:
         (("card",), [], "field 'card': wrong value; given: list of 0; allowed: an object"),
     ],
 )
-def test_a_card_that_was_changed(keys: tuple[str, ...], value: object, pattern: str, saved: Path) -> None:
+def test_a_card_that_was_changed(keys, value, pattern, saved):
     said = json.loads((saved / "card.json").read_text())
     place = said
     for key in keys[:-1]:
@@ -316,7 +275,7 @@ def test_a_card_that_was_changed(keys: tuple[str, ...], value: object, pattern: 
     refused(saved, pattern)
 
 
-def test_a_card_that_is_cut_off(saved: Path) -> None:
+def test_a_card_that_is_cut_off(saved):
     text = (saved / "card.json").read_text()
     (saved / "card.json").write_text(text[: len(text) // 2])
     refused(saved, r"card\.json, line \d+, column \d+: not valid JSON", InputError)
@@ -325,7 +284,7 @@ def test_a_card_that_is_cut_off(saved: Path) -> None:
         catalog.scorer(str(saved), CPU)
 
 
-def test_cards_that_describe_nothing() -> None:
+def test_cards_that_describe_nothing():
     with pytest.raises(InputError, match=r"unknown kind of network; given: resnet; allowed: .*open-clip"):
         checkpoint.build({"kind": "resnet"})
     with pytest.raises(ModelError, match="does not describe a network completely; given: KeyError 'from'"):
@@ -336,32 +295,18 @@ def test_cards_that_describe_nothing() -> None:
         recurrent.backbone(["a cat"], kind="vsnr")
 
 
-def test_a_missing_library_is_named(
-    backbones: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from counterfoil.models import hf
-
+def test_a_missing_library_is_named(backbones, tmp_path, monkeypatch):
     checkpoint.save(tmp_path, backbones("hf"), {})
 
-    def missing() -> Any:
+    def missing():
         raise MissingExtraError("transformers", "models")
 
-    monkeypatch.setattr(hf, "library_of", missing)
+    monkeypatch.setattr(hf_loading, "library_of", missing)
     refused(tmp_path, "'transformers' is not installed; pip install", MissingExtraError)
 
 
-def test_a_folder_of_something_else_is_not_written_to(
-    backbones: Callable[[str], Any], tmp_path: Path
-) -> None:
+def test_a_folder_of_something_else_is_not_written_to(backbones, tmp_path):
     (tmp_path / "card.json").write_text('{"name": "my-benchmark"}')
     with pytest.raises(InputError, match=r"holds a card\.json that is no checkpoint's; choose"):
         checkpoint.save(tmp_path, backbones("open-clip"), {})
     assert [path.name for path in tmp_path.iterdir()] == ["card.json"]
-
-
-def test_options_that_mean_nothing(saved: Path, backbones: Callable[[str], Any], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no use for the option 'column'"):
-        checkpoint.load(str(saved), Options(device="cpu", column="score"))
-    checkpoint.save(tmp_path / "detector", backbones("detector"), {})
-    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        checkpoint.load(str(tmp_path / "detector"), Options(device="cpu", prompt="a photo of {}"))

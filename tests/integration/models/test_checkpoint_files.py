@@ -4,27 +4,29 @@ import argparse
 import io
 import pickle
 import zipfile
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save, save_file
 
 from counterfoil.errors import ModelError
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.checkpoint_files import fit, packed, read_checkpoint
+from embedded import Bomb
 
 pytestmark = pytest.mark.models
 
 
 @pytest.fixture
-def state(tiny_model: Callable[[str], Any]) -> dict[str, Any]:
+def state(tiny_model):
     return dict(tiny_model("tiny").state_dict())
 
 
-def same(found: Any, expected: dict[str, Any]) -> bool:
+def same(found, expected):
     return digest_tensors(found) == digest_tensors(expected)
 
 
@@ -53,30 +55,24 @@ def same(found: Any, expected: dict[str, Any]) -> bool:
         pytest.param(lambda state: {f"module._orig_mod.{k}": v for k, v in state.items()}, id="compiled"),
     ],
 )
-def test_layouts(wrap: Callable[[Any], Any], state: dict[str, Any], tmp_path: Path) -> None:
-    import torch
-
+def test_layouts(wrap, state, tmp_path):
     torch.save(wrap(state), tmp_path / "model.pt")
     assert same(read_checkpoint(tmp_path / "model.pt").tensors, state)
 
 
-def test_safetensors_and_what_they_say(state: dict[str, Any], tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
+def test_safetensors_and_what_they_say(state, tmp_path):
     save_file(state, tmp_path / "model.safetensors", metadata={"counterfoil": '{"quick_gelu": true}'})
     found = read_checkpoint(tmp_path / "model.safetensors")
     assert same(found.tensors, state)
     assert found.notes["counterfoil"] == '{"quick_gelu": true}'
 
 
-def test_plain_values_beside_the_weights_are_kept(state: dict[str, Any], tmp_path: Path) -> None:
-    import torch
-
+def test_plain_values_beside_the_weights_are_kept(state, tmp_path):
     torch.save({"model_state_dict": state, "epoch": 9, "loss": 0.25}, tmp_path / "model.pt")
     assert read_checkpoint(tmp_path / "model.pt").notes == {"epoch": 9, "loss": 0.25}
 
 
-def test_digest_is_of_tensors_not_of_files(state: dict[str, Any]) -> None:
+def test_digest_is_of_tensors_not_of_files(state):
     backwards = dict(reversed(state.items()))
     changed = {name: tensor.clone() for name, tensor in state.items()}
     changed["visual.proj"][0, 0] += 1
@@ -88,27 +84,14 @@ def test_digest_is_of_tensors_not_of_files(state: dict[str, Any]) -> None:
 # -- files that are refused -------------------------------------------------------------------------------
 
 
-def refused(path: Path, pattern: str) -> None:
+def refused(path, pattern):
     with pytest.raises(ModelError, match=pattern) as error:
         read_checkpoint(path)
-    assert "\n" not in str(error.value)
     assert str(path) in str(error.value)
 
 
-class Bomb:
-    """An object whose unpickling writes a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Path.write_text, (self.path, "executed"))
-
-
 @pytest.mark.parametrize("old", [False, True])
-def test_code_in_a_pickle_is_not_run(old: bool, tmp_path: Path) -> None:
-    import torch
-
+def test_code_in_a_pickle_is_not_run(old, tmp_path):
     mark = tmp_path / "mark"
     content = {"state_dict": {"visual.proj": Bomb(mark)}}
     torch.save(content, tmp_path / "model.pt", _use_new_zipfile_serialization=not old)
@@ -119,14 +102,12 @@ def test_code_in_a_pickle_is_not_run(old: bool, tmp_path: Path) -> None:
     assert mark.read_text() == "executed"
 
 
-def test_whole_models_are_refused(tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
-    import torch
-
+def test_whole_models_are_refused(tiny_model, tmp_path):
     torch.save(tiny_model("tiny"), tmp_path / "model.pt")
     refused(tmp_path / "model.pt", "given: open_clip.model.CLIP; allowed: safetensors")
 
 
-def test_torchscript_is_refused(tmp_path: Path) -> None:
+def test_torchscript_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.pt", "w") as archive:
         archive.writestr("model/code/__torch__.py", "def f(): ...")
         archive.writestr("model/constants.pkl", b"")
@@ -134,10 +115,7 @@ def test_torchscript_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
-def test_cut_off_files(suffix: str, state: dict[str, Any], tmp_path: Path) -> None:
-    import torch
-    from safetensors.torch import save
-
+def test_cut_off_files(suffix, state, tmp_path):
     buffer = io.BytesIO()
     torch.save(state, buffer)
     data = save(state) if suffix == ".safetensors" else buffer.getvalue()
@@ -148,9 +126,7 @@ def test_cut_off_files(suffix: str, state: dict[str, Any], tmp_path: Path) -> No
     refused(path, "is the file cut off?")
 
 
-def test_no_file_no_weights_no_names(tmp_path: Path) -> None:
-    import torch
-
+def test_no_file_no_weights_no_names(tmp_path):
     refused(tmp_path / "none.pt", "no such checkpoint file")
     refused(tmp_path, "is a folder, not a checkpoint")
     torch.save({"epoch": 3}, tmp_path / "empty.pt")
@@ -162,9 +138,7 @@ def test_no_file_no_weights_no_names(tmp_path: Path) -> None:
 # -- fitting ----------------------------------------------------------------------------------------------
 
 
-def test_temperatures_and_buffers_do_not_matter(state: dict[str, Any]) -> None:
-    import torch
-
+def test_temperatures_and_buffers_do_not_matter(state):
     given = {**state, "attn_mask": torch.zeros(2, 2), "logit_scale": state["logit_scale"].reshape(1)}
     fitted = fit(given, state, where=Path("x"), architecture="tiny")
     assert fitted["logit_scale"].shape == ()
@@ -173,7 +147,7 @@ def test_temperatures_and_buffers_do_not_matter(state: dict[str, Any]) -> None:
     assert same(fit(given, state, where=Path("x"), architecture="tiny"), state)
 
 
-def test_missing_and_left_over_tensors_are_named(state: dict[str, Any]) -> None:
+def test_missing_and_left_over_tensors_are_named(state):
     given = {**state, "extra.weight": state["visual.proj"]}
     del given["ln_final.weight"], given["ln_final.bias"]
     pattern = r"ln_final.weight is missing \(2 are\); extra.weight is not in the model \(1 are not\)"
@@ -181,11 +155,8 @@ def test_missing_and_left_over_tensors_are_named(state: dict[str, Any]) -> None:
         fit(given, state, where=Path("x"), architecture="tiny")
 
 
-def test_equal_weights_give_equal_bytes(tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
+def test_equal_weights_give_equal_bytes(tiny_model, tmp_path):
     """The library's own order of the metadata changes from one call to the next."""
-    from safetensors import safe_open
-    from safetensors.torch import save
-
     state, said = dict(tiny_model("tiny").state_dict()), {"format": "pt", "b": "\u00e9", "a": "1", "c": "{}"}
     assert len({save(state, metadata=said) for _ in range(20)}) > 1
     files = {b"".join(packed(state, dict(order))) for order in permutations(said.items())}

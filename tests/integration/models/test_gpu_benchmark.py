@@ -3,9 +3,7 @@
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -17,14 +15,11 @@ pytestmark = pytest.mark.models
 FOLDER = Path(__file__).parents[3] / "benchmarks"
 
 
-Script = Callable[[str], ModuleType]
-
-
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+def script(monkeypatch):
     """Imports a script of `benchmarks`, whose neighbours are there while it is imported."""
 
-    def imported(name: str) -> ModuleType:
+    def imported(name):
         names = ("engine", "gpu", "pairs", "processor", "routes")
         with monkeypatch.context() as patch:
             for each in names:
@@ -39,9 +34,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_one_line_says_so(
-    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_gpu_one_line_says_so(script, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gpu.py"])
     script("gpu").main()
     (line,) = capsys.readouterr().out.splitlines()
@@ -49,7 +42,7 @@ def test_without_a_gpu_one_line_says_so(
 
 
 @pytest.mark.slow
-def test_the_processor_runs_all_parts() -> None:
+def test_the_processor_runs_all_parts():
     command = [sys.executable, str(FOLDER / "gpu.py"), "--device", "cpu", "--small", "--workers", "0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -65,15 +58,15 @@ def test_the_processor_runs_all_parts() -> None:
 
 
 @pytest.fixture
-def routes(script: Script) -> ModuleType:
+def routes(script):
     return script("routes")
 
 
-def test_decisions_that_differ_are_counted_by_side(routes: ModuleType) -> None:
+def test_decisions_that_differ_are_counted_by_side(routes):
     rows = np.eye(3)[:2]
     turned = np.array([[0.6, 0.8, 0.0], [0.0, 1.0, 0.0]])
 
-    def ways(scores: list[list[float]], images: np.ndarray = rows) -> object:
+    def ways(scores, images=rows):
         return routes.Embedded(images, rows, np.array(scores))
 
     before = ways([[0.3, 0.1], [0.2, 0.4], [0.5, 0.1], [0.1, 0.6]])
@@ -83,15 +76,3 @@ def test_decisions_that_differ_are_counted_by_side(routes: ModuleType) -> None:
     assert (found.scores, found.margin) == (0.5, 0.3)
     assert found.images == pytest.approx((0.8, 0.6))
     assert found.captions == (1.0, 1.0)
-
-
-def test_every_route_is_one_that_a_scorer_takes(routes: ModuleType) -> None:
-    from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
-    from counterfoil.models.images import ImageRoute
-    from counterfoil.models.runtime import PRECISIONS
-
-    measured = [ImageRoute.of(ScorerSettings(each.name, each.settings)).facts() for each in routes.ROUTES]
-    assert measured == [dict(each.settings) for each in routes.ROUTES]
-    assert {each.precision for each in routes.ROUTES} == set(PRECISIONS)
-    choices = {(name, value) for name, values in IMAGE_ROUTES.items() for value in values[1:]}
-    assert choices == {(name, value) for facts in measured for name, value in facts.items()}

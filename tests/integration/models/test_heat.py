@@ -1,20 +1,20 @@
 """Heatmaps from the inside of tiny cross-encoders against a plain use of the library's models."""
 
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import transformers
 
 import tiny_matchers
-from counterfoil.benchmarks import Caption, Image, PixelSource
+from counterfoil.benchmarks import Caption
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.heatmaps import rollout
 from counterfoil.models import itm
-from counterfoil.models import regions as region_models
 from counterfoil.models.base import Options
 from counterfoil.models.lazy import LazyPairScorer, lazy
+from embedded import noise
 
 pytestmark = pytest.mark.models
 
@@ -23,23 +23,22 @@ torch = pytest.importorskip("torch")
 TEXT = "a red cat on mats"
 
 
-def loaded(folder: Path, name: str, protocol: str = "", prompt: str = "{}") -> Any:
+def loaded(folder, name, protocol="", prompt="{}"):
     if not folder.exists():
         tiny_matchers.save(name, folder)
     settings = {"protocol": protocol} if protocol else {}
     return itm.load(str(folder), Options(device="cpu", settings=settings, prompt=prompt))
 
 
-def picture(height: int = 32, width: int = 48) -> Image:
-    rng = np.random.default_rng(7)
-    return Image("i", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
+def picture():
+    return replace(noise((32, 48), seed=7)[0], id="i")
 
 
-def asked() -> PairToExplain:
+def asked():
     return PairToExplain(picture(), Caption("c", TEXT), words_of(TEXT))
 
 
-def tokens_of(tokenizer: Any) -> list[list[int]]:
+def tokens_of(tokenizer):
     """The positions of each word's tokens, by counting the pieces of one word after another."""
     found, at = [], 1
     for word in TEXT.split():
@@ -49,7 +48,7 @@ def tokens_of(tokenizer: Any) -> list[list[int]]:
     return found
 
 
-def ipot(cost: np.ndarray) -> np.ndarray:
+def ipot(cost):
     """Fifty steps of the algorithm written out on lists."""
     n, m = cost.shape
     plan, sigma = np.ones((n, m)), np.ones(m) / m
@@ -61,45 +60,43 @@ def ipot(cost: np.ndarray) -> np.ndarray:
     return plan
 
 
-def unit(states: Any) -> np.ndarray:
+def unit(states):
     return torch.nn.functional.normalize(states.double(), dim=-1).detach().numpy()
 
 
-def weighted(attention: Any) -> np.ndarray:
+def weighted(attention):
     """Attention times the positive part of its own gradient, the mean over heads."""
     return (attention * attention.grad.clamp(min=0))[0].mean(dim=0).detach().numpy()
 
 
-def watched(module: Any, kept: list[Any]) -> Any:
+def watched(module, kept):
     """A hook that keeps the attention of every call of a module, with its gradient."""
 
-    def watch(module: Any, args: Any, output: Any) -> None:
+    def watch(module, args, output):
         output[1].retain_grad()
         kept.append(output[1])
 
     return module.register_forward_hook(watch)
 
 
-def inputs_of(folder: Path) -> tuple[Any, Any]:
+def eager(kind, folder):
+    return getattr(transformers, kind).from_pretrained(folder, attn_implementation="eager").eval()
+
+
+def inputs_of(folder):
     """Pixels and words as the library's own processors make them."""
-    from transformers import AutoImageProcessor, AutoTokenizer
-
-    image = AutoImageProcessor.from_pretrained(folder)(picture().decode(), return_tensors="pt")
-    return image, AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
+    image = transformers.AutoImageProcessor.from_pretrained(folder)(picture().decode(), return_tensors="pt")
+    return image, transformers.AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
 
 
-def test_vilt(tmp_path: Path) -> None:
-    from transformers import ViltForImageAndTextRetrieval
-
+def test_vilt(tmp_path):
     scorer = loaded(tmp_path / "vilt", "vilt")
     assert methods_of(scorer) == ("rollout", "transport", "occlusion")
     (found,) = explain(scorer, [asked()])
     by_name = {heat.method: heat for heat in found.heats}
     assert list(by_name) == ["rollout", "transport"]
 
-    model = ViltForImageAndTextRetrieval.from_pretrained(
-        tmp_path / "vilt", attn_implementation="eager"
-    ).eval()
+    model = eager("ViltForImageAndTextRetrieval", tmp_path / "vilt")
     inputs, words = inputs_of(tmp_path / "vilt")
     # Patches in their own order: their embedding and place by hand, row by row.
     embeddings = model.vilt.embeddings
@@ -112,12 +109,10 @@ def test_vilt(tmp_path: Path) -> None:
         patches = (grid + places).flatten(2).transpose(1, 2)
         first = embeddings.cls_token + embeddings.position_embeddings[:, :1]
         output = model.vilt(
-            input_ids=words["input_ids"],
-            attention_mask=words["attention_mask"],
-            image_embeds=torch.cat([first, patches], dim=1),
-            pixel_mask=torch.ones(1, 1 + patches.shape[1]),
+            input_ids=words["input_ids"], attention_mask=words["attention_mask"],
+            image_embeds=torch.cat([first, patches], dim=1), pixel_mask=torch.ones(1, 1 + patches.shape[1]),
             output_attentions=True,
-        )
+        )  # fmt: skip
     rows, columns = grid.shape[2:]
     assert (rows, columns) == (4, 6)
     length = words["input_ids"].shape[1]
@@ -141,15 +136,13 @@ def test_vilt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["itm", "retrieval"])
-def test_blip(tmp_path: Path, protocol: str) -> None:
-    from transformers import BlipForImageTextRetrieval
-
+def test_blip(tmp_path, protocol):
     scorer = loaded(tmp_path / "blip", "blip", protocol)
     assert methods_of(scorer) == ("grad-cam", "occlusion")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
 
-    model = BlipForImageTextRetrieval.from_pretrained(tmp_path / "blip").eval()
+    model = transformers.BlipForImageTextRetrieval.from_pretrained(tmp_path / "blip").eval()
     inputs, words = inputs_of(tmp_path / "blip")
     ids = words["input_ids"].clone()
     if protocol == "retrieval":
@@ -179,30 +172,19 @@ def test_blip(tmp_path: Path, protocol: str) -> None:
     assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(found.score, rel=1e-4)
 
 
-def test_flava(tmp_path: Path) -> None:
-    from transformers import FlavaForPreTraining
-
+def test_flava(tmp_path):
     scorer = loaded(tmp_path / "flava", "flava")
     assert methods_of(scorer) == ("rollout", "transport", "occlusion")
     assert methods_of(loaded(tmp_path / "flava", "flava", "contrastive")) == ("occlusion",)
     (found,) = explain(scorer, [asked()])
     rolled, carried = found.heats
     image, words = inputs_of(tmp_path / "flava")
-    model = FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
+    model = transformers.FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
     with torch.no_grad():
-        output = model(
-            pixel_values=image["pixel_values"],
-            input_ids=words["input_ids"],
-            attention_mask=words["attention_mask"],
-        )
-        both = torch.cat(
-            [
-                model.image_to_mm_projection(output.image_output.hidden_states[-1]),
-                model.text_to_mm_projection(output.text_output.hidden_states[-1]),
-            ],
-            dim=1,
-        )
-        together = model.multimodal_model(both, output_attentions=True)
+        output = model(**image, **words)
+        patches = model.image_to_mm_projection(output.image_output.hidden_states[-1])
+        tokens = model.text_to_mm_projection(output.text_output.hidden_states[-1])
+        together = model.multimodal_model(torch.cat([patches, tokens], dim=1), output_attentions=True)
     # A class token of the pair, one of the picture, sixteen patches, then the words.
     every = rollout([layer[0].numpy() for layer in together.attentions])
     np.testing.assert_allclose(rolled.whole, every[0, 2:18].reshape(4, 4), atol=1e-6)
@@ -214,17 +196,13 @@ def test_flava(tmp_path: Path) -> None:
         np.testing.assert_allclose(part.ravel(), expected, atol=1e-5)
 
 
-def test_blip_2(tmp_path: Path) -> None:
-    from transformers import Blip2ForImageTextRetrieval
-
+def test_blip_2(tmp_path):
     scorer = loaded(tmp_path / "blip-2", "blip-2")
     assert methods_of(scorer) == ("grad-cam", "occlusion")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
     image, words = inputs_of(tmp_path / "blip-2")
-    model = Blip2ForImageTextRetrieval.from_pretrained(
-        tmp_path / "blip-2", attn_implementation="eager"
-    ).eval()
+    model = eager("Blip2ForImageTextRetrieval", tmp_path / "blip-2")
     layer, seen, read = model.qformer.encoder.layer[0], [], []
     watched(layer.crossattention.attention, seen)
     watched(layer.attention.attention, read)
@@ -250,18 +228,14 @@ def test_blip_2(tmp_path: Path) -> None:
     assert scorer.matcher.model.qformer.config._attn_implementation != "eager"
 
 
-def test_bridge_tower(tmp_path: Path) -> None:
-    from transformers import BridgeTowerForImageAndTextRetrieval
-
+def test_bridge_tower(tmp_path):
     scorer = loaded(tmp_path / "bridgetower", "bridgetower")
     (found,) = explain(scorer, [asked()])
     (heat,) = found.heats
     _, words = inputs_of(tmp_path / "bridgetower")
     image = scorer.matcher.pixels([np.asarray(picture().decode())], do_normalize=True, do_center_crop=True)
-    model = BridgeTowerForImageAndTextRetrieval.from_pretrained(
-        tmp_path / "bridgetower", attn_implementation="eager"
-    ).eval()
-    seen: list[Any] = []
+    model = eager("BridgeTowerForImageAndTextRetrieval", tmp_path / "bridgetower")
+    seen = []
     watched(model.bridgetower.cross_modal_text_layers[0].crossattention.self, seen)
     model(**words, pixel_values=image["pixel_values"]).logits[0, 1].backward()
     cam = weighted(seen[0])[:, 1:]
@@ -275,18 +249,18 @@ class TestRegions:
     #: Two boxes that overlap, and one that lies apart.
     BOXES = np.array([[0, 0, 0.5, 0.5], [0.25, 0.25, 0.75, 0.75], [0.75, 0, 1, 1]], np.float32)
 
-    def scorer(self, tmp_path: Path, name: str, *, boxes: bool = True) -> Any:
+    def scorer(self, tmp_path, name, *, boxes=True):
         tiny_matchers.save(name, tmp_path / name)
         features = np.random.default_rng(3).normal(size=(3, 12)).astype(np.float32)
         (tmp_path / "regions").mkdir()
         np.savez(
             tmp_path / "regions" / "i.npz", features=features, **({"boxes": self.BOXES} if boxes else {})
         )
-        return region_models.load(
+        return itm.load_regions(
             str(tmp_path / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
         ), torch.from_numpy(features)[None]
 
-    def painted(self, numbers: np.ndarray) -> np.ndarray:
+    def painted(self, numbers):
         """The largest of the regions over each cell, cell by cell."""
         grid = np.zeros((24, 24))
         for row in range(24):
@@ -300,9 +274,7 @@ class TestRegions:
                 grid[row, column] = max(over, default=0)
         return grid
 
-    def test_lxmert(self, tmp_path: Path) -> None:
-        import transformers
-
+    def test_lxmert(self, tmp_path):
         scorer, features = self.scorer(tmp_path, "lxmert")
         (found,) = explain(scorer, [asked()])
         (heat,) = found.heats
@@ -319,9 +291,7 @@ class TestRegions:
         np.testing.assert_allclose(heat.whole, expected, atol=1e-7)
         assert heat.whole.any()
 
-    def test_visual_bert(self, tmp_path: Path) -> None:
-        import transformers
-
+    def test_visual_bert(self, tmp_path):
         scorer, features = self.scorer(tmp_path, "visual_bert")
         (found,) = explain(scorer, [asked()])
         rolled, carried = found.heats
@@ -338,16 +308,16 @@ class TestRegions:
             expected = len(plan) * plan[[at - 1 for at in own]].mean(axis=0)
             np.testing.assert_allclose(part, self.painted(expected), atol=1e-5)
 
-    def test_regions_without_boxes(self, tmp_path: Path) -> None:
+    def test_regions_without_boxes(self, tmp_path):
         scorer, _ = self.scorer(tmp_path, "visual_bert", boxes=False)
         with pytest.raises(DataError, match="have no boxes, so nothing says where"):
             explain(scorer, [asked()])
 
 
-def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path: Path) -> None:
+def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path):
     loaded(tmp_path / "vilt", "vilt")
 
-    def found(name: str, protocol: str = "") -> Any:
+    def found(name, protocol=""):
         options = Options(device="cpu", settings={"protocol": protocol} if protocol else {})
         return lazy("itm", str(tmp_path / name), options, itm.load, tmp_path / "memory")
 
@@ -362,7 +332,7 @@ def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path: Path) -> None:
     assert found("blip", "itc").heats is found("blip", "itc").heats is None
 
 
-def test_prompts_move_words_and_cut_captions_have_none(tmp_path: Path) -> None:
+def test_prompts_move_words_and_cut_captions_have_none(tmp_path):
     scorer = loaded(tmp_path / "vilt", "vilt", prompt="a photo of {}")
     whole, parts = scorer.heats.maps("rollout", picture(), Caption("c", "red cat"), [(0, 3), (4, 7)])
     plain = loaded(tmp_path / "vilt", "vilt")
@@ -376,7 +346,7 @@ def test_prompts_move_words_and_cut_captions_have_none(tmp_path: Path) -> None:
     assert not far[1].any()
 
 
-def test_what_a_family_lacks_is_refused(tmp_path: Path) -> None:
+def test_what_a_family_lacks_is_refused(tmp_path):
     scorer = loaded(tmp_path / "blip", "blip", "itc")
     assert methods_of(scorer) == ("occlusion",)
     with pytest.raises(InputError, match="grad-cam needs the cross-attention of BLIP"):

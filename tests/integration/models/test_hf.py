@@ -2,100 +2,68 @@
 
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
+import torch
+from transformers import AutoImageProcessor, AutoModel, AutoTokenizer, BertConfig, BertModel
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models import hf
 from counterfoil.models.base import Embedder, Options
-from tiny_families import family, save_words
+from embedded import Bomb, embedded
+from tiny_families import save_family
 
 pytestmark = pytest.mark.models
 
 CPU = Options(device="cpu")
 
 
-def embedded(scorer, items, size=4, workers=0, kind="captions"):
-    batches = [items[at : at + size] for at in range(0, len(items), size)]
-    if kind == "captions":
-        return np.concatenate(list(scorer.embed_captions(batches)))
-    return np.concatenate(list(scorer.embed_images(batches, workers=workers)))
-
-
-def by_the_library(folder: Path, images: list[Image], texts: list[str], **text_options):
+def by_the_library(folder, images, texts, **padding):
     """What transformers gives when called as its documentation shows, L2-normalised."""
-    import torch
-    from transformers import AutoModel, AutoProcessor
-
-    model, processor = AutoModel.from_pretrained(folder).eval(), AutoProcessor.from_pretrained(folder)
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
     with torch.inference_mode():
-        pixels = processor(images=[image.decode() for image in images], return_tensors="pt")
-        tokens = processor(text=texts, return_tensors="pt", truncation=True, **text_options)
-        found = model.get_image_features(**pixels), model.get_text_features(**tokens)
-    tensors = [each if isinstance(each, torch.Tensor) else each.pooler_output for each in found]
+        pictures = [image.decode() for image in images]
+        pixels = AutoImageProcessor.from_pretrained(folder)(images=pictures, return_tensors="pt")
+        tokens = tokenizer(texts, return_tensors="pt", truncation=True, **padding)
+        features = model.get_image_features(**pixels), model.get_text_features(**tokens)
+    tensors = [each if isinstance(each, torch.Tensor) else each.pooler_output for each in features]
     return [torch.nn.functional.normalize(each, dim=-1).numpy() for each in tensors]
 
 
-def test_clip_equals_the_library_at_full_length(clip_folder, drawn_images, captions) -> None:
-    scorer = hf.load(str(clip_folder), CPU)
+def folder_of(name, request):
+    if name in ("clip", "siglip"):
+        return request.getfixturevalue(f"{name}_folder")
+    return save_family(name, request.getfixturevalue("tmp_path"))
+
+
+@pytest.mark.parametrize("name", ["clip", "siglip", "siglip2", "align", "altclip"])
+def test_equals_the_library_at_full_length(name, request, drawn_images, captions):
+    folder, length = folder_of(name, request), 77 if name == "clip" else 64
+    if name not in ("clip", "siglip"):
+        captions = [Caption(text, text) for text in ("a red cat on the mat", "the dog")]
+    scorer = hf.load(str(folder), CPU)
     assert isinstance(scorer, Embedder)
-    assert scorer.provenance["text tower"] == "cut to the longest caption"
+    padded = f"padded to {length} tokens"
+    assert scorer.provenance["text tower"] == ("cut to the longest caption" if name == "clip" else padded)
+    assert name == "clip" or set(scorer.lengths(captions)) == {length}
     texts = [caption.text for caption in captions]
-    images, full = by_the_library(clip_folder, drawn_images, texts, padding="max_length", max_length=77)
+    images, full = by_the_library(folder, drawn_images, texts, padding="max_length", max_length=length)
     assert abs(embedded(scorer, captions) - full).max() <= 1e-5
-    assert abs(embedded(scorer, drawn_images, kind="images") - images).max() <= 1e-5
+    assert abs(embedded(scorer, drawn_images, 3, kind="images") - images).max() <= 1e-5
+    if name == "siglip":
+        # Padding to the longest would have given other numbers, so this test can tell.
+        _, cut = by_the_library(folder, drawn_images[:1], texts[:3], padding="longest")
+        assert abs(cut - full[:3]).max() > 1e-3
 
 
-def test_siglip_is_padded_to_full_length(siglip_folder, drawn_images, captions) -> None:
-    scorer = hf.load(str(siglip_folder), CPU)
-    assert scorer.provenance["text tower"] == "padded to 64 tokens"
-    assert set(scorer.lengths(captions)) == {64}
-    texts = [caption.text for caption in captions]
-    images, full = by_the_library(siglip_folder, drawn_images, texts, padding="max_length", max_length=64)
-    assert abs(embedded(scorer, captions) - full).max() <= 1e-5
-    assert abs(embedded(scorer, drawn_images, kind="images") - images).max() <= 1e-5
-    # Padding to the longest would have given other numbers, so this test can tell.
-    _, cut = by_the_library(siglip_folder, drawn_images[:1], texts[:3], padding="longest")
-    assert abs(cut - full[:3]).max() > 1e-3
-
-
-def test_siglip_reads_lower_case(siglip_folder) -> None:
+def test_siglip_reads_lower_case(siglip_folder):
     scorer = hf.load(str(siglip_folder), CPU)
     low, high = embedded(scorer, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
     assert low.tolist() == high.tolist()
 
 
-@pytest.mark.parametrize("name", ["siglip2", "align", "altclip"])
-def test_other_families_are_padded_to_full_length(name: str, tmp_path: Path, drawn_images) -> None:
-    import torch
-    from transformers import AutoTokenizer
-
-    torch.manual_seed(0)
-    model, processor, length = family(name)
-    model.eval().save_pretrained(tmp_path)
-    processor.save_pretrained(tmp_path)
-    save_words(tmp_path)
-    scorer = hf.load(str(tmp_path), CPU)
-    texts = ["a red cat on the mat", "the dog"]
-    with torch.inference_mode():
-        tokens = AutoTokenizer.from_pretrained(tmp_path)(
-            texts, padding="max_length", max_length=length, return_tensors="pt"
-        )
-        pixels = processor(images=[image.decode() for image in drawn_images], return_tensors="pt")
-        found = model.get_text_features(**tokens), model.get_image_features(**pixels)
-    expected = [torch.nn.functional.normalize(each.pooler_output, dim=-1).numpy() for each in found]
-    captions = [Caption(text, text) for text in texts]
-    assert scorer.lengths(captions) == [length, length]
-    assert abs(embedded(scorer, captions) - expected[0]).max() <= 1e-5
-    assert abs(embedded(scorer, drawn_images, 3, kind="images") - expected[1]).max() <= 1e-5
-
-
-def test_lengths_are_tokens_with_both_marks(clip_folder) -> None:
+def test_lengths_are_tokens_with_both_marks(clip_folder):
     scorer = hf.load(str(clip_folder), Options(device="cpu", prompt="a photo of {}"))
     # begin, "a", "photo", "of", "cats", end; 120 words are cut at 77.
     assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
@@ -105,18 +73,17 @@ def test_lengths_are_tokens_with_both_marks(clip_folder) -> None:
 # -- bad input --------------------------------------------------------------------------------------------
 
 
-def refused(argument: object, pattern: str, options: Options = CPU, kind: type = ModelError) -> None:
-    with pytest.raises(kind, match=pattern) as error:
+def refused(argument, pattern, options=CPU, kind=ModelError):
+    with pytest.raises(kind, match=pattern):
         hf.load(str(argument), options)
-    assert "\n" not in str(error.value)
 
 
-def copied(folder: Path, to: Path) -> Path:
+def copied(folder, to):
     shutil.copytree(folder, to)
     return to
 
 
-def edited(**values: object) -> Callable[[bytes], bytes]:
+def edited(**values):
     return lambda data: json.dumps(json.loads(data) | values).encode()
 
 
@@ -139,18 +106,14 @@ PROCESSOR = "preprocessor_config.json"
         (PROCESSOR, edited(crop_size={"height": "wide", "width": 32}), NO_SIZE, ModelError),
     ],
 )
-def test_damaged_folders(
-    names: str, edit: Any, pattern: str, kind: type[Exception], clip_folder: Path, tmp_path: Path
-) -> None:
+def test_damaged_folders(names, edit, pattern, kind, clip_folder, tmp_path):
     folder = copied(clip_folder, tmp_path / "model")
     for file in map(folder.joinpath, names.split()):
         file.unlink() if edit is None else file.write_bytes(edit(file.read_bytes()))
     refused(folder, pattern, kind=kind)
 
 
-def test_model_without_both_features(tmp_path: Path) -> None:
-    from transformers import BertConfig, BertModel
-
+def test_model_without_both_features(tmp_path):
     config = BertConfig(
         hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=9
     )
@@ -158,19 +121,7 @@ def test_model_without_both_features(tmp_path: Path) -> None:
     refused(tmp_path, r"no image and text features; given: BertModel \(model type bert\)")
 
 
-class Bomb:
-    """An object whose unpickling writes a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self):
-        return (Path.write_text, (self.path, "executed"))
-
-
-def test_pickled_code_is_not_run(clip_folder, tmp_path: Path) -> None:
-    import torch
-
+def test_pickled_code_is_not_run(clip_folder, tmp_path):
     folder = copied(clip_folder, tmp_path / "model")
     (folder / "model.safetensors").unlink()
     torch.save({"visual_projection.weight": Bomb(tmp_path / "mark")}, folder / "pytorch_model.bin")
@@ -178,20 +129,17 @@ def test_pickled_code_is_not_run(clip_folder, tmp_path: Path) -> None:
     assert not (tmp_path / "mark").exists()
 
 
-def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path: Path) -> None:
+def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path):
     folder = copied(clip_folder, tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
-    config |= {
-        "model_type": "my_own",
-        "auto_map": {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.MyModel"},
-    }
-    (folder / "config.json").write_text(json.dumps(config))
+    mine = {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.MyModel"}
+    config = edited(model_type="my_own", auto_map=mine)((folder / "config.json").read_bytes())
+    (folder / "config.json").write_bytes(config)
     (folder / "mine.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()")
     refused(folder, "brings code of its own, which is not run")
     assert not (tmp_path / "mark").exists()
 
 
-def test_options_that_make_no_sense(clip_folder) -> None:
+def test_options_that_make_no_sense(clip_folder):
     refused(
         clip_folder, "needs one {} for the caption; given: a photo", Options(prompt="a photo"), InputError
     )
@@ -199,4 +147,3 @@ def test_options_that_make_no_sense(clip_folder) -> None:
     refused(clip_folder, "fp16 needs a GPU", Options(device="cpu", precision="fp16"), InputError)
     refused(clip_folder, "no such device here; given: tpu", Options(device="tpu"))
     refused("nobody/no-such-model-here", "its model is not here and cannot be downloaded; load it once")
-    refused(clip_folder, "no use for the option 'column'", Options(column="x"), InputError)

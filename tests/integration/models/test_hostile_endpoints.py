@@ -8,12 +8,12 @@ from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.secrets import secret
 from counterfoil.models.chat import client
 from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint
-from hostile_server import Hostile, hostile
+from hostile_server import hostile
 
 KEY = "sk-very-secret-0123456789"
 
 
-def _ask(server: Hostile, *, key: str = KEY, timeout: float = 0.3) -> str:
+def _ask(server, *, key=KEY, timeout=0.3):
     settings = ChatSettings(f"{server.address}/v1", "m", retries=1, wait=0.01, timeout=timeout)
     with pytest.raises(ModelError) as caught:
         list(Endpoint(settings, key=key).ask([ChatRequest(("hello",), 5)]))
@@ -22,7 +22,7 @@ def _ask(server: Hostile, *, key: str = KEY, timeout: float = 0.3) -> str:
 
 
 @pytest.mark.parametrize("kind", ["endless", "bomb"])
-def test_an_answer_without_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end(kind, monkeypatch):
     assert client._MOST == 64 << 20
     monkeypatch.setattr(client, "_MOST", 1 << 20)
     with hostile(kind) as server:
@@ -32,7 +32,7 @@ def test_an_answer_without_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("kind", ["slow body", "slow headers", "silent"])
-def test_an_answer_without_haste(kind: str) -> None:
+def test_an_answer_without_haste(kind):
     with hostile(kind) as server:
         start = time.monotonic()
         assert "no answer after 2 tries; given: ReadTimeout" in _ask(server)
@@ -41,27 +41,27 @@ def test_an_answer_without_haste(kind: str) -> None:
         assert len(server.requests) == 2
 
 
-def test_a_redirect_is_not_followed() -> None:
+def test_a_redirect_is_not_followed():
     with hostile(KEY) as other, hostile("redirect", to=f"{other.address}/v1/chat/completions") as server:
         assert "status 307" in _ask(server)
         assert other.requests == []
         assert f"Bearer {KEY}".encode() in server.requests[0]
 
 
-def test_a_key_with_a_line_break() -> None:
+def test_a_key_with_a_line_break():
     with hostile("redirect", to="/") as server:
         _ask(server, key=f"{KEY}\n")
         assert f"Bearer {KEY}\r\n".encode() in server.requests[0]
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\n{KEY}", f"{KEY} {KEY}", f"{KEY}\u00e9", f"{KEY}\x00"])
-def test_what_is_no_key_is_not_shown(key: str) -> None:
+def test_what_is_no_key_is_not_shown(key):
     settings = ChatSettings("http://127.0.0.1:9/v1", "m")
     with pytest.raises(InputError, match="not a key") as caught:
         Endpoint(settings, key=key)
     assert KEY not in str(caught.value)
 
 
-def test_a_key_is_in_no_representation() -> None:
+def test_a_key_is_in_no_representation():
     found = Endpoint(ChatSettings("http://127.0.0.1:9/v1", "m"), key=KEY)
     assert KEY not in repr(vars(found)) + repr(secret(KEY, where="x")) + f"{[secret(KEY, where='x')]}"

@@ -1,24 +1,22 @@
 """Routes of pictures to a tower: what they read, how far they move pixels, and the names they have."""
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models.base import Options, ScorerSettings
+from counterfoil.models.base import Options
+from counterfoil.models.device_pixels import CompiledTower, DevicePixels
 from counterfoil.models.images import ImageRoute, Resized, Untouched
+from counterfoil.models.open_clip import load
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.models
 
 
-def smooth(width: int, height: int, seed: int = 0) -> PIL.Image.Image:
+def smooth(width, height, seed=0):
     rng = np.random.default_rng(seed)
     coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
     return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
@@ -30,9 +28,7 @@ def smooth(width: int, height: int, seed: int = 0) -> PIL.Image.Image:
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
 @pytest.mark.parametrize("corner", ["even", "floor"])
-def test_the_device_resizes_as_pillow_does(mode: Any, interpolation: Any, corner: Any) -> None:
-    from counterfoil.models.device_pixels import DevicePixels
-
+def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
     resized = Resized(48, mode, interpolation, corner)
     sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
     pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
@@ -47,9 +43,7 @@ def test_the_device_resizes_as_pillow_does(mode: Any, interpolation: Any, corner
         assert abs(levels - expected).mean() < 0.5
 
 
-def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more() -> None:
-    from counterfoil.models.device_pixels import DevicePixels
-
+def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
     picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
     picture.setflags(write=False)
     mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
@@ -63,14 +57,10 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more() -> None:
 # -- scorers ----------------------------------------------------------------------------------------------
 
 
-ROUTES: tuple[dict[str, str], ...] = ({}, {"resize": "device"})
+ROUTES = ({}, {"resize": "device"})
 
 
-def test_the_reference_has_the_name_it_always_had(
-    tiny_architectures: Any, checkpoint: Callable[[str], Path]
-) -> None:
-    from counterfoil.models.open_clip import load
-
+def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):
     where = f"tiny/{checkpoint('tiny')}"
     plain = load(where, Options(device="cpu")).identity
     named = load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
@@ -80,15 +70,7 @@ def test_the_reference_has_the_name_it_always_had(
 
 #: To trace a tower takes a second, and to write and compile a program of it half a minute.
 @pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_a_compiled_tower_is_that_tower(
-    backend: str,
-    tiny_architectures: Any,
-    checkpoint: Callable[[str], Path],
-    drawn_images: list[Image],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from counterfoil.models.open_clip import load
-
+def test_a_compiled_tower_is_that_tower(backend, tiny_architectures, checkpoint, drawn_images, monkeypatch):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     where = f"tiny/{checkpoint('tiny')}"
     plain, made = (load(where, Options(device="cpu", settings={"compile": mode})) for mode in ("no", "yes"))
@@ -103,17 +85,15 @@ def test_a_compiled_tower_is_that_tower(
 class Counting:
     """A tower that counts the sizes that it is called with."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.sizes: list[int] = []
 
-    def __call__(self, pixels: Any) -> Any:
+    def __call__(self, pixels):
         self.sizes.append(len(pixels))
         return pixels.flatten(1)[:, :4] + 1
 
 
-def test_smaller_batches_are_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    from counterfoil.models.device_pixels import CompiledTower
-
+def test_smaller_batches_are_filled_up(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda tower, **_: tower)
     tower = Counting()
     compiled = CompiledTower(tower, tolerance=1e-4, where="x")
@@ -124,10 +104,8 @@ def test_smaller_batches_are_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tower.sizes == [3, 3, 3, 3]
 
 
-def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from counterfoil.models.device_pixels import CompiledTower
-
-    def made(program: Callable[[Any], Any]) -> Any:
+def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
+    def made(program):
         monkeypatch.setattr(torch, "compile", lambda tower, **_: program)
         return CompiledTower(Counting(), tolerance=1e-4, where="x")
 
@@ -137,20 +115,13 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.Monkey
     with pytest.raises(ModelError, match="does not agree"):
         made(lambda pixels: pixels.flatten(1)[:, :4] * float("nan"))(pixels)
 
-    def failing(pixels: Any) -> Any:
+    def failing(pixels):
         raise RuntimeError("no compiler\nfound")
 
-    with pytest.raises(
-        ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler f"
-    ):
+    with pytest.raises(ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler"):
         made(failing)(pixels)
 
 
-def test_a_setting_that_was_removed_says_what_to_do() -> None:
-    with pytest.raises(InputError, match=r"^s: the setting was removed; given: decode; .*resize=device"):
-        ImageRoute.of(ScorerSettings("s", {"decode": "reduced"}))
-
-
-def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else() -> None:
+def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else():
     with pytest.raises(InputError, match="prepared by its library alone; given: resize=device"):
         ImageRoute(resize="device").preparation(Untouched(), where="s")

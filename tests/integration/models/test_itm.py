@@ -3,71 +3,58 @@
 import base64
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from transformers import AutoImageProcessor, AutoTokenizer
 
 import tiny_matchers
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
-from counterfoil.models import itm, regions
+from counterfoil.models import itm
 from counterfoil.models.base import Options, PairScorer
 from counterfoil.models.region_files import read_regions
+from embedded import scored
 from made_once import made_once
 
 pytestmark = pytest.mark.models
 
-
 CASES = [
-    ("blip", "itm"),
-    ("blip", "retrieval"),
-    ("blip", "itc"),
-    ("blip-2", "itm"),
-    ("blip-2", "itc"),
-    ("vilt", "itm"),
-    ("flava", "itm"),
-    ("flava", "contrastive"),
-    ("bridgetower", "itm"),
-]
-
+    ("blip", "itm"), ("blip", "retrieval"), ("blip", "itc"), ("blip-2", "itm"), ("blip-2", "itc"),
+    ("vilt", "itm"), ("flava", "itm"), ("flava", "contrastive"), ("bridgetower", "itm"),
+]  # fmt: skip
 
 TEXTS = [
-    "a cat",
-    "two birds sit on a wire",
-    "the red dog",
-    "a photo of a cat on the mat in a house by the sea",
-]
+    "a cat", "two birds sit on a wire", "the red dog", "a photo of a cat on the mat in a house by the sea",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
-def matchers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def matchers(tmp_path_factory):
     """A folder with a tiny model of each family."""
     pytest.importorskip("transformers")
 
-    def make(folder: Path) -> None:
+    def make(folder):
         for name in tiny_matchers.NAMES:
             tiny_matchers.save(name, folder / name)
 
     return made_once(tmp_path_factory, "tiny-matchers", make)
 
 
-def loaded(folder: Path, protocol: str = "", **options: Any) -> Any:
+def loaded(folder, protocol="", **options):
     settings = {"settings": {"protocol": protocol}} if protocol else {}
     return itm.load(str(folder), Options(device="cpu", **settings, **options))
 
 
-def by_the_library(folder: Path, name: str, protocol: str, pairs: list[tuple[Image, str]]) -> list[float]:
+def by_the_library(folder, name, protocol, pairs):
     """Each pair's score as the model's documentation computes it, one pair at a time."""
-    import torch
-    import transformers
-    from transformers import AutoImageProcessor, AutoTokenizer
-
     parts = AutoImageProcessor.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     kind = itm.FAMILIES[name].kind
     model = getattr(transformers, kind).from_pretrained(folder).eval()
 
-    def blip(image: Any, text: str) -> Any:
+    def blip(image, text):
         inputs = transformers.BlipProcessor(*parts)(images=image, text=text, return_tensors="pt")
         if protocol == "itm":
             return model(**inputs).itm_score.softmax(-1)[0, 1]
@@ -80,31 +67,29 @@ def by_the_library(folder: Path, name: str, protocol: str, pairs: list[tuple[Ima
         tokens["input_ids"][:, 0] = model.config.text_config.vocab_size - 1
         return model(input_ids=tokens["input_ids"], **seen).itm_score[0, 1] + cosine
 
-    def blip_2(image: Any, text: str) -> Any:
+    def blip_2(image, text):
         processor = transformers.Blip2Processor(*parts, num_query_tokens=4)
         inputs = processor(images=image, text=text, return_tensors="pt")
         found = model(**inputs, use_image_text_matching_head=protocol == "itm").logits_per_image
         return found.softmax(-1)[0, 1] if protocol == "itm" else found[0, 0]
 
-    def vilt(image: Any, text: str) -> Any:
+    def vilt(image, text):
         return model(**transformers.ViltProcessor(*parts)(image, text, return_tensors="pt")).logits[0, 0]
 
-    def flava(image: Any, text: str) -> Any:
+    def flava(image, text):
         inputs = transformers.FlavaProcessor(*parts)(
             images=image, text=text, return_tensors="pt", padding="max_length", max_length=77
         )
         found = model(
-            **inputs,
-            input_ids_masked=inputs["input_ids"],
-            bool_masked_pos=torch.zeros(1, 16, dtype=torch.bool),
-            skip_unmasked_multimodal_encoder=False,
+            **inputs, input_ids_masked=inputs["input_ids"],
+            bool_masked_pos=torch.zeros(1, 16, dtype=torch.bool), skip_unmasked_multimodal_encoder=False,
             return_loss=False,
-        )
+        )  # fmt: skip
         if protocol == "itm":
             return found.itm_logits.softmax(-1)[0, 1]
         return found.contrastive_logits_per_image[0, 0] / model.flava.logit_scale.exp()
 
-    def bridgetower(image: Any, text: str) -> Any:
+    def bridgetower(image, text):
         inputs = transformers.BridgeTowerProcessor(*parts)(image, text, return_tensors="pt")
         return model(**inputs).logits.softmax(-1)[0, 1]
 
@@ -113,20 +98,13 @@ def by_the_library(folder: Path, name: str, protocol: str, pairs: list[tuple[Ima
         return [float(call(image.decode(), text)) for image, text in pairs]
 
 
-def listed(images: list[Image], texts: list[str] = TEXTS) -> list[tuple[Image, Caption]]:
+def listed(images, texts=TEXTS):
     """Every caption of every image, those of an image one after another."""
     return [(image, Caption(text, text)) for image in images for text in texts]
 
 
-def scored(scorer: Any, pairs: list[tuple[Image, Caption]], size: int = 64, workers: int = 0) -> np.ndarray:
-    batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
-    return np.concatenate(list(scorer.score_pairs(batches, workers=workers)))
-
-
 @pytest.mark.parametrize(("name", "protocol"), CASES)
-def test_scores_equal_the_librarys_one_pair_at_a_time(
-    name: str, protocol: str, matchers: Path, drawn_images: list[Image]
-) -> None:
+def test_scores_equal_the_librarys_one_pair_at_a_time(name, protocol, matchers, drawn_images):
     scorer = loaded(matchers / name, protocol)
     assert isinstance(scorer, PairScorer)
     pairs = listed(drawn_images[:3])
@@ -150,15 +128,13 @@ def test_scores_equal_the_librarys_one_pair_at_a_time(
 
 
 @pytest.mark.parametrize("name", ["blip", "blip-2"])
-def test_the_image_tower_runs_once_per_image(
-    name: str, matchers: Path, drawn_images: list[Image], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_image_tower_runs_once_per_image(name, matchers, drawn_images, monkeypatch):
     scorer = loaded(matchers / name)
-    seen: list[int] = []
+    seen = []
     tower = scorer.matcher.model.vision_model
     forward = tower.forward
 
-    def counted(pixel_values: Any, **options: Any) -> Any:
+    def counted(pixel_values, **options):
         seen.append(len(pixel_values))
         return forward(pixel_values=pixel_values, **options)
 
@@ -169,28 +145,25 @@ def test_the_image_tower_runs_once_per_image(
 
 
 # -- bad input --------------------------------------------------------------------------------------------
-def refused(argument: object, pattern: str, kind: type = ModelError, **options: Any) -> None:
-    with pytest.raises(kind, match=pattern) as error:
+def refused(argument, pattern, kind=ModelError, **options):
+    with pytest.raises(kind, match=pattern):
         itm.load(str(argument), Options(device="cpu", **options))
-    assert "\n" not in str(error.value)
 
 
 @pytest.fixture
-def blip(matchers: Path, tmp_path: Path) -> Path:
+def blip(matchers, tmp_path):
     """A copy of a tiny BLIP that may be damaged."""
     return Path(shutil.copytree(matchers / "blip", tmp_path / "model"))
 
 
-def test_models_without_a_matching_head(clip_folder: Path, blip: Path) -> None:
+def test_models_without_a_matching_head(clip_folder, blip):
     refused(clip_folder, "not a model of image-text matching; given: model type clip; allowed: BLIP.*hf:")
-    import transformers
-
     model = transformers.BlipForConditionalGeneration(transformers.BlipConfig.from_pretrained(blip))
     model.save_pretrained(blip)
     refused(blip, "the checkpoint does not fill the model.*missing")
 
 
-def test_unknown_protocols_and_lengths(matchers: Path) -> None:
+def test_unknown_protocols_and_lengths(matchers):
     refused(
         matchers / "blip",
         "unknown protocol; given: retrival; allowed: itc, itm, retrieval; did you mean 'retrieval'",
@@ -202,7 +175,7 @@ def test_unknown_protocols_and_lengths(matchers: Path) -> None:
     assert loaded(matchers / "blip", "retrieval").identity.options["length"] == 35
 
 
-def test_missing_files(blip: Path) -> None:
+def test_missing_files(blip):
     (blip / "preprocessor_config.json").unlink()
     refused(blip, "its image processor cannot be loaded")
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
@@ -210,9 +183,7 @@ def test_missing_files(blip: Path) -> None:
     refused(blip, "its (tokenizer|image processor) (knows no words|cannot be loaded)")
 
 
-def test_the_retrieval_protocol_needs_an_encoder_token(blip: Path) -> None:
-    from transformers import AutoTokenizer
-
+def test_the_retrieval_protocol_needs_an_encoder_token(blip):
     tokenizer = AutoTokenizer.from_pretrained(blip)
     tokenizer.add_tokens(["[DEC]"])
     tokenizer.save_pretrained(blip)
@@ -228,11 +199,10 @@ def test_the_retrieval_protocol_needs_an_encoder_token(blip: Path) -> None:
 #: Regions per image: they differ, so that some are padded.
 COUNTS = {"one": 5, "two": 3, "COCO_val2014_000000000042": 4}
 
-
 WIDTH, HEIGHT = 60, 40
 
 
-def drawn() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def drawn():
     """Features and boxes, in pixels, of each image."""
     rng = np.random.default_rng(3)
     found = {}
@@ -243,7 +213,7 @@ def drawn() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return found
 
 
-def save_all(folder: Path) -> None:
+def save_all(folder):
     """The same regions in every layout."""
     every = drawn()
     size = {"image_w": np.array(WIDTH), "image_h": np.array(HEIGHT)}
@@ -270,11 +240,11 @@ def save_all(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     """Tiny models of regions, and the regions of three images."""
     pytest.importorskip("transformers")
 
-    def make(folder: Path) -> None:
+    def make(folder):
         for name in tiny_matchers.OF_REGIONS:
             tiny_matchers.save(name, folder / name)
         save_all(folder)
@@ -282,23 +252,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "tiny-regions", make)
 
 
-def reading(files: Path, name: str, features: str = "each", **settings: str) -> Any:
+def reading(files, name, features="each", **settings):
     place = str(files / features)
-    return regions.load(str(files / name), Options(device="cpu", settings={"features": place, **settings}))
+    return itm.load_regions(
+        str(files / name), Options(device="cpu", settings={"features": place, **settings})
+    )
 
 
-def named() -> list[tuple[Image, Caption]]:
+def named():
     images = [Image(name) for name in COUNTS]
     return [(image, Caption(text, text)) for image in images for text in TEXTS]
 
 
-def by_the_docs(folder: Path, name: str) -> list[float]:
+def by_the_docs(folder, name):
     """Each pair's score as the model's documentation computes it, one pair at a time."""
-    import torch
-    import transformers
-
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = getattr(transformers, regions.FAMILIES[name].kind).from_pretrained(folder).eval()
+    model = getattr(transformers, itm.REGION_FAMILIES[name].kind).from_pretrained(folder).eval()
     found = []
     with torch.inference_mode():
         for image, caption in named():
@@ -320,7 +289,7 @@ def by_the_docs(folder: Path, name: str) -> list[float]:
 
 
 @pytest.mark.parametrize("name", tiny_matchers.OF_REGIONS)
-def test_scores_on_regions_equal_the_librarys(name: str, files: Path) -> None:
+def test_scores_on_regions_equal_the_librarys(name, files):
     scorer = reading(files, name)
     assert scorer.needs == ("captions",)
     found = scored(scorer, named())
@@ -331,32 +300,31 @@ def test_scores_on_regions_equal_the_librarys(name: str, files: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["all.npz", "six.tsv", "ten.tsv"])
-def test_layouts_give_the_same_scores(layout: str, files: Path) -> None:
+def test_layouts_give_the_same_scores(layout, files):
     expected, other = reading(files, "lxmert"), reading(files, "lxmert", layout)
     np.testing.assert_allclose(scored(other, named()), scored(expected, named()), rtol=0, atol=1e-6)
     assert other.identity != expected.identity
 
 
-def test_the_class_that_means_a_match_can_be_set(files: Path) -> None:
+def test_the_class_that_means_a_match_can_be_set(files):
     usual, turned = reading(files, "visual_bert"), reading(files, "visual_bert", match="1")
     np.testing.assert_allclose(scored(usual, named()) + scored(turned, named()), 1, rtol=0, atol=1e-6)
     assert usual.identity.key != turned.identity.key
 
 
 # -- bad input --------------------------------------------------------------------------------------------
-def broken(files: Path, name: str, features: object, pattern: str, kind: type = DataError) -> None:
-    with pytest.raises(kind, match=pattern) as error:
+def broken(files, name, features, pattern, kind=DataError):
+    with pytest.raises(kind, match=pattern):
         scored(reading(files, name, str(features)), named())
-    assert "\n" not in str(error.value)
 
 
-def test_regions_that_fit_no_image(files: Path) -> None:
+def test_regions_that_fit_no_image(files):
     scorer = reading(files, "lxmert")
     with pytest.raises(DataError, match=r"no regions for image 'three'.*given: three; allowed: COCO_val2014"):
         next(scorer.score_pairs([named()[:1], [(Image("three"), Caption("0", "a cat"))]]))
 
 
-def test_regions_that_do_not_fit_the_model(files: Path, tmp_path: Path) -> None:
+def test_regions_that_do_not_fit_the_model(files, tmp_path):
     np.savez(tmp_path / "one.npz", features=np.ones((2, 7)), boxes=np.zeros((2, 4)))
     broken(files, "lxmert", tmp_path, "do not fit the model; given: features 7 wide; allowed: 12", ModelError)
     np.savez(tmp_path / "one.npz", features=np.ones((2, 12)))
@@ -375,7 +343,7 @@ def test_regions_that_do_not_fit_the_model(files: Path, tmp_path: Path) -> None:
         ({"features": np.ones((2, 12)), "boxes": np.full((2, 4), 9)}, "outside of the image.*image_w"),
     ],
 )
-def test_broken_files_of_an_image(arrays: dict[str, Any], pattern: str, files: Path, tmp_path: Path) -> None:
+def test_broken_files_of_an_image(arrays, pattern, files, tmp_path):
     np.savez(tmp_path / "one.npz", **arrays)
     broken(files, "lxmert", tmp_path, pattern)
 
@@ -390,23 +358,23 @@ def test_broken_files_of_an_image(arrays: dict[str, Any], pattern: str, files: P
         ("\n", "holds no regions"),
     ],
 )
-def test_broken_tables(text: str, pattern: str, files: Path, tmp_path: Path) -> None:
+def test_broken_tables(text, pattern, files, tmp_path):
     (tmp_path / "bad.tsv").write_text(text)
     broken(files, "lxmert", tmp_path / "bad.tsv", pattern)
 
 
-def test_files_that_are_not_of_regions(files: Path, tmp_path: Path, clip_folder: Path) -> None:
+def test_files_that_are_not_of_regions(files, tmp_path, clip_folder):
     broken(files, "lxmert", tmp_path, "the folder holds no npz files")
     broken(files, "lxmert", tmp_path / "no.tsv", "no such file")
     (tmp_path / "a.csv").write_text("x")
     broken(files, "lxmert", tmp_path / "a.csv", "unsupported file of regions; given: .csv")
     with pytest.raises(InputError, match="regions of the images are missing; give them with --set features"):
-        regions.load(str(files / "lxmert"), Options(device="cpu"))
+        itm.load_regions(str(files / "lxmert"), Options(device="cpu"))
     with pytest.raises(ModelError, match=r"not a model of image-text matching on regions.*model type clip"):
         reading(files.parent, str(clip_folder), str(files / "each"))
 
 
-def test_ids_that_occur_twice_and_arrays_of_other_lengths(tmp_path: Path) -> None:
+def test_ids_that_occur_twice_and_arrays_of_other_lengths(tmp_path):
     features = np.ones((2, 3, 12))
     np.savez(tmp_path / "twice.npz", image_ids=["a", "a"], features=features)
     with pytest.raises(DataError, match="an image occurs twice; given: a"):

@@ -1,35 +1,31 @@
 """Dual encoders of open_clip: equal to the library's own towers, whatever the batch or workers."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import json
 
 import numpy as np
+import open_clip
 import pytest
+import torch
+from safetensors.torch import save_file
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import ModelError
+from counterfoil.models import clip_fast, runtime
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
+from embedded import embedded
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 
 CPU = Options(device="cpu")
 
 
-def load(name: str, path: Path | str, **options: Any) -> Any:
+def load(name, path, **options):
     return ours.load(f"{name}/{path}", Options(device="cpu", **options))
 
 
-def cut(items: list[Any], size: int) -> list[list[Any]]:
-    return [items[at : at + size] for at in range(0, len(items), size)]
-
-
-def by_the_library(model: Any, images: list[Image], texts: list[str]) -> tuple[Any, Any]:
+def by_the_library(model, images, texts):
     """What open_clip gives when called as its documentation shows: full-length texts, its own transform."""
-    import open_clip
-    import torch
-
     transform = open_clip.transform.image_transform(model.visual.image_size, is_train=False)
     with torch.inference_mode():
         pixels = torch.stack([transform(image.decode()) for image in images])
@@ -51,15 +47,7 @@ def by_the_library(model: Any, images: list[Image], texts: list[str]) -> tuple[A
         ("tiny-average", "library", "fast, cut to the longest caption"),
     ],
 )  # fmt: skip
-def test_equals_the_librarys_towers(
-    name: str,
-    images: str,
-    texts: str,
-    checkpoint: Callable[[str], Path],
-    tiny_model: Callable[[str], Any],
-    drawn_images: list[Image],
-    captions: list[Caption],
-) -> None:
+def test_equals_the_librarys_towers(name, images, texts, checkpoint, tiny_model, drawn_images, captions):
     scorer = load(name, checkpoint(name))
     assert isinstance(scorer, Embedder)
     assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
@@ -70,9 +58,7 @@ def test_equals_the_librarys_towers(
         assert abs(embeddings - exact).max() <= 1e-5
 
 
-def test_gelu_and_quickgelu_are_distinguished(
-    checkpoint: Callable[[str], Path], captions: list[Caption]
-) -> None:
+def test_gelu_and_quickgelu_are_distinguished(checkpoint, captions):
     # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
     path = checkpoint("tiny-quickgelu")
     plain, quick = load("tiny-gelu", path), load("tiny-quickgelu", path)
@@ -85,33 +71,14 @@ def test_gelu_and_quickgelu_are_distinguished(
     assert "trained_with" not in quick.identity.options
 
 
-def test_a_changed_library_is_noticed(
-    checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_library_is_noticed(checkpoint, monkeypatch):
     """Were open_clip to compute something else in the same structure, its own towers would be used."""
-    from counterfoil.models import clip_fast
-
     monkeypatch.setattr(clip_fast, "QUICK", 1.6)
     found = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
     assert (found["image tower"], found["text tower"]) == ("library", "library")
 
 
-def test_photographs_in_any_batch_and_worker(
-    checkpoint: Callable[[str], Path], photographs: list[Image]
-) -> None:
-    scorer = load("tiny", checkpoint("tiny"))
-    once = np.concatenate(list(scorer.embed_images(cut(photographs, 32))))
-    again = np.concatenate(list(scorer.embed_images(cut(photographs, 7), workers=2)))
-    assert abs(once - again).max() < 1e-6
-    np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
-
-
-def test_pixels_are_bitwise_those_of_torchvision(
-    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], photographs: list[Image]
-) -> None:
-    import open_clip
-    import torch
-
+def test_pixels_are_bitwise_those_of_torchvision(checkpoint, tiny_model, photographs):
     scorer = load("tiny", checkpoint("tiny"))
     transform = open_clip.transform.image_transform((32, 32), is_train=False)
     mean, std = (
@@ -124,17 +91,8 @@ def test_pixels_are_bitwise_those_of_torchvision(
 
 
 def test_other_resize_modes_go_through_the_librarys_transform(
-    tmp_path: Path,
-    tiny_model: Callable[[str], Any],
-    tiny_architectures: dict[str, Any],
-    drawn_images: list[Image],
-) -> None:
-    import json
-
-    import open_clip
-    import torch
-    from safetensors.torch import save_file
-
+    tmp_path, tiny_model, tiny_architectures, drawn_images
+):
     model = tiny_model("tiny")
     save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
     settings = {"size": [32, 32], "resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
@@ -149,26 +107,19 @@ def test_other_resize_modes_go_through_the_librarys_transform(
         exact = model.encode_image(
             torch.stack([transform(image.decode()) for image in drawn_images]), normalize=True
         )
-    found = np.concatenate(list(scorer.embed_images(cut(drawn_images, 5))))
+    found = embedded(scorer, drawn_images, 5, "images")
     assert abs(found - exact.numpy()).max() < 1e-5
     assert "longest" in scorer.identity.preprocessing
 
 
-def test_lengths_count_both_marks_and_the_prompt(checkpoint: Callable[[str], Path]) -> None:
+def test_lengths_count_both_marks_and_the_prompt(checkpoint):
     scorer = load("tiny", checkpoint("tiny"), prompt="a photo of {}")
     assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
     assert load("tiny-last", checkpoint("tiny-last")).lengths([Caption("a", "cats")]) == [77]
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_bf16_is_near_fp32(
-    native: bool,
-    checkpoint: Callable[[str], Path],
-    drawn_images: list[Image],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from counterfoil.models import runtime
-
+def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
     monkeypatch.setattr(runtime, "_has_bf16", lambda torch: native)
     exact = next(load("tiny", checkpoint("tiny")).embed_images([drawn_images]))
     scorer = load("tiny", checkpoint("tiny"), precision="bf16")
@@ -184,10 +135,9 @@ def test_bf16_is_near_fp32(
 # -- bad input --------------------------------------------------------------------------------------------
 
 
-def refused(argument: object, pattern: str, options: Options = CPU) -> str:
+def refused(argument, pattern, options=CPU):
     with pytest.raises(ModelError, match=pattern) as error:
         ours.load(str(argument), options)
-    assert "\n" not in str(error.value)
     return str(error.value)
 
 
@@ -205,16 +155,12 @@ def refused(argument: object, pattern: str, options: Options = CPU) -> str:
         ("local-dir:/nowhere/at/all", "its checkpoint cannot be loaded"),
     ],
 )  # fmt: skip
-def test_names_that_lead_nowhere(argument: str, pattern: str) -> None:
+def test_names_that_lead_nowhere(argument, pattern):
     refused(argument, pattern)
 
 
-def test_where_nothing_tells_the_activation_the_name_must(
-    tmp_path: Path, tiny_model: Callable[[str], Any]
-) -> None:
+def test_where_nothing_tells_the_activation_the_name_must(tmp_path, tiny_model):
     """Whatever the file is called: what is in a name was guessed."""
-    import torch
-
     path = tmp_path / "negclip.pth"
     torch.save(tiny_model("tiny").state_dict(), path)
     said = refused(
@@ -231,13 +177,7 @@ def test_where_nothing_tells_the_activation_the_name_must(
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_the_configuration_beside_open_clips_own_files_tells(
-    quick: bool, tmp_path: Path, tiny_model: Callable[[str], Any]
-) -> None:
-    import json
-
-    from safetensors.torch import save_file
-
+def test_the_configuration_beside_open_clips_own_files_tells(quick, tmp_path, tiny_model):
     path = tmp_path / "open_clip_model.safetensors"
     save_file(tiny_model("tiny").state_dict(), path)
     config = tmp_path / "open_clip_config.json"
@@ -253,28 +193,9 @@ def test_the_configuration_beside_open_clips_own_files_tells(
     refused(f"tiny/{path}", "is no configuration of open_clip")
 
 
-def test_what_a_checkpoint_says_of_its_activation_goes_first(
-    tmp_path: Path, tiny_model: Callable[[str], Any]
-) -> None:
-    import torch
-
+def test_what_a_checkpoint_says_of_its_activation_goes_first(tmp_path, tiny_model):
     path = tmp_path / "openai.pt"
     content = {"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}
     torch.save(content, path)
     assert load("tiny", path).identity.options["activation"] == "gelu"
     refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
-
-
-@pytest.mark.slow
-def test_a_whole_vit_b_32(tmp_path: Path, photographs: list[Image], captions: list[Caption]) -> None:
-    import open_clip
-    import torch
-
-    torch.manual_seed(0)
-    model = open_clip.create_model("ViT-B-32-quickgelu").eval()
-    torch.save(model.state_dict(), tmp_path / "random.pt")
-    scorer = load("ViT-B-32-quickgelu", tmp_path / "random.pt")
-    expected = by_the_library(model, photographs, [str(caption.text) for caption in captions])
-    found = next(scorer.embed_images([photographs])), next(scorer.embed_captions([captions]))
-    for embeddings, exact in zip(found, expected, strict=True):
-        assert abs(embeddings - exact).max() <= 1e-6

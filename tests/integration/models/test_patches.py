@@ -1,19 +1,22 @@
 """Features of patches against what each family's pooling gives when it is made to look at one patch alone."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
+import open_clip
 import pytest
+from transformers import AutoImageProcessor, CLIPModel, SiglipModel
 
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, explain, methods_of, words_of
+from counterfoil.models import hf
+from counterfoil.models import open_clip as scorers
 from counterfoil.models.base import Options
 from counterfoil.models.dual import box_of
 from counterfoil.models.images import Resized
-from tiny_families import family, save_clip, save_model, save_words
+from counterfoil.models.networks import network_scorer
+from counterfoil.models.small import Sizes, backbone
+from embedded import noise
+from tiny_families import save_family
 
 pytestmark = pytest.mark.models
 
@@ -21,35 +24,23 @@ torch = pytest.importorskip("torch")
 CPU = Options(device="cpu")
 
 
-def pictures() -> list[Image]:
-    rng = np.random.default_rng(5)
-    sizes = ((32, 32), (40, 64))
-    return [
-        Image(f"i{k}", PixelSource(rng.integers(0, 256, (*size, 3), dtype=np.uint8)))
-        for k, size in enumerate(sizes)
-    ]
+def pictures():
+    return noise((32, 32), (40, 64), seed=5)
 
 
-def unit(rows: Any) -> np.ndarray:
-    found: np.ndarray = torch.nn.functional.normalize(rows.detach().float(), dim=-1).numpy()
-    return found
+def unit(rows):
+    return torch.nn.functional.normalize(rows.detach().float(), dim=-1).numpy()
 
 
-def patches_of(scorer: Any) -> list[Any]:
+def patches_of(scorer):
     images = pictures()
     found = list(scorer.patches.embed_patches([images[:1], images[1:]]))
     return [each for batch in found for each in batch]
 
 
-def test_transformers_clip(tmp_path: Path) -> None:
-    from transformers import AutoImageProcessor, CLIPModel
-
-    from counterfoil.models import hf
-
-    folder = tmp_path / "clip"
-    save_clip(folder)
-    model, processor = CLIPModel.from_pretrained(folder), AutoImageProcessor.from_pretrained(folder)
-    found = patches_of(hf.load(str(folder), CPU))
+def test_transformers_clip(clip_folder):
+    model, processor = (of.from_pretrained(clip_folder) for of in (CLIPModel, AutoImageProcessor))
+    found = patches_of(hf.load(str(clip_folder), CPU))
     for image, one in zip(pictures(), found, strict=True):
         assert one.vectors.shape == (4, 4, 24)
         pixels = processor(images=image.decode(), return_tensors="pt")["pixel_values"]
@@ -66,28 +57,9 @@ def test_transformers_clip(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[1].box, (12 / 64, 0, 52 / 64, 1))
 
 
-def save_siglip(folder: Path) -> None:
-    import transformers
-
-    folder.mkdir()
-    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
-    text = {**layers, "vocab_size": 40, "max_position_embeddings": 16, "bos_token_id": 1, "eos_token_id": 2}
-    vision = {**layers, "image_size": 32, "patch_size": 8}
-    config = transformers.SiglipConfig(text_config=text, vision_config=vision)
-    save_model(transformers.SiglipModel, config, folder)
-    transformers.SiglipImageProcessor(size={"height": 32, "width": 32}).save_pretrained(folder)
-    save_words(folder)
-
-
-def test_siglip(tmp_path: Path) -> None:
-    from transformers import AutoImageProcessor, SiglipModel
-
-    from counterfoil.models import hf
-
-    folder = tmp_path / "siglip"
-    save_siglip(folder)
-    model, processor = SiglipModel.from_pretrained(folder), AutoImageProcessor.from_pretrained(folder)
-    for image, one in zip(pictures(), patches_of(hf.load(str(folder), CPU)), strict=True):
+def test_siglip(siglip_folder):
+    model, processor = (of.from_pretrained(siglip_folder) for of in (SiglipModel, AutoImageProcessor))
+    for image, one in zip(pictures(), patches_of(hf.load(str(siglip_folder), CPU)), strict=True):
         pixels = processor(images=image.decode(), return_tensors="pt")["pixel_values"]
         states = model.vision_model(pixels).last_hidden_state[0]
         head = model.vision_model.head
@@ -97,11 +69,7 @@ def test_siglip(tmp_path: Path) -> None:
         assert one.box == (0, 0, 1, 1)
 
 
-def test_open_clip(tiny_model: Callable[[str], Any], checkpoint: Callable[[str], Path]) -> None:
-    import open_clip
-
-    from counterfoil.models import open_clip as scorers
-
+def test_open_clip(tiny_model, checkpoint):
     scorer, visual = scorers.load(f"tiny/{checkpoint('tiny')}", CPU), tiny_model("tiny").visual
     transform = open_clip.transform.image_transform(visual.image_size, is_train=False)
     rows, columns = visual.grid_size
@@ -137,10 +105,7 @@ def test_open_clip(tiny_model: Callable[[str], Any], checkpoint: Callable[[str],
         np.testing.assert_allclose(heat.box, (12 / 64, 0, 52 / 64, 1))
 
 
-def test_a_small_network() -> None:
-    from counterfoil.models.networks import network_scorer
-    from counterfoil.models.small import Sizes, backbone
-
+def test_a_small_network():
     small = backbone(["a red star"], sizes=Sizes(picture=32, channels=(8, 16)))
     trained = network_scorer(small, CPU, where="small")
     even = [Image("even", PixelSource(np.full((32, 32, 3), 90, np.uint8)))]
@@ -152,12 +117,6 @@ def test_a_small_network() -> None:
     np.testing.assert_allclose(one.vectors.reshape(16, -1), expected, atol=1e-5)
 
 
-def test_what_has_no_patches_says_so(tmp_path: Path) -> None:
-    from counterfoil.models import hf
-
-    model, processor, _ = family("align")
-    model.save_pretrained(tmp_path / "align")
-    processor.save_pretrained(tmp_path / "align")
-    save_words(tmp_path / "align")
-    assert hf.load(str(tmp_path / "align"), CPU).patches is None
+def test_what_has_no_patches_says_so(tmp_path):
+    assert hf.load(str(save_family("align", tmp_path)), CPU).patches is None
     assert box_of(Resized(10), (30, 20)) == pytest.approx((1 / 6, 0, 5 / 6, 1))

@@ -17,7 +17,6 @@ from counterfoil.models.matching_probability import (  # noqa: E402
     Sampled,
 )
 from counterfoil.models.networks import Backbone, Encoded, Local, Network  # noqa: E402
-from counterfoil.models.pcme import Heads  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
 from counterfoil.train.losses import soft_contrastive  # noqa: E402
 
@@ -29,7 +28,7 @@ WIDTH, CELL, WORD, WORDS = 6, 5, 4, 30
 class Small(Network):
     """Patches of 4 x 4 pixels and words, a mean of each and a linear map; padding is token 0."""
 
-    def __init__(self, places: bool) -> None:
+    def __init__(self, places):
         super().__init__()
         generator = torch.Generator().manual_seed(0)
 
@@ -66,21 +65,21 @@ class Small(Network):
         return self.image_map, self.text_map
 
 
-def tokens_of(texts) -> torch.Tensor:
+def tokens_of(texts):
     rows = [[1 + sum(map(ord, word)) % (WORDS - 1) for word in text.split()] for text in texts]
     longest = max(map(len, rows))
     return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 
 
-def pixels_of(pictures) -> torch.Tensor:
+def pixels_of(pictures):
     return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 128 - 1
 
 
-def small(places: bool = True) -> Backbone:
+def small(places=True):
     return Backbone("small", Small(places), Resized(8), pixels_of, tokens_of, {"kind": "small"})
 
 
-def batch(n: int = 5):
+def batch(n=5):
     generator = torch.Generator().manual_seed(3)
     pixels = torch.randn((n, 3, 8, 8), generator=generator)
     tokens = torch.randint(1, WORDS, (n, 4), generator=generator)
@@ -88,7 +87,7 @@ def batch(n: int = 5):
     return pixels, tokens
 
 
-def slow_head(head: Heads, whole, places, k: int):
+def slow_head(head, whole, places, k):
     """One head of one item, number by number, over the places that are there."""
     w1, w2 = head.attention.w1.weight.tolist(), head.attention.w2.weight.tolist()
     maps = head.maps[k if len(head.maps) > 1 else 0]

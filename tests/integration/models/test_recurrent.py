@@ -1,9 +1,5 @@
 """Recurrent dual encoders: equal to the papers' steps one by one, trainable, and scorers as checkpoints."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -25,11 +21,11 @@ CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
 TINY = small.Sizes(picture=32, channels=(4, 8), words=8, width=12)
 
 
-def pictures(n: int) -> list[np.ndarray]:
+def pictures(n):
     return list(np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8))
 
 
-def made(kind: str):
+def made(kind):
     backbone = recurrent.backbone(CAPTIONS, kind=kind, sizes=TINY, seed=3)
     backbone.network.eval()
     for parameter in backbone.network.parameters():
@@ -37,7 +33,7 @@ def made(kind: str):
     return backbone
 
 
-def test_a_caption_is_the_state_at_its_last_word() -> None:
+def test_a_caption_is_the_state_at_its_last_word():
     backbone = made("vse")
     tower = backbone.network.text
     with torch.no_grad():
@@ -54,7 +50,7 @@ def test_a_caption_is_the_state_at_its_last_word() -> None:
     assert torch.allclose(found, state[0], atol=1e-6)
 
 
-def test_regions_are_related_pair_by_pair_and_read_in_order() -> None:
+def test_regions_are_related_pair_by_pair_and_read_in_order():
     tower, pixels = made("vsrn").network.visual, made("vsrn").pixels(pictures(1))
     with torch.no_grad():
         cells = tower.body(pixels)[0].flatten(1).T
@@ -73,7 +69,7 @@ def test_regions_are_related_pair_by_pair_and_read_in_order() -> None:
     assert tuple(found.places.shape) == (1, 16, 12)
 
 
-def test_a_training_that_fails_stays_finite() -> None:
+def test_a_training_that_fails_stays_finite():
     """Hardest negatives at a high rate: without a norm, what relations add grows until it is no number."""
     words = [f"a w{i} on b{i % 7}" for i in range(32)]
     backbone = recurrent.backbone(words, kind="vsrn", sizes=small.Sizes(picture=32, channels=(8, 16, 32)))
@@ -91,7 +87,7 @@ def test_a_training_that_fails_stays_finite() -> None:
     assert torch.isfinite(scores).all()
 
 
-def test_the_mean_of_the_cells_is_the_picture_of_vse() -> None:
+def test_the_mean_of_the_cells_is_the_picture_of_vse():
     backbone = made("vse")
     tower, pixels = backbone.network.visual, backbone.pixels(pictures(2))
     with torch.no_grad():
@@ -100,7 +96,7 @@ def test_the_mean_of_the_cells_is_the_picture_of_vse() -> None:
 
 
 @pytest.mark.parametrize("kind", recurrent.KINDS)
-def test_every_parameter_takes_part(kind: str) -> None:
+def test_every_parameter_takes_part(kind):
     backbone = made(kind)
     answer = backbone.network(backbone.pixels(pictures(2)), backbone.tokens(CAPTIONS))
     image, text = (torch.nn.functional.normalize(side.points, dim=-1) for side in answer[:2])
@@ -109,7 +105,7 @@ def test_every_parameter_takes_part(kind: str) -> None:
     assert all(one.grad is not None and one.grad.any() for one in backbone.network.parameters())
 
 
-def write_regions(path: Path, features: dict[str, np.ndarray]) -> Path:
+def write_regions(path, features):
     """One npz file of all images; those with fewer regions are padded with numbers that nothing may read."""
     most = max(map(len, features.values()))
     rows = np.full((len(features), most, next(iter(features.values())).shape[1]), 7, np.float32)
@@ -121,18 +117,18 @@ def write_regions(path: Path, features: dict[str, np.ndarray]) -> Path:
 
 
 @pytest.fixture
-def regions(tmp_path: Path) -> Path:
+def regions(tmp_path):
     rng = np.random.default_rng(5)
     found = {name: rng.normal(size=(n, 6)).astype(np.float32) for name, n in (("a", 4), ("b", 2), ("c", 1))}
     return write_regions(tmp_path / "regions.npz", found)
 
 
-def on_regions(kind: str, regions: Path) -> Any:
+def on_regions(kind, regions):
     return recurrent.backbone(CAPTIONS, kind=kind, sizes=TINY, seed=3, regions=read_regions(regions))
 
 
 @pytest.mark.parametrize("kind", recurrent.KINDS)
-def test_padded_regions_change_nothing(kind: str, regions: Path) -> None:
+def test_padded_regions_change_nothing(kind, regions):
     backbone = on_regions(kind, regions)
     tower = backbone.network.visual.eval()
     if kind == "vsrn":
@@ -156,9 +152,7 @@ def test_padded_regions_change_nothing(kind: str, regions: Path) -> None:
             assert (~together.nothing[row]).sum() == len(own)
 
 
-def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_at_hand(
-    tmp_path: Path,
-) -> None:
+def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_at_hand(tmp_path):
     # What is in an image is one of eight things, and its caption names it.
     shown = {f"row-{i}": i % 8 for i in range(64)} | {f"new-{i}": i % 8 for i in range(24)}
     features = {name: np.eye(8, dtype=np.float32)[[thing, thing]] for name, thing in shown.items()}
@@ -168,7 +162,7 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
     benchmark = forms.choices_of([Image(f"new-{i}") for i in range(24)], captions)
     path = write_regions(tmp_path / "regions.npz", features)
 
-    def trained(*, regions: Path, steps: int = 50, **more: Any) -> Any:
+    def trained(*, regions, steps=50, **more):
         return cf.train_model(
             "vse++-warm",
             "vse",
@@ -196,16 +190,16 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
         trained(regions=other)
 
 
-def scores(scorer: Any, names: Sequence[str]) -> np.ndarray:
+def scores(scorer, names):
     images = next(iter(scorer.embed_images([[Image(name) for name in names]])))
     return images @ next(iter(scorer.embed_captions([[Caption(text, text) for text in CAPTIONS]]))).T
 
 
-def test_regions_are_found_by_id_and_named_where_they_are_missing(regions: Path, tmp_path: Path) -> None:
+def test_regions_are_found_by_id_and_named_where_they_are_missing(regions, tmp_path):
     folder = tmp_path / "ckpt"
     checkpoint.save(folder, on_regions("vsrn", regions), {})
 
-    def loaded(path: Path | None = regions, argument: Path = folder) -> Any:
+    def loaded(path=regions, argument=folder):
         given = {} if path is None else {"regions": str(path)}
         return checkpoint.load(str(argument), Options(device="cpu", settings=given))
 
@@ -232,14 +226,14 @@ def test_regions_are_found_by_id_and_named_where_they_are_missing(regions: Path,
         networks.detector(on_regions("vse", regions))
 
 
-def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(regions: Path) -> None:
+def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(regions):
     images = [Image(name) for name in "adb"]
     reader = on_regions("vse", regions).preparation
     with pytest.raises(DataError, match=r"no regions for image 'd'.*allowed: a, b, c, … \(3 in all\)"):
         ImageStore(images, np.arange(3), reader)
     store = ImageStore(images, np.arange(3), reader, skip=True)
     assert store.unreadable == (1,)
-    said: list[str] = []
+    said = []
     say_unreadable(images, store.unreadable, 4, said.append, preparation=reader)
     assert said[0].startswith("1 image cannot be read, 4 rows are left out:")
     assert "no regions for image 'd'" in said[0]
@@ -248,7 +242,7 @@ def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(reg
     assert [each.shape for each in batch] == [(4, 6), (2, 6)]
 
 
-def test_heads_stand_on_networks_of_regions(regions: Path) -> None:
+def test_heads_stand_on_networks_of_regions(regions):
     backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
     inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
     found = backbone.network.encode_images(backbone.pixels(inputs))

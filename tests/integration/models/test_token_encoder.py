@@ -1,17 +1,17 @@
 """Tokens and frames: equal to what the libraries give token by token, one frame or caption like any other."""
 
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
+import torch
+from open_clip import SimpleTokenizer
+from transformers import AutoTokenizer, CLIPModel
 
 from counterfoil.benchmarks.decoding import Sampling, evenly
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import DataError, ModelError
 from counterfoil.models import clip_fast, dual, hf, open_clip
@@ -21,15 +21,12 @@ from counterfoil.models.captions.base import LocalEmbedder
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 
 
-def load(name: str, path: Path, **options: Any) -> Any:
+def load(name, path, **options):
     return open_clip.load(f"{name}/{path}", Options(device="cpu", **options))
 
 
-def official_tokens(model: Any, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+def official_tokens(model, texts):
     """As EMScore patches OpenAI's `encode_text`: all tokens normed and projected, used up to the end mark."""
-    import torch
-    from open_clip import SimpleTokenizer
-
     ids = SimpleTokenizer()(texts)
     part = model if hasattr(model, "token_embedding") else model.text
     with torch.no_grad():
@@ -42,14 +39,7 @@ def official_tokens(model: Any, texts: list[str]) -> list[tuple[np.ndarray, np.n
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-quickgelu", "tiny-custom"])
 @pytest.mark.parametrize("quick", [True, False])
-def test_tokens_equal_the_library(
-    name: str,
-    quick: bool,
-    checkpoint: Callable[[str], Path],
-    tiny_model: Callable[[str], Any],
-    captions: list[Caption],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tokens_equal_the_library(name, quick, checkpoint, tiny_model, captions, monkeypatch):
     if not quick:
         monkeypatch.setattr(clip_fast, "_known_blocks", lambda _: False)
     scorer = load(name, checkpoint(name))
@@ -70,16 +60,10 @@ def test_tokens_equal_the_library(
             assert abs(tokens.whole - row).max() <= 1e-5
 
 
-def test_tokens_of_transformers_equal_the_library(clip_folder: Path, captions: list[Caption]) -> None:
-    import torch
-    from transformers import AutoTokenizer, CLIPModel
-
+def test_tokens_of_transformers_equal_the_library(clip_folder, captions):
     scorer = hf.load(str(clip_folder), Options(device="cpu"))
     texts = [str(caption.text) for caption in captions]
-    model, tokenizer = (
-        CLIPModel.from_pretrained(clip_folder).eval(),
-        AutoTokenizer.from_pretrained(clip_folder),
-    )
+    model, tokenizer = (of.from_pretrained(clip_folder) for of in (CLIPModel, AutoTokenizer))
     inputs = tokenizer(texts, padding="max_length", truncation=True, max_length=77, return_tensors="pt")
     with torch.inference_mode():
         states = model.text_projection(model.text_model(**inputs).last_hidden_state)
@@ -96,9 +80,7 @@ def test_tokens_of_transformers_equal_the_library(clip_folder: Path, captions: l
         assert tokens.ids.tolist() == [*tokens.used.tolist(), *[0] * (77 - used)]
 
 
-def test_both_libraries_read_the_same_ids(
-    clip_folder: Path, checkpoint: Callable[[str], Path], captions: list[Caption]
-) -> None:
+def test_both_libraries_read_the_same_ids(clip_folder, checkpoint, captions):
     texts = [str(caption.text) for caption in captions]
     one, other = load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))
     assert other.local is not None
@@ -106,14 +88,12 @@ def test_both_libraries_read_the_same_ids(
         np.testing.assert_array_equal(first, second)
 
 
-def test_towers_without_an_end_mark_have_no_parts(
-    checkpoint: Callable[[str], Path], siglip_folder: Path
-) -> None:
+def test_towers_without_an_end_mark_have_no_parts(checkpoint, siglip_folder):
     assert load("tiny-last", checkpoint("tiny-last")).local is None
     assert hf.load(str(siglip_folder), Options(device="cpu")).local is None
 
 
-def test_captions_over_the_limit_are_counted(checkpoint: Callable[[str], Path], clip_folder: Path) -> None:
+def test_captions_over_the_limit_are_counted(checkpoint, clip_folder):
     # Two marks leave 75 words of one token each.
     exact, over, empty = (Caption(str(n), " ".join(["cat"] * n)) for n in (75, 76, 0))
     for scorer in (load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))):
@@ -130,9 +110,7 @@ def test_captions_over_the_limit_are_counted(checkpoint: Callable[[str], Path], 
     assert prompted.over_limit([exact, Caption("72", " ".join(["cat"] * 72))]) == 1
 
 
-def test_a_picture_is_a_video_of_one_frame(
-    checkpoint: Callable[[str], Path], drawn_images: list[Image], tmp_path: Path
-) -> None:
+def test_a_picture_is_a_video_of_one_frame(checkpoint, drawn_images, tmp_path):
     scorer = load("tiny", checkpoint("tiny"))
     expected = next(scorer.embed_images([drawn_images]))
     found = list(scorer.local.embed_frames([drawn_images[:4], drawn_images[4:5], [], drawn_images[5:]]))
@@ -157,37 +135,37 @@ class Grey:
     frames: int
     rate: float | None = 25.0
 
-    def __len__(self) -> int:
+    def __len__(self):
         return self.frames
 
-    def frame(self, number: int) -> PIL.Image.Image:
+    def frame(self, number):
         return PIL.Image.new("RGB", (40, 32), (number % 256, 0, 0))
 
-    def read(self) -> bytes:
+    def read(self):
         return b"grey"
 
-    def __str__(self) -> str:
+    def __str__(self):
         return "grey"
 
 
 class Counting:
     """A preparation that knows how many of its pictures are in memory."""
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner):
         self.inner, self.alive, self.most = inner, 0, 0
 
-    def __call__(self, picture: PIL.Image.Image) -> np.ndarray:
+    def __call__(self, picture):
         pixels = np.array(self.inner(picture))
         self.alive += 1
         self.most = max(self.most, self.alive)
         weakref.finalize(pixels, self.gone)
         return pixels
 
-    def gone(self) -> None:
+    def gone(self):
         self.alive -= 1
 
 
-def test_frames_are_streamed(checkpoint: Callable[[str], Path]) -> None:
+def test_frames_are_streamed(checkpoint):
     scorer = load("tiny", checkpoint("tiny"))
     counting = Counting(scorer.preparation)
     parts = replace(scorer, preparation=counting).local
@@ -202,10 +180,10 @@ def test_frames_are_streamed(checkpoint: Callable[[str], Path]) -> None:
     assert abs(rows[[0, 40, -1]] - alone).max() <= 1e-5
 
 
-def test_a_frame_that_comes_again_is_embedded_once(checkpoint: Callable[[str], Path]) -> None:
+def test_a_frame_that_comes_again_is_embedded_once(checkpoint):
     scorer, seen = load("tiny", checkpoint("tiny")), []
 
-    def prepare(picture: PIL.Image.Image) -> np.ndarray:
+    def prepare(picture):
         seen.append(picture)
         return scorer.preparation(picture)
 
@@ -216,15 +194,13 @@ def test_a_frame_that_comes_again_is_embedded_once(checkpoint: Callable[[str], P
     np.testing.assert_array_equal(rows, each[evenly(5, 17)])
 
 
-def test_a_video_without_frames_is_named(checkpoint: Callable[[str], Path]) -> None:
+def test_a_video_without_frames_is_named(checkpoint):
     scorer = load("tiny", checkpoint("tiny"))
     with pytest.raises(DataError, match=r"nothing|grey"):
         next(scorer.local.embed_frames([[Video("nothing", Grey(0))]]))
 
 
-def test_frames_that_were_embedded_already(checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
-    import torch
-
+def test_frames_that_were_embedded_already(checkpoint, tmp_path):
     parts = load("tiny", checkpoint("tiny")).local
     rows = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -240,27 +216,16 @@ def test_frames_that_were_embedded_already(checkpoint: Callable[[str], Path], tm
     assert abs(found - unit[2:6]).max() <= 1e-6
 
 
-def test_features_that_cannot_be_read_are_named(checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
-    import torch
-
+def test_features_that_cannot_be_read_are_named(checkpoint, tmp_path):
     parts = load("tiny", checkpoint("tiny")).local
-
-    def read(name: str) -> None:
-        next(parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]]))
-
     torch.save({"a": torch.ones(2, 2)}, tmp_path / "mapping.pt")
     torch.save(Grey(3), tmp_path / "code.pt")
-    torch.save(torch.ones(3), tmp_path / "line.pt")
-    (tmp_path / "torn.pt").write_bytes((tmp_path / "line.pt").read_bytes()[:300])
     np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
     for name, error, pattern in (
-        ("mapping.pt", ModelError, "holds no tensor; given: dict"),
-        ("code.pt", ModelError, "running code"),
-        ("line.pt", DataError, "not frame features"),
-        ("torn.pt", ModelError, "is the file cut off"),
-        ("none.pt", ModelError, "no such file"),
-        ("zero.npy", DataError, "frame 1: a frame without length"),
+        ("mapping.pt", ModelError, "mapping.pt.*holds no tensor; given: dict"),
+        ("code.pt", ModelError, "code.pt.*running code"),
+        ("none.pt", ModelError, "no such file.*none.pt|none.pt.*no such file"),
+        ("zero.npy", DataError, "zero.npy.*frame 1: a frame without length"),
     ):
-        with pytest.raises(error, match=pattern) as caught:
-            read(name)
-        assert name in str(caught.value)
+        with pytest.raises(error, match=pattern):
+            next(parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]]))

@@ -1,18 +1,19 @@
 """Models of the libraries open for training: equal to the library's own towers, every parameter reached."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import shutil
 
 import numpy as np
 import pytest
+import transformers
+from transformers import AutoImageProcessor, AutoModel
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hf, open_clip, registry
 from counterfoil.models.base import Options
 from counterfoil.models.images import Untouched
-from tiny_families import family, save_words
+from embedded import forward
+from tiny_families import save_family
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
@@ -22,25 +23,20 @@ pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 CPU = Options(device="cpu")
 
 
-def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> tuple[Any, Any]:
+def answered(backbone, images, captions):
     """Unit vectors of both towers, as numpy."""
-    pictures = [backbone.preparation(image.decode()) for image in images]
-    network = backbone.network.eval()
+    backbone.network.eval()
     with torch.inference_mode():
-        answer = network(
-            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
-        )
+        answer = forward(backbone, images, captions)
     return tuple(
         torch.nn.functional.normalize(each.points, dim=-1).numpy() for each in (answer.images, answer.texts)
     )
 
 
-def gradients(backbone: Any, images: list[Image], captions: list[Caption]) -> list[str]:
+def gradients(backbone, images, captions):
     """The names of trainable parameters that a loss over all pairs does not reach."""
-    pictures = [backbone.preparation(image.decode()) for image in images]
-    answer = backbone.network.train()(
-        backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
-    )
+    backbone.network.train()
+    answer = forward(backbone, images, captions)
     assert answer.logit_scale.shape == ()
     images_, texts = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
     logits = answer.logit_scale.exp() * images_ @ texts.T
@@ -48,16 +44,6 @@ def gradients(backbone: Any, images: list[Image], captions: list[Caption]) -> li
     return [
         name for name, each in backbone.network.named_parameters() if each.requires_grad and each.grad is None
     ]
-
-
-def saved(name: str, folder: Path) -> Path:
-    """A tiny model of another family of transformers, with its processor and a tokenizer of words."""
-    torch.manual_seed(0)
-    model, processor, _ = family(name)
-    for part in (model.eval(), processor):
-        part.save_pretrained(folder)
-    save_words(folder)
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -74,9 +60,7 @@ def saved(name: str, folder: Path) -> Path:
         ("hf:altclip", 64),
     ],
 )
-def test_answers_are_those_of_the_scorer(
-    name: str, length: int, request: pytest.FixtureRequest, drawn_images: list[Image], tmp_path: Path
-) -> None:
+def test_answers_are_those_of_the_scorer(name, length, request, drawn_images, tmp_path):
     library, _, kind = name.partition(":")
     captions = [Caption(text, text) for text in ("a red cat on the mat", "the dog", "cat " * 15)]
     if library == "open-clip":
@@ -84,7 +68,7 @@ def test_answers_are_those_of_the_scorer(
         scorer = open_clip.load(argument, CPU)
     else:
         own = request.getfixturevalue(f"{kind}_folder") if kind in ("clip", "siglip") else None
-        argument = str(own or saved(kind, tmp_path / kind))
+        argument = str(own or save_family(kind, tmp_path / kind))
         scorer = hf.load(argument, CPU)
     backbone = registry.backbone(f"{library}:{argument}")
     assert backbone.tokens([str(caption.text) for caption in captions]).shape == (3, length)
@@ -99,11 +83,7 @@ def test_answers_are_those_of_the_scorer(
 
 
 @pytest.mark.parametrize("family", ["clip_folder", "siglip_folder"])
-def test_pixels_are_the_processors_but_for_a_level(
-    family: str, request: pytest.FixtureRequest, photographs: list[Image]
-) -> None:
-    from transformers import AutoImageProcessor
-
+def test_pixels_are_the_processors_but_for_a_level(family, request, photographs):
     folder = request.getfixturevalue(family)
     backbone, processor = registry.backbone(f"hf:{folder}"), AutoImageProcessor.from_pretrained(folder)
     std = torch.tensor(processor.image_std).view(3, 1, 1)
@@ -116,11 +96,7 @@ def test_pixels_are_the_processors_but_for_a_level(
         assert levels.mean() < 0.5
 
 
-def test_other_processors_are_left_to_the_library(clip_folder: Path, tmp_path: Path, drawn_images) -> None:
-    import shutil
-
-    import transformers
-
+def test_other_processors_are_left_to_the_library(clip_folder, tmp_path, drawn_images):
     folder = tmp_path / "rectangular"
     shutil.copytree(clip_folder, folder)
     transformers.CLIPImageProcessor(
@@ -132,9 +108,7 @@ def test_other_processors_are_left_to_the_library(clip_folder: Path, tmp_path: P
     assert abs(next(scorer.embed_images([drawn_images])) - images).max() <= 1e-5
 
 
-def test_every_parameter_is_trained(
-    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path, drawn_images, captions
-) -> None:
+def test_every_parameter_is_trained(checkpoint, clip_folder, siglip_folder, drawn_images, captions):
     specs = [f"open-clip:{name}/{checkpoint(name)}" for name in ("tiny", "tiny-custom", "tiny-last")]
     for spec in (*specs, f"hf:{clip_folder}", f"hf:{siglip_folder}"):
         backbone = registry.backbone(spec)
@@ -144,9 +118,7 @@ def test_every_parameter_is_trained(
         assert gradients(backbone, drawn_images[:6], captions[:6]) == []
 
 
-def test_gradients_are_those_of_the_full_length(
-    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], captions: list[Caption]
-) -> None:
+def test_gradients_are_those_of_the_full_length(checkpoint, tiny_model, captions):
     import open_clip
 
     backbone, model = registry.backbone(f"open-clip:tiny/{checkpoint('tiny')}"), tiny_model("tiny")
@@ -165,10 +137,8 @@ def test_gradients_are_those_of_the_full_length(
         assert float((mine[name] - gradient).abs().max()) <= 1e-4 * max(1.0, float(gradient.abs().max()))
 
 
-def test_projections_are_the_last_maps(
-    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path
-) -> None:
-    def names(spec: str) -> list[str]:
+def test_projections_are_the_last_maps(checkpoint, clip_folder, siglip_folder):
+    def names(spec):
         network = registry.backbone(spec).network
         wanted = {id(each) for each in network.projections()}
         return [name for name, each in network.named_parameters() if id(each) in wanted]
@@ -183,7 +153,7 @@ def test_projections_are_the_last_maps(
     assert names(f"hf:{siglip_folder}") == []
 
 
-def test_random_weights_are_random_and_repeatable() -> None:
+def test_random_weights_are_random_and_repeatable():
     torch.manual_seed(3)
     first = registry.backbone("open-clip:tiny").network.state_dict()
     second = registry.backbone("open-clip:tiny").network.state_dict()
@@ -194,9 +164,7 @@ def test_random_weights_are_random_and_repeatable() -> None:
     assert not torch.equal(first[name], second[name])
 
 
-def test_siglip_keeps_its_bias(siglip_folder: Path) -> None:
-    from transformers import AutoModel
-
+def test_siglip_keeps_its_bias(siglip_folder):
     network = registry.backbone(f"hf:{siglip_folder}").network
     model = AutoModel.from_pretrained(siglip_folder)
     assert network.logit_bias.item() == model.logit_bias.item()
@@ -205,9 +173,7 @@ def test_siglip_keeps_its_bias(siglip_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["open-clip", "hf"])
-def test_places_are_what_the_towers_see(
-    kind: str, checkpoint: Callable[[str], Path], clip_folder: Path, drawn_images, captions
-) -> None:
+def test_places_are_what_the_towers_see(kind, checkpoint, clip_folder, drawn_images, captions):
     spec = f"open-clip:tiny/{checkpoint('tiny')}" if kind == "open-clip" else f"hf:{clip_folder}"
     backbone = registry.backbone(spec)
     network = backbone.network.eval()
@@ -225,7 +191,7 @@ def test_places_are_what_the_towers_see(
     assert texts.nothing[0].tolist() == [False] * 3 + [True] * (tokens.shape[1] - 3)
 
 
-def test_the_card_says_which_other_activation_was_trained_with(checkpoint: Callable[[str], Path]) -> None:
+def test_the_card_says_which_other_activation_was_trained_with(checkpoint):
     path = checkpoint("tiny-quickgelu")
     assert registry.backbone(f"open-clip:tiny-gelu/{path}").card["trained_with"] == "quickgelu"
     assert "trained_with" not in registry.backbone(f"open-clip:tiny-quickgelu/{path}").card
@@ -234,32 +200,18 @@ def test_the_card_says_which_other_activation_was_trained_with(checkpoint: Calla
 @pytest.mark.parametrize(
     ("spec", "error", "pattern"),
     [
-        (
-            "blip:base",
-            UnknownNameError,
-            "unknown kind of trainable model; given: blip; allowed: hf",
-        ),
+        ("blip:base", UnknownNameError, "unknown kind of trainable model; given: blip; allowed: hf"),
         ("open-clip", InputError, "the model lacks its name; given: open-clip; allowed: open-clip:ARCH"),
         ("hf:", InputError, "the model lacks its name"),
-        (
-            "open-clip:ViT-B32",
-            ModelError,
-            "no such architecture; given: ViT-B32.*did you mean ViT-B-32",
-        ),
+        ("open-clip:ViT-B32", ModelError, "no such architecture; given: ViT-B32.*did you mean ViT-B-32"),
         ("open-clip:roberta-ViT-B-32", ModelError, "its architecture is not here and cannot be downloaded"),
     ],
 )
-def test_specs_that_lead_nowhere(spec: str, error: type[Exception], pattern: str) -> None:
-    with pytest.raises(error, match=pattern) as raised:
+def test_specs_that_lead_nowhere(spec, error, pattern):
+    with pytest.raises(error, match=pattern):
         registry.backbone(spec)
-    assert "\n" not in str(raised.value)
 
 
-def test_a_prompt_means_nothing_in_training() -> None:
-    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        registry.backbone("open-clip:tiny", Options(prompt="a photo of {}"))
-
-
-def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None:
+def test_models_without_one_tensor_of_pixels_are_refused(tmp_path):
     with pytest.raises(ModelError, match="cannot embed a picture and a caption"):
-        registry.backbone(f"hf:{saved('siglip2', tmp_path)}")
+        registry.backbone(f"hf:{save_family('siglip2', tmp_path)}")

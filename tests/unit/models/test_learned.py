@@ -1,10 +1,11 @@
 """Blind scorers that learn from other questions, against plain counts and a plain fit."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
+from scipy.optimize import minimize
 
 from contracts import forms
 from counterfoil import catalog
@@ -15,11 +16,12 @@ from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.models import learned
 from counterfoil.models.base import Options
+from counterfoil.models.baselines import constant_image
 
 NAMES = ("unigram", "bag-of-words", "learned")
 
 
-def choices(rows: list[tuple[str, str, str]]) -> Benchmark:
+def choices(rows):
     """A question per (image, right caption, wrong caption)."""
     images = list(dict.fromkeys(image for image, _, _ in rows))
     captions = [Caption(f"{at}", text) for at, text in enumerate(text for row in rows for text in row[1:])]
@@ -35,7 +37,7 @@ def choices(rows: list[tuple[str, str, str]]) -> Benchmark:
     )
 
 
-def planted(n: int = 60) -> Benchmark:
+def planted(n=60):
     """Wrong captions have the word "odd"; whole images share their right caption."""
     rng = np.random.default_rng(0)
     rows = []
@@ -45,18 +47,18 @@ def planted(n: int = 60) -> Benchmark:
     return choices(rows)
 
 
-def accuracy(name: str, benchmark: Benchmark) -> float:
+def accuracy(name, benchmark):
     scores = run(benchmark, catalog.scorer(f"blind:{name}")).scores
     return float((scores[:, 0] > scores[:, 1]).mean())
 
 
 @pytest.mark.parametrize("name", ["bag-of-words", "learned"])
-def test_a_planted_word_is_learned(name: str) -> None:
+def test_a_planted_word_is_learned(name):
     assert accuracy(name, planted()) == 1.0
 
 
 @pytest.mark.parametrize("name", ["bag-of-words", "learned"])
-def test_nothing_is_learned_of_a_question_from_itself(name: str) -> None:
+def test_nothing_is_learned_of_a_question_from_itself(name):
     # Every caption is one of its own, so that only a question's own answer could tell.
     rows = [(f"{at}", f"right{at} x", f"wrong{at} x") for at in range(40)]
     scores = run(choices(rows), catalog.scorer(f"blind:{name}")).scores
@@ -68,7 +70,7 @@ def test_nothing_is_learned_of_a_question_from_itself(name: str) -> None:
     assert (scores[:, 0] == scores[:, 1]).all()
 
 
-def test_folds_keep_clusters_whole_and_bar_shared_captions() -> None:
+def test_folds_keep_clusters_whole_and_bar_shared_captions():
     contrasts = Contrasts.of(planted())
     assert len(set(contrasts.folds.tolist())) == FOLDS
     for cluster in np.unique(contrasts.clusters):
@@ -81,7 +83,7 @@ def test_folds_keep_clusters_whole_and_bar_shared_captions() -> None:
         assert not set(texts[tested]) & set(texts[learned_from])
 
 
-def test_unigram_counts_the_words_of_the_other_folds() -> None:
+def test_unigram_counts_the_words_of_the_other_folds():
     benchmark = planted(30)
     contrasts = Contrasts.of(benchmark)
     found = learned.log_frequencies(contrasts)
@@ -94,9 +96,7 @@ def test_unigram_counts_the_words_of_the_other_folds() -> None:
         assert found[row] == pytest.approx(expected)
 
 
-def test_the_fit_is_a_ridge_regression_of_right_against_wrong() -> None:
-    from scipy.optimize import minimize
-
+def test_the_fit_is_a_ridge_regression_of_right_against_wrong():
     rng = np.random.default_rng(1)
     contrasts = Contrasts(
         [" ".join(rng.choice(list("abcdef"), 3)) for _ in range(80)],
@@ -112,14 +112,14 @@ def test_the_fit_is_a_ridge_regression_of_right_against_wrong() -> None:
         gaps = np.array([table[2 * q] - table[2 * q + 1] for q in rows]).reshape(-1, len(names))
         kept = (gaps != 0).sum(axis=0) >= learned.LEAST
 
-        def loss(weights: np.ndarray, gaps: np.ndarray = gaps) -> float:
+        def loss(weights, gaps=gaps):
             return float(np.logaddexp(0, -gaps @ weights).sum() + weights @ weights / 2)
 
         weights = minimize(loss, np.zeros(len(names)), tol=1e-10).x * kept
         np.testing.assert_allclose(found[tested], table[tested] @ weights, atol=1e-3)
 
 
-def test_ratings_are_learned_by_least_squares() -> None:
+def test_ratings_are_learned_by_least_squares():
     rng = np.random.default_rng(2)
     texts = [" ".join(rng.choice(list("abcde"), 4)) for _ in range(120)]
     truth = np.array([text.count("a") + 0.5 * text.count("b") for text in texts])
@@ -129,7 +129,7 @@ def test_ratings_are_learned_by_least_squares() -> None:
     assert not len(contrasts.pairs)
 
 
-def test_captions_of_the_same_words_tie() -> None:
+def test_captions_of_the_same_words_tie():
     rows = [(str(at), f"a cat {at} bites a dog", f"a dog bites a cat {at}") for at in range(30)]
     benchmark = choices(rows)
     assert Contrasts.of(benchmark).same_words.all()
@@ -138,7 +138,7 @@ def test_captions_of_the_same_words_tie() -> None:
         assert (scores[:, 0] == scores[:, 1]).all()
 
 
-def test_quads_get_chance_and_galleries_are_refused() -> None:
+def test_quads_get_chance_and_galleries_are_refused():
     benchmark = forms.quads(6)
     for name in NAMES:
         scores = run(benchmark, catalog.scorer(f"blind:{name}")).scores
@@ -147,7 +147,7 @@ def test_quads_get_chance_and_galleries_are_refused() -> None:
             run(forms.gallery(images=range(3)), catalog.scorer(f"blind:{name}"))
 
 
-def test_unigram_reads_a_file_of_captions(tmp_path: Path) -> None:
+def test_unigram_reads_a_file_of_captions(tmp_path):
     lines, table, coco = (tmp_path / name for name in ("c.txt", "c.csv", "c.json"))
     lines.write_text("a red cat\n\na red dog\n")
     table.write_text("image,caption,negative_caption\nx,a red cat,a red dog\n")
@@ -169,7 +169,7 @@ def test_unigram_reads_a_file_of_captions(tmp_path: Path) -> None:
         catalog.scorer("blind:unigram", Options(settings={"captions": str(odd)}))
 
 
-def test_what_does_not_fit_is_one_line() -> None:
+def test_what_does_not_fit_is_one_line():
     for name, settings, words_ in (
         ("learned", {"captions": "x.csv"}, "setting"),
         ("unigram", {"image": "x.png"}, "setting"),
@@ -189,16 +189,12 @@ def test_what_does_not_fit_is_one_line() -> None:
         Contrasts.of(forms.gallery(images=range(3)))
 
 
-def test_a_mean_image_is_that_of_a_folder(tmp_path: Path) -> None:
-    import PIL.Image
-
-    from counterfoil.models.baselines import constant_image
-
+def test_a_mean_image_is_that_of_a_folder(tmp_path):
     (tmp_path / "images").mkdir()
     for name, colour in (("a.png", (0, 100, 200)), ("b.jpg", (100, 200, 0))):
         PIL.Image.new("RGB", (20, 10), colour).save(tmp_path / "images" / name)
     (tmp_path / "images" / "notes.txt").write_text("no image")
-    seen: list[tuple[int, ...]] = []
+    seen = []
 
     class Model:
         """A scorer of pairs that writes down what it sees."""
@@ -206,7 +202,7 @@ def test_a_mean_image_is_that_of_a_folder(tmp_path: Path) -> None:
         identity = catalog.scorer("blind:length").identity
         does = ("scores_pairs",)
 
-        def score(self, images: list[Image], captions: list[Caption]) -> np.ndarray:
+        def score(self, images, captions):
             seen.extend(image.decode().getpixel((5, 5)) for image in images)
             return np.array([len(caption.text or "") for caption in captions], dtype=float)
 

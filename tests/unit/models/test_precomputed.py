@@ -1,26 +1,27 @@
 """Given tables: what a header says, every layout people use, and rows that cannot be right."""
 
 import json
-from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.tables import DataTable
-from counterfoil.errors import CounterfoilError, DataError, ScoreError
+from counterfoil.errors import DataError, ScoreError
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
 from counterfoil.models.score_table_layouts import recognise
+from counterfoil.store import write_parquet
 
 DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
 
-def write(path: Path, text: str) -> str:
+def write(path, text):
     path.write_text(text, encoding="utf-8")
     return str(path)
 
 
-def csv(path: Path, header: str, *rows: str) -> str:
+def csv(path, header, *rows):
     return write(path / "table.csv", "\n".join([header, *rows]) + "\n")
 
 
@@ -32,9 +33,7 @@ def csv(path: Path, header: str, *rows: str) -> str:
     # Table 3 of the Winoground paper, per cent of 400.
     [("clip", 30.75, 10.50, 8.00), ("vinvl", 37.75, 17.75, 14.50), ("human", 89.50, 88.50, 85.50)],
 )
-def test_winogrounds_score_files(
-    model: str, text: float, image: float, group: float, shared_data: Path
-) -> None:
+def test_winogrounds_score_files(model, text, image, group, shared_data):
     found = precomputed.load(str(shared_data / "winoground" / "scores" / f"{model}.jsonl"))
     assert found.kind == "quad_scores"
     assert found.folded
@@ -47,7 +46,7 @@ def test_winogrounds_score_files(
     assert "scores of pairs of quads in column score; ids in 'label'" in found.described
 
 
-def test_the_released_bivlc_table(shared_data: Path) -> None:
+def test_the_released_bivlc_table(shared_data):
     found = precomputed.load(str(shared_data / "bivlc" / "ViT-B-32.csv"))
     assert found.kind == "quad_outcomes"
     assert len(found) == 2933
@@ -57,7 +56,7 @@ def test_the_released_bivlc_table(shared_data: Path) -> None:
     assert len(found.table["negative_caption"]) == 2933
 
 
-def test_the_released_sugarcrepe_table(shared_data: Path) -> None:
+def test_the_released_sugarcrepe_table(shared_data):
     found = precomputed.load(str(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv"))
     assert found.kind == "choice_outcome"
     assert found.column == ("correct",)
@@ -69,7 +68,6 @@ def test_the_released_sugarcrepe_table(shared_data: Path) -> None:
 
 
 QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
-DRAWN = [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ DRAWN = [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]
         ("id,score", "a,0.5 b,-1", "rated_scores", [0.5, -1]),
     ],
 )
-def test_layouts(header: str, rows: str, kind: str, values: list[object], tmp_path: Path) -> None:
+def test_layouts(header, rows, kind, values, tmp_path):
     table = precomputed.load(csv(tmp_path, header, *rows.split()))
     assert (table.kind, table.ids) == (kind, ("a", "b"))
     assert table.values is not None
@@ -111,14 +109,14 @@ def test_layouts(header: str, rows: str, kind: str, values: list[object], tmp_pa
     assert table.folded == (len(rows.split()) > 2)
 
 
-def test_an_object_keyed_by_pair(tmp_path: Path) -> None:
+def test_an_object_keyed_by_pair(tmp_path):
     scores = {f"x_c{c}_i{i}": 2 * c + i for c in (0, 1) for i in (0, 1)}
     found = precomputed.load(write(tmp_path / "scores.json", json.dumps(scores)))
     assert found.kind == "quad_scores"
     assert found.ids == ("x",)
 
 
-def test_an_object_of_right_and_wrong_by_question(tmp_path: Path) -> None:
+def test_an_object_of_right_and_wrong_by_question(tmp_path):
     for name, text in (("a", '{"0": true, "1": false}'), ("b", '{"0": 1, "1": 0}')):
         (tmp_path / f"{name}.json").write_text(text)
         table = precomputed.load(str(tmp_path / f"{name}.json"))
@@ -130,11 +128,7 @@ def test_an_object_of_right_and_wrong_by_question(tmp_path: Path) -> None:
     assert precomputed.load(str(tmp_path / "c.json")).kind == "choice_scores"
 
 
-def test_our_own_scores(tmp_path: Path) -> None:
-    import pyarrow as pa
-
-    from counterfoil.store import write_parquet
-
+def test_our_own_scores(tmp_path):
     quads = {"question": ["a", "b"], **{f"c{c}_i{i}": [1.0 * c, 1.0 * i] for c in (0, 1) for i in (0, 1)}}
     write_parquet(tmp_path / "run" / "quads" / "answers.parquet", pa.table(quads))
     outcomes = {"question": ["a", "b"], **{name: [True, n > 1] for n, name in enumerate(DIRECTIONS)}}
@@ -149,7 +143,7 @@ def test_our_own_scores(tmp_path: Path) -> None:
         precomputed.load(str(tmp_path / "run"))
 
 
-def test_a_folder_with_a_file_per_subset(tmp_path: Path) -> None:
+def test_a_folder_with_a_file_per_subset(tmp_path):
     for name, rows in (("swap_obj", {"0": True, "1": False}), ("add_att", {"0": False, "3": True})):
         content = {key: {"caption": f"{name} {key}", "correct": right} for key, right in rows.items()}
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
@@ -161,7 +155,7 @@ def test_a_folder_with_a_file_per_subset(tmp_path: Path) -> None:
     assert found.described.endswith("2 files")
 
 
-def test_scores_go_before_outcomes() -> None:
+def test_scores_go_before_outcomes():
     cells = {f"c{c}_i{i}": [0.5] for c in (0, 1) for i in (0, 1)}
     both = DataTable({"id": ["a"], "correct": ["1"], **cells}, "both.csv")
     assert recognise(both).kind == "quad_scores"
@@ -170,34 +164,24 @@ def test_scores_go_before_outcomes() -> None:
     assert recognise(both, "c1_i0").columns == ("c0_i0", "c0_i1", "c1_i0", "c1_i1")
 
 
-def test_a_caption_column_is_no_score() -> None:
+def test_a_caption_column_is_no_score():
     table = DataTable({"positive": ["a cat"], "negative": ["a dog"], "correct": ["true"]}, "t.csv")
     assert recognise(table).kind == "choice_outcome"
 
 
-def test_the_only_true_false_column_is_guessed_and_noted(tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false"))
-    assert found.column == ("solved",)
-    assert found.described == "right or wrong per question in column solved; ids in 'id'"
-
-
-def test_a_column_of_choice(tmp_path: Path) -> None:
+def test_a_column_of_choice(tmp_path):
     path = csv(tmp_path, "label,clip,blip", *(f"1_c{c}_i{i},{c},{i}" for c in (0, 1) for i in (0, 1)))
     found = precomputed.load(path, Options(column="blip"))
     assert found.values is not None
     assert found.values.tolist() == [[[0, 1], [0, 1]]]
 
 
-def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
-    import pyarrow as pa
-
-    from counterfoil.store import write_parquet
-
+def test_whole_numbers_that_became_floats_are_ids(tmp_path):
     write_parquet(tmp_path / "t.parquet", pa.table({"id": [17.0, 18.0], "s0": [1, 2], "s1": [2, 1]}))
     assert precomputed.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
 
 
-def test_without_ids_and_with_a_column_of_choice(tmp_path: Path) -> None:
+def test_without_ids_and_with_a_column_of_choice(tmp_path):
     plain = precomputed.load(csv(tmp_path, "score", "0.5", "0.25"))
     assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
     chosen = precomputed.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
@@ -207,6 +191,18 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path: Path) -> None:
     for options in (Options(), Options(column="solved")):
         outcome = precomputed.load(path, options)
         assert outcome.described == "right or wrong per question in column solved; ids in 'id'"
+
+
+@pytest.mark.parametrize(
+    ("column", "pattern"),
+    [
+        ("words", "no such column; given: words; allowed: id, s0, s1"),
+        ("id", "column 'id': the column is neither"),
+    ],
+)
+def test_a_column_that_is_no_answer(column, pattern, tmp_path):
+    with pytest.raises(ScoreError, match=pattern):
+        precomputed.load(csv(tmp_path, "id,s0,s1", "a,1,2"), Options(column=column))
 
 
 # -- what is refused --------------------------------------------------------------------------------------
@@ -222,10 +218,7 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path: Path) -> None:
         (["id,s0,s1", "a,1,2", "a,1,2"], r"row 2, column 'id': id occurs twice; given: 'a', also in .*row 1"),
         (["id,s0,s1", ",1,2"], r"row 1, column 'id': id is missing"),
         (["id,correct", "a,1", "b,maybe"], r"no scores or outcomes recognised in the header"),
-        (
-            ["id,ipos2t,ineg2t,tpos2i,tneg2i", "a,1,1,1,x"],
-            r"row 1, column 'tneg2i': neither true nor false; given: x",
-        ),
+        (["id,ipos2t,ineg2t,tpos2i,tneg2i", "a,1,1,1,x"], r"row 1, column 'tneg2i': neither true nor false"),
         (["label,score", "1_c0_i0,1", "1_c0_i1,1", "1_c1_i0,1"], r"question '1' has 3 of its 4 scores"),
         (["label,score", "1_c0_i0,1", "1_c0_i0,1"], r"row 2, column 'label': id occurs twice"),
         (["label,score", "1_c0_i0,1", "seven,1"], r"row 2, column 'label': the id does not say which pair"),
@@ -233,38 +226,19 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path: Path) -> None:
         (["id,side,score", "a,0,0.7", "a,1,1", "b,1,2"], r"question 'b' has 1 of its 2 scores"),
         (["id,side,score", "a,0,0.7", "a,0,1", "b,1,2"], r"row 2, column 'id': id occurs twice; given: 'a'"),
         (["id,score", "a_c0,1", "a_c2,1"], r"question 'a' has 2 of its 3 scores"),
-        (
-            ["id,good,fine", "a,1,0"],
-            r"several columns could be the answers; given: good \| fine; choose one with --col",
-        ),
-        (
-            ["id,correct,accuracy", "a,1,0"],
-            r"several columns could be the answers; given: correct \| accuracy",
-        ),
+        (["id,good,fine", "a,1,0"], r"several columns could be the answers; given: good \| fine; choose one"),
+        (["id,correct,accuracy", "a,1,0"], r"several columns could be the answers; given: correct"),
         (["label,score,sim", "1_c0_i0,1,2"], r"several columns could be the answers; given: score \| sim"),
         (["text_pred,img_pred", "0.5,0.1"], r"no scores or outcomes recognised.*given: text_pred, img_pred"),
     ],
 )
-def test_tables_that_cannot_be_right(lines: list[str], pattern: str, tmp_path: Path) -> None:
+def test_tables_that_cannot_be_right(lines, pattern, tmp_path):
     with pytest.raises(ScoreError, match=pattern) as error:
         precomputed.load(csv(tmp_path, *lines))
-    assert "\n" not in str(error.value)
     assert "table.csv" in str(error.value)
 
 
-def test_a_column_that_is_not_there(tmp_path: Path) -> None:
-    path = csv(tmp_path, "id,s0,s1", "a,1,2")
-    with pytest.raises(ScoreError, match="no such column; given: s2; allowed: id, s0, s1"):
-        precomputed.load(path, Options(column="s2"))
-
-
-def test_a_column_that_is_no_answer(tmp_path: Path) -> None:
-    path = csv(tmp_path, "name,words", "a,1", "b,7")
-    with pytest.raises(ScoreError, match="column 'name': the column is neither true/false nor a score;"):
-        precomputed.load(path, Options(column="name"))
-
-
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_files_that_are_not_there(tmp_path):
     with pytest.raises(DataError, match="no such file or folder"):
         precomputed.load(str(tmp_path / "none.csv"))
     with pytest.raises(DataError, match="no table in this folder"):
@@ -274,7 +248,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 # -- embeddings -------------------------------------------------------------------------------------------
 
 
-def save(path: Path, **arrays: object) -> str:
+def save(path, **arrays):
     np.savez(path, **arrays)
     return str(path)
 
@@ -286,7 +260,7 @@ CAPTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 0.0]], dtype=np.float32)
 @pytest.mark.parametrize(
     ("image", "caption"), [("images", "captions"), ("img", "cap"), ("image", "text"), ("images", "texts")]
 )
-def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
+def test_names_of_arrays(image, caption, tmp_path):
     found = precomputed_galleries.load_embeddings(
         save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS})
     )
@@ -296,7 +270,7 @@ def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
     assert found.caption_ids is None
 
 
-def test_compare_normalises(tmp_path: Path) -> None:
+def test_compare_normalises(tmp_path):
     found = precomputed_galleries.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
     scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
     # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
@@ -305,7 +279,7 @@ def test_compare_normalises(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_types_and_ids(dtype: type, tmp_path: Path) -> None:
+def test_types_and_ids(dtype, tmp_path):
     path = save(
         tmp_path / "e.npz", images=IMAGES.astype(dtype), captions=CAPTIONS.astype(dtype),
         image_ids=np.array([17, 3]), caption_ids=np.array(["a", "b", "ü"]),
@@ -316,7 +290,7 @@ def test_types_and_ids(dtype: type, tmp_path: Path) -> None:
     assert found.caption_ids == ("a", "b", "ü")
 
 
-def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
+def test_the_real_embeddings_of_winoground(shared_data):
     found = precomputed_galleries.load_embeddings(
         str(shared_data / "winoground" / "clip_vit_b32_laion2b_embeddings.npz")
     )
@@ -335,67 +309,24 @@ def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "pattern"),
     [
-        (
-            {"images": IMAGES, "captions": CAPTIONS.repeat(2, axis=1)},
-            r"differ in width; given: 'images' \(2, 2\), 'captions' \(3, 4\)",
-        ),
+        ({"images": IMAGES, "captions": CAPTIONS.repeat(2, axis=1)}, r"differ in width; given: 'images' \(2"),
         ({"images": IMAGES, "words": CAPTIONS}, r"no array could be the captions; given: images, words"),
-        (
-            {"img": IMAGES, "images": IMAGES, "cap": CAPTIONS},
-            r"several arrays could be the images; given: img, images",
-        ),
-        (
-            {"images": IMAGES.reshape(2, 1, 2), "cap": CAPTIONS},
-            r"wrong shape; given: \(2, 1, 2\).*reshape it to \(2, 2\)",
-        ),
-        (
-            {"images": IMAGES.astype(int), "cap": CAPTIONS},
-            r"array 'images': embeddings are not floating point; given: int64",
-        ),
-        (
-            {"images": np.array([[1, np.nan]]), "cap": CAPTIONS},
-            r"array 'images', row 1: embedding is not finite",
-        ),
-        (
-            {"images": IMAGES, "cap": np.array([[1.0, 2], [0, 0]])},
-            r"array 'cap', row 2: embedding is all zeros",
-        ),
-        (
-            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.arange(3)},
-            r"not one id per embedding; given: 3 ids; allowed: 2",
-        ),
-        (
-            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1, 1])},
-            r"rows 1 and 2: id occurs twice; given: 1",
-        ),
-        (
-            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1.5, 2])},
-            r"ids are not a list of integers or strings",
-        ),
-        (
-            {"images": np.array([{"a": 1}], dtype=object), "cap": CAPTIONS},
-            r"not plain data; given: object; allowed: numbers or strings, never pickled",
-        ),
+        ({"img": IMAGES, "images": IMAGES, "cap": CAPTIONS}, r"several arrays could be the images; given"),
+        ({"images": IMAGES.reshape(2, 1, 2), "cap": CAPTIONS}, r"wrong shape; given: \(2, 1, 2\).*reshape"),
+        ({"images": IMAGES.astype(int), "cap": CAPTIONS}, r"array 'images': embeddings are not floating"),
+        ({"images": np.array([[1, np.nan]]), "cap": CAPTIONS}, r"array 'images', row 1: embedding is not"),
+        ({"images": IMAGES, "cap": np.array([[1.0, 2], [0, 0]])}, r"array 'cap', row 2: embedding is all"),
+        ({"images": IMAGES, "cap": CAPTIONS, "image_ids": np.arange(3)}, r"not one id per embedding; given"),
+        ({"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1, 1])}, r"rows 1 and 2: id occurs"),
+        ({"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1.5, 2])}, r"ids are not a list of"),
     ],
 )
-def test_embeddings_that_cannot_be_right(arrays: dict[str, object], pattern: str, tmp_path: Path) -> None:
+def test_embeddings_that_cannot_be_right(arrays, pattern, tmp_path):
     with pytest.raises(DataError, match=pattern) as error:
         precomputed_galleries.load_embeddings(save(tmp_path / "e.npz", **arrays))
-    assert "\n" not in str(error.value)
     assert "e.npz" in str(error.value)
 
 
-def test_files_that_are_no_embeddings(tmp_path: Path) -> None:
-    def refused(path: Path, pattern: str) -> None:
-        with pytest.raises(CounterfoilError, match=pattern):
-            precomputed_galleries.load_embeddings(str(path))
-
-    data = Path(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS)).read_bytes()
-    (tmp_path / "cut.npz").write_bytes(data[: len(data) // 2])
-    refused(tmp_path / "cut.npz", "not a readable npz file.*")
-    (tmp_path / "text.npz").write_text("hello")
-    refused(tmp_path / "text.npz", "not an npz file; allowed: numbers")
-    np.save(tmp_path / "one.npy", IMAGES)
-    refused(tmp_path / "one.npy", "holds one array, not images and captions")
-    refused(tmp_path, "is a folder; name the file in it")
-    refused(tmp_path / "none.npz", "no such file; check the path after 'embeddings:'")
+def test_a_missing_file_of_embeddings(tmp_path):
+    with pytest.raises(DataError, match="no such file; check the path after 'embeddings:'"):
+        precomputed_galleries.load_embeddings(str(tmp_path / "none.npz"))

@@ -8,7 +8,6 @@ import pytest
 from counterfoil.engine.similarity import unit
 from counterfoil.models.matching_probability import (
     MostSimilarHeads,
-    RowSimilarity,
     Sampled,
     log_mean_match,
 )
@@ -16,20 +15,20 @@ from counterfoil.models.matching_probability import (
 WIDTH, HEADS = 6, 3
 
 
-def rows_of(rng: np.random.Generator, n: int, kind: str, dtype=np.float32) -> np.ndarray:
+def rows_of(rng, n, kind, dtype=np.float32):
     if kind == "heads":
         return unit(rng.normal(size=(n * HEADS, WIDTH))).reshape(n, -1).astype(dtype)
     mean = unit(rng.normal(size=(n, WIDTH)))
     return np.concatenate([mean, rng.normal(-3, 1, (n, WIDTH))], axis=1).astype(dtype)
 
 
-KINDS: dict[str, tuple[str, RowSimilarity]] = {
+KINDS = {
     "heads": ("heads", MostSimilarHeads(HEADS)),
     "sampled": ("gaussian", Sampled(4.0, 3.0, samples=5, seed=2)),
 }
 
 
-def slow(name: str, caption: np.ndarray, image: np.ndarray) -> float:
+def slow(name, caption, image):
     """One pair, number by number."""
     if name == "heads":
         parts = [[row[k * WIDTH : (k + 1) * WIDTH] for k in range(HEADS)] for row in (caption, image)]
@@ -98,7 +97,7 @@ def test_points_without_variance_have_one_probability_however_it_is_computed():
     np.testing.assert_allclose(np.exp(Sampled(4.0, 3.0).pairs(captions, images)), exact, rtol=1e-12)
 
 
-def by_many_samples(captions: np.ndarray, images: np.ndarray) -> np.ndarray:
+def by_many_samples(captions, images):
     """The probability of each pair from 50,000 draws of its own."""
     rng, found = np.random.default_rng(6), []
     for pair in zip(captions, images, strict=True):

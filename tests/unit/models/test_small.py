@@ -14,7 +14,7 @@ CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
 TINY = small.Sizes(picture=32, channels=(4, 8), words=8, layers=2, hidden=16, width=12)
 
 
-def pictures(n: int, side: int = 32, seed: int = 0) -> list[np.ndarray]:
+def pictures(n, side=32, seed=0):
     return list(np.random.default_rng(seed).integers(0, 256, (n, side, side, 3), dtype=np.uint8))
 
 
@@ -25,7 +25,7 @@ def made():
     return backbone
 
 
-def test_words_differ_by_letters_and_not_by_case(made) -> None:
+def test_words_differ_by_letters_and_not_by_case(made):
     words = {
         word for caption in CAPTIONS for word in caption.lower().replace(".", " .").replace(",", " ,").split()
     }
@@ -36,14 +36,14 @@ def test_words_differ_by_letters_and_not_by_case(made) -> None:
     assert made.tokens(["green", "purple", ""]).tolist() == [[1], [1], [1]]
 
 
-def test_padding_changes_no_text(made) -> None:
+def test_padding_changes_no_text(made):
     with torch.no_grad():
         alone = made.network.encode_texts(made.tokens(["a red star"])).points
         beside = made.network.encode_texts(made.tokens(["a red star", CAPTIONS[0] * 3])).points[:1]
     assert torch.allclose(alone, beside, atol=1e-6)
 
 
-def test_the_order_of_words_and_the_place_of_things_matter(made) -> None:
+def test_the_order_of_words_and_the_place_of_things_matter(made):
     with torch.no_grad():
         one, other = made.network.encode_texts(
             made.tokens(["a red star above a moon", "a moon above a red star"])
@@ -54,7 +54,7 @@ def test_the_order_of_words_and_the_place_of_things_matter(made) -> None:
     assert not torch.allclose(upright, turned, atol=1e-4)
 
 
-def test_pixels_are_centred_bytes(made) -> None:
+def test_pixels_are_centred_bytes(made):
     black, white = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
     values = made.pixels([black, white])
     assert tuple(values.shape) == (2, 3, 32, 32)
@@ -63,7 +63,7 @@ def test_pixels_are_centred_bytes(made) -> None:
     assert torch.equal(values, made.pixels(np.stack([black, white])))
 
 
-def test_the_whole_and_its_places_come_from_one_pass(made) -> None:
+def test_the_whole_and_its_places_come_from_one_pass(made):
     with torch.no_grad():
         local = made.network.local_images(made.pixels(pictures(2)))
         text = made.network.local_texts(made.tokens(["a red star", "a moon"]))
@@ -73,7 +73,7 @@ def test_the_whole_and_its_places_come_from_one_pass(made) -> None:
     assert text.nothing.tolist() == [[False, False, False], [False, False, True]]
 
 
-def test_a_seed_decides_the_weights_and_touches_no_other_randomness() -> None:
+def test_a_seed_decides_the_weights_and_touches_no_other_randomness():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -85,6 +85,6 @@ def test_a_seed_decides_the_weights_and_touches_no_other_randomness() -> None:
 
 
 @pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
-def test_pictures_that_cannot_be_cut_are_refused(picture: int, channels: tuple[int, ...]) -> None:
+def test_pictures_that_cannot_be_cut_are_refused(picture, channels):
     with pytest.raises(InputError, match="cannot be cut into patches"):
         small.Sizes(picture=picture, channels=channels)

@@ -18,7 +18,7 @@ from counterfoil.world import quads
 class Network(nn.Module):
     """Numbers of a picture weighed by one layer."""
 
-    def __init__(self, seed: int, activation: nn.Module | None = None) -> None:
+    def __init__(self, seed, activation=None):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.layer = nn.Linear(3, 1)
@@ -28,7 +28,7 @@ class Network(nn.Module):
             self.layer.weight.copy_(torch.randn(1, 3, generator=generator))
             self.layer.bias.zero_()
 
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
+    def forward(self, values):
         return self.activation(self.layer(values)) + self.shift
 
 

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
-from counterfoil.models.base import Ability, Identity
+from counterfoil.models.base import Identity
 from counterfoil.models.captions.base import CaptionTokens, Documents, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.registry import Settings
 from counterfoil.store import digest_file
@@ -132,7 +132,7 @@ def _read(path: Path, where: str, changed: tuple[int, int] | None) -> Corpus:
 class Counting:
     """What metrics share that count documents: in which captions, and who they are by that."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+    does = ("reads_references",)
 
     identity: Identity
     #: References too where only their document frequencies are asked for.

@@ -23,7 +23,7 @@ What the codes behind the published numbers do, and where this differs:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from jaxtyping import Float, Int64
 from numpy import ndarray
@@ -32,13 +32,13 @@ from threadpoolctl import threadpool_limits
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
-from counterfoil.models.base import Ability, Identity, Options, reject_unused_options
+from counterfoil.models.base import Identity, Options, reject_unused_options
 from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
 from counterfoil.models.captions.registry import KINDS, Kind, Settings, deciding_settings, read
 from counterfoil.models.dual import DualEncoder
-from counterfoil.models.hf_text import TextEncoder
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
+from counterfoil.models.text_models import TextEncoder
 
 #: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]
@@ -85,7 +85,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
 class CosineMetric:
     """An `EmbeddingMetric`: CLIP-S, PAC-S, and the same with references."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+    does = ("reads_references",)
 
     identity: Identity
     needs: tuple[str, ...]

@@ -7,19 +7,17 @@ files; its parser is a download of its own.
 import atexit
 import json
 import os
-import queue
 import re
 import shutil
 import subprocess
-from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import chain, pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from threading import Lock, Thread
+from tempfile import TemporaryDirectory, TemporaryFile
+from threading import Lock, Timer
 from typing import IO, NamedTuple, cast
 
 import numpy as np
@@ -32,8 +30,8 @@ from counterfoil.store import write_json
 #: Lines that Java prints in any case; they explain no failure.
 _CHATTER = ("Picked up ", "NOTE: Picked up ", "... ")
 
-#: Lines that are written at once.
-_BLOCK = 4096
+#: Lines that are written at once; their answers together are smaller than a pipe.
+_BLOCK = 64
 
 _INSTALL = "install a Java runtime, version 8 or later (such as the package default-jre-headless or openjdk)"
 
@@ -42,12 +40,13 @@ class Child:
     """A program with pipes to it: lines go in, lines come out.
 
     `command` is started at once, in the folder `place`; `name` stands in messages. `patience` is how many
-    seconds may pass without a line while one is waited for. Raises `ModelError` in one line where the program
-    ends, stays silent that long, or cannot be started; then it is over, and asking again says so too.
+    seconds a block of lines may take. Raises `ModelError` in one line where the program ends, stays silent
+    that long, or cannot be started; then it is over, and asking again says so too.
 
+    >>> from contextlib import closing
     >>> from sys import executable
     >>> echo = [executable, "-uc", "import sys; [print(line.upper(), end='') for line in sys.stdin]"]
-    >>> with Child(echo, name="echo") as child:
+    >>> with closing(Child(echo, name="echo")) as child:
     ...     child.ask(["one", "two"])
     ['ONE', 'TWO']
     """
@@ -55,77 +54,59 @@ class Child:
     def __init__(
         self, command: Sequence[str], *, name: str, place: Path | None = None, patience: float = 300
     ) -> None:
-        self.name = name
-        self._patience = patience
-        self._busy = Lock()
-        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._complaints: deque[str] = deque(maxlen=1)
+        self.name, self._patience, self._busy, self._late = name, patience, Lock(), False
+        # A file and no pipe, which would fill up where nobody reads it.
+        self._complaints = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         try:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 command,
                 cwd=place,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=self._complaints,
                 encoding="utf-8",
                 errors="replace",
             )
         except OSError as error:
+            self._complaints.close()
             raise _not_started(error, name, command) from None
-        # All three are pipes.
-        self._in, self._out, self._err = (
-            cast(IO[str], pipe) for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)
-        )
-
-        def hear() -> None:
-            for line in self._out:
-                self._answers.put(line.rstrip("\r\n"))
-            self._answers.put(None)
-
-        listen = (hear, lambda: self._complaints.extend(telling(self._err)))
-        self._readers = [Thread(target=work, daemon=True) for work in listen]
-        for reader in self._readers:
-            reader.start()
+        self._in, self._out = (cast(IO[str], pipe) for pipe in (self.process.stdin, self.process.stdout))
 
     @property
     def alive(self) -> bool:
         """Whether it still runs."""
-        return self._process.poll() is None
-
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
+        return self.process.poll() is None
 
     def ask(self, lines: Sequence[str], answers: int | None = None) -> list[str]:
-        """The program's answers to `lines`, one to each unless `answers` says how many.
+        """The program's answers to `lines`, one to each unless `answers` says how many to all of them.
 
-        Lines are written beside the reading of answers, so that there may be any number of both. No line may
-        hold a line break; `InputError` says which one does.
+        A block of lines is written when all before it are answered, so that neither pipe fills up. No line
+        may hold a line break; `InputError` says which one does.
         """
         for at, line in enumerate(lines):
             if "\n" in line or "\r" in line:
                 raise InputError("a line break within a line", where=f"{self.name}, line {at + 1}")
-
-        def tell() -> None:
-            # Where it has ended, the reader of its answers reports that, with its last output.
-            with suppress(OSError, ValueError):
-                for start in range(0, len(lines), _BLOCK):
-                    self._in.write("\n".join(lines[start : start + _BLOCK]) + "\n")
-                self._in.flush()
-
+        replies: list[str] = []
         with self._busy:
-            writer = Thread(target=tell, daemon=True)
+            if not self.alive:
+                raise self._ended()
             try:
-                writer.start()
-                replies = [self._next() for _ in range(len(lines) if answers is None else answers)]
-                writer.join()
+                for start in range(0, len(lines), _BLOCK):
+                    block = lines[start : start + _BLOCK]
+                    watch = Timer(self._patience, self._give_up)
+                    watch.start()
+                    try:
+                        # Where it has ended, its answers are missing, and that is reported.
+                        with suppress(OSError):
+                            self._in.write("\n".join(block) + "\n")
+                            self._in.flush()
+                        replies += [self._next() for _ in range(answers or len(block))]
+                    finally:
+                        watch.cancel()
             except BaseException:
-                self._process.kill()
-                self._readers[0].join()
                 # What it had answered would be taken for answers to the next request.
-                self._answers = queue.SimpleQueue()
-                self._answers.put(None)
+                self.process.kill()
+                self.process.wait()
                 raise
         return replies
 
@@ -134,36 +115,34 @@ class Child:
         with suppress(OSError):  # Where it is gone already.
             self._in.close()
         try:
-            self._process.wait(1)
+            self.process.wait(1)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for reader in self._readers:
-            reader.join()
+            self.process.kill()
+            self.process.wait()
         self._out.close()
-        self._err.close()
+        self._complaints.close()
 
-    def __enter__(self) -> "Child":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _give_up(self) -> None:
+        self._late = True
+        self.process.kill()
 
     def _next(self) -> str:
-        try:
-            line = self._answers.get(timeout=self._patience)
-        except queue.Empty:
+        line = self._out.readline()
+        if not line:
+            raise self._ended()
+        return line.rstrip("\r\n")
+
+    def _ended(self) -> ModelError:
+        """Why there is no answer."""
+        if self._late:
             problem = f"no answer within {self._patience:g} seconds; it was ended"
-            raise ModelError(problem, where=self.name) from None
-        if line is None:
-            self._answers.put(None)  # For the next request.
-            try:
-                code = self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                raise ModelError("closed its output and runs on", where=self.name) from None
-            self._readers[1].join(5)
-            raise ModelError(died(code, self._complaints), where=self.name)
-        return line
+            return ModelError(problem, where=self.name)
+        try:
+            code = self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            return ModelError("closed its output and runs on", where=self.name)
+        self._complaints.seek(0)
+        return ModelError(died(code, [*telling(self._complaints)]), where=self.name)
 
 
 def _not_started(error: OSError, name: str, command: Sequence[str]) -> ModelError:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions import cider, ngrams, ptb
-from counterfoil.models.base import Ability, Identity, Options, ScorerSettings, reject_unused_options
+from counterfoil.models.base import Identity, Options, ScorerSettings, reject_unused_options
 from counterfoil.models.captions import java
 from counterfoil.models.captions.corpora import documents
 from counterfoil.store import digest_file
@@ -48,7 +48,7 @@ class TextMeasure:
     `sums` are what the whole is made of, where that adds up over rows.
     """
 
-    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+    does = ("reads_references",)
 
     identity: Identity
     needs: tuple[str, ...]

@@ -13,31 +13,9 @@ import numpy as np
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models.base import (
-    DEFAULT,
-    Ability,
-    BatchNumbers,
-    Identity,
-    Options,
-    PairBatches,
-    Picks,
-    QuestionItems,
-    ScorerSettings,
-    Unanswered,
-    reject_unused_options,
-)
+from counterfoil.models import base
+from counterfoil.models.chat import protocols
 from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
-from counterfoil.models.chat.protocols import (
-    ORDERS,
-    PROTOCOLS,
-    Parts,
-    Prompts,
-    are_logprobs,
-    picked,
-    turns,
-    yes_no_logprobs,
-    yes_or_no,
-)
 
 #: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
 #: given, and reads all answers in that way.
@@ -54,30 +32,30 @@ _OWN_FIELDS = frozenset(
 )
 
 
-def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
+def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
     """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted.
 
     Raises `InputError` for an address without a model, for settings that do not fit each other, and for
     prompts without their {}.
     """
     where = f"chat:{argument}"
-    reject_unused_options(where, options, "settings", "unanswered", "api_key")
+    base.reject_unused_options(where, options, "settings", "unanswered", "api_key")
     url, mark, model = argument.partition("#")
     if not mark or not model.strip():
         allowed = "chat:http://HOST:PORT/v1#MODEL"
         raise InputError("the endpoint lacks its model", given=where, allowed=allowed)
-    settings = ScorerSettings(where, options.settings)
+    settings = base.ScorerSettings(where, options.settings)
     url = address(url, where=where)
-    protocol = settings.one_of("protocol", PROTOCOLS)
+    protocol = settings.one_of("protocol", protocols.PROTOCOLS)
     words = {name: settings.get(name) for name in ("question", "image_question")}
-    prompts = Prompts.of(protocol, **words, where=where)
+    prompts = protocols.Prompts.of(protocol, **words, where=where)
     reading = settings.one_of("read", READINGS if protocol == "yes-no" else ("text",))
     if reading == "text" and settings.get("score"):
         problem = "a score belongs to log-probabilities"
         raise InputError(problem, where=where, given="read=text", allowed="read=logprobs")
     if protocol in ("yes-no", "answer") and (order := settings.get("order")):
         problem = f"{protocol} has no options to order"
-        raise InputError(problem, where=where, given=order, allowed=PROTOCOLS[1:3])
+        raise InputError(problem, where=where, given=order, allowed=protocols.PROTOCOLS[1:3])
     chat = ChatSettings(
         url,
         model,
@@ -97,11 +75,11 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
         prompts,
         reading=reading,
         score_as=settings.one_of("score", SCORES),
-        order=settings.one_of("order", ORDERS),
+        order=settings.one_of("order", protocols.ORDERS),
         seed=options.seed,
         max_tokens=settings.count("max_tokens", 16),
         sees=settings.one_of("images", ("yes", "no")) == "yes",
-        unanswered=cast(Unanswered, options.unanswered),
+        unanswered=cast(base.Unanswered, options.unanswered),
         prices=(
             settings.number("input_price", 0.0, low=0.0, high=1e6),
             settings.number("output_price", 0.0, low=0.0, high=1e6),
@@ -155,7 +133,7 @@ class ChatScorer:
     """
 
     endpoint: Endpoint
-    prompts: Prompts
+    prompts: protocols.Prompts
     reading: str = "auto"
     score_as: str = "p-yes"
     order: str = "seeded"
@@ -163,7 +141,7 @@ class ChatScorer:
     max_tokens: int = 16
     #: Whether images are sent; a model that reads text alone is asked without.
     sees: bool = True
-    unanswered: Unanswered = "refuse"
+    unanswered: base.Unanswered = "refuse"
     #: Of a million tokens that are read, and written.
     prices: tuple[float, float] = (0.0, 0.0)
     #: Requests for pairs and questions, those with a kept answer among them; and what became of them.
@@ -177,7 +155,7 @@ class ChatScorer:
         return f"chat:{self.endpoint.settings.url}#{self.endpoint.settings.model}"
 
     @property
-    def does(self) -> tuple[Ability, ...]:
+    def does(self) -> tuple[base.Ability, ...]:
         """Pairs under `yes-no`, else whole questions."""
         return ("scores_pairs",) if self.prompts.protocol == "yes-no" else ("picks",)
 
@@ -187,12 +165,12 @@ class ChatScorer:
         return self.prompts.protocol == "two-images"
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> base.Identity:
         """Everything that answers depend on; a reading of `auto` is first found out."""
         settings = self.endpoint.settings
         ordered = self.prompts.protocol in ("choose", "two-images")
         reading = self.found_reading()
-        return Identity(
+        return base.Identity(
             name=self._name,
             revision=_REVISION,
             prompt=self.prompts.question,
@@ -220,7 +198,7 @@ class ChatScorer:
         """The same scorer with its answers kept in `folder`."""
         return replace(self, endpoint=self.endpoint.kept_in(folder))
 
-    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
+    def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
         """One number per pair of each batch, NaN where there is no answer; images are sent, not decoded."""
         if not batches:
             return
@@ -233,9 +211,9 @@ class ChatScorer:
         for batch in batches:
             yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
 
-    def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
+    def pick(self, questions: Sequence[base.QuestionItems]) -> Iterator[base.Picks]:
         """What the model picks in each question, in order."""
-        requests = turns(questions, self.prompts, order=self.order, seed=self.seed)
+        requests = protocols.turns(questions, self.prompts, order=self.order, seed=self.seed)
         self.requests += len(requests)
         sent = [ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in requests]
         replies = self.endpoint.ask(sent)
@@ -247,13 +225,14 @@ class ChatScorer:
                 if not reply.refused and turn.read(reply.answer) is None:
                     self._not_read(reply)
                 answers.append((turn, None if reply.refused else reply.answer))
-            yield picked(questions[number], answers)
+            yield protocols.picked(questions[number], answers)
 
     def found_reading(self) -> str:
         """`logprobs` or `text`: as set, else as one small request finds that the endpoint answers."""
         if self.reading == "auto":
             (reply,) = self.endpoint.ask([ChatRequest((_PROBE,), 1, True)])
-            given = reply.top is not None and are_logprobs(reply.top) and yes_no_logprobs(reply.top)
+            top = reply.top or ()
+            given = protocols.are_logprobs(top) and protocols.yes_no_logprobs(top)
             self.reading = "logprobs" if given else "text"
         return self.reading
 
@@ -273,7 +252,7 @@ class ChatScorer:
         ]
         return "; ".join(words)
 
-    def _sent(self, parts: Parts) -> Parts:
+    def _sent(self, parts: protocols.Parts) -> protocols.Parts:
         """What of a prompt is sent; raises `InputError` where images that are not sent are the options."""
         if self.sees:
             return parts
@@ -299,14 +278,14 @@ class ChatScorer:
             self.refused += 1
             return math.nan
         if not by_logprobs:
-            answer = yes_or_no(reply.answer)
+            answer = protocols.yes_or_no(reply.answer)
             if answer is None:
                 self._not_read(reply)
             return math.nan if answer is None else float(answer)
         if reply.top is None:
             given, hint = reply.text or "(empty)", "read all answers as text: --set read=text"
             raise ModelError("an answer without log-probabilities", where=self._name, given=given, hint=hint)
-        pair = yes_no_logprobs(reply.top)
+        pair = protocols.yes_no_logprobs(reply.top)
         self.unread += pair is None
         if pair is None:
             return math.nan

@@ -4,7 +4,7 @@ They have no chat template: a caption follows a begin mark and, where one is wan
 The picture goes through its tower once; keys and values of a decoder that attends to it across, too.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,60 +17,42 @@ from torch import Tensor
 from counterfoil.errors import ModelError
 from counterfoil.models.base import Identity, digest_tensors
 from counterfoil.models.generative.image_text import Opened, stacked
-from counterfoil.models.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow, cache_argument, cache_of
+from counterfoil.models.generative.prefixes import (
+    Decoder,
+    Prefix,
+    Seen,
+    TextRow,
+    cache_argument,
+    cache_of,
+)
 from counterfoil.models.generative.templates import plain_ids
-from counterfoil.models.hf_text import padded_ids
-from counterfoil.models.images import Preparation
+from counterfoil.models.hf_loading import padded_ids
+from counterfoil.models.images import UNTOUCHED, Preparation
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 
-@dataclass(frozen=True, eq=False)
-class Captioner(ABC):
-    """What the `Decoder`s of this module have in common: a model, its prompt and its words."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Captioner(Decoder):
+    """What the decoders of this module have in common: a prompt and words."""
 
-    model: Any
-    device: Any
-    dtype: Any
-    vocabulary: int
-    #: The begin mark and the ids of the prompt; `begin` reads the first `reads` of them.
+    #: The begin mark and the ids of the prompt, which follow the picture.
     prompt: tuple[int, ...]
     #: The most ids that the model reads, those of the picture not counted.
     positions: int
-    #: The ids of a text without marks, the mark that ends a caption, the one that hides a word (if any).
+    #: The ids of a text without marks, and the mark that ends a caption.
     words: Callable[[str], tuple[int, ...]]
     end: int
-    mask: int | None
     #: A picture, as it is prepared, to pixels (1, 3, height, width).
     pixels: Callable[[ndarray], Tensor]
     preparation: Preparation = UNTOUCHED
-
-    together: ClassVar[bool] = True
-    shares: ClassVar[bool] = True
-    wholes: ClassVar[bool] = False
-
-    @property
-    def read(self) -> tuple[int, ...]:
-        """The prompt, which `begin` reads."""
-        return self.prompt
+    wholes: bool = False
 
     def see(self, picture: ndarray) -> Seen:
         """A picture's pixels."""
         pixels = self.pixels(picture).to(self.device, self.dtype)
         # About as many positions as it takes in a tower of patches of 16.
         return Seen(pixels.shape[-1] * pixels.shape[-2] // 256, {"pixels": pixels})
-
-    @abstractmethod
-    def begin(self, seen: Seen) -> Prefix:
-        """What is kept of a picture and the prompt."""
-
-    @abstractmethod
-    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """(rows, kept, vocabulary) logits after `ids`, each row after its prefix."""
-
-    def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
-        """Of captioners that can read several pictures at once (`wholes`); the others follow a prefix."""
-        raise NotImplementedError(f"{type(self).__name__} reads texts after their prefix alone")
 
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Which ids are read: the prompt, and those of each row."""
@@ -79,10 +61,11 @@ class Captioner(ABC):
         return torch.cat([prompt, (places < lengths[:, None]).long()], dim=1)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CrossCaptioner(Captioner):
     """A decoder that attends to the picture across; keys and values for the picture are kept by layer."""
 
-    wholes: ClassVar[bool] = True
+    wholes: bool = True
     #: What the model calls its text decoder.
     named: ClassVar[str] = "decoder"
 
@@ -203,12 +186,10 @@ class GitCaptioner(Captioner):
 
 
 class CocaCaptioner(Captioner):
-    """CoCa: a text tower that sees no picture, and a decoder that does; the prompt is read with rows."""
+    """CoCa: a text tower that sees no picture, and a decoder that does; the prompt is read with rows.
 
-    @property
-    def read(self) -> tuple[int, ...]:
-        """Nothing: there is no prefix but the picture."""
-        return ()
+    Its `read` is empty: there is no prefix but the picture.
+    """
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture."""
@@ -253,16 +234,17 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         problem = "nothing says which token begins a caption, and which one ends it"
         hint = "set decoder_start_token_id and eos_token_id in config.json"
         raise ModelError(problem, where=where, given=f"begin {first}, end {end}", hint=hint)
+    prompt = (int(first), *plain_ids(tokenizer, instruction))
     return kind(
         model=opened.model,
         device=opened.device,
         dtype=opened.dtype,
         vocabulary=int(text.vocab_size),
-        prompt=(int(first), *plain_ids(tokenizer, instruction)),
+        read=prompt,
+        prompt=prompt,
         positions=int(text.max_position_embeddings),
         words=lambda caption: tuple(plain_ids(tokenizer, caption)),
         end=int(end),
-        mask=tokenizer.mask_token_id,
         pixels=lambda picture: opened.processor.image_processor(
             images=PIL.Image.fromarray(picture), return_tensors="pt"
         )["pixel_values"],
@@ -301,7 +283,6 @@ def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Caption
         positions=int(model.context_length),
         words=words,
         end=int(tokenizer.eot_token_id),
-        mask=None,
         pixels=lambda picture: pixels([picture]),
         preparation=pixels.preparation,
     )

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from counterfoil.errors import ModelError
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import Identity, digest_tensors
 from counterfoil.models.generative.prefixes import (
+    Decoder,
     Prefix,
     Seen,
     TextRow,
@@ -24,7 +25,7 @@ from counterfoil.models.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
@@ -41,8 +42,8 @@ def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tens
     }
 
 
-@dataclass(frozen=True, eq=False)
-class ImageTextDecoder:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImageTextDecoder(Decoder):
     """A `Decoder` around an image-text-to-text model.
 
     Shared are, where each agrees with the plain computation on samples: the output of the vision tower
@@ -51,19 +52,9 @@ class ImageTextDecoder:
     fixed prompt.
     """
 
-    model: Any
     template: Template
-    device: Any
-    dtype: Any
-    read: tuple[int, ...] = ()
     together: bool = False
     shares: bool = False
-    wholes: ClassVar[bool] = True
-
-    @property
-    def vocabulary(self) -> int:
-        """The number of ids."""
-        return int(self.model.config.get_text_config().vocab_size)
 
     def room(self, taken: int) -> int:
         """How many ids the model reads beside a picture and `taken` others, at least 1."""
@@ -235,7 +226,10 @@ class Opened:
         else:
             with loading.quiet(loading.library_of()):
                 template = ChatTemplate.of(self.processor, self.image_id, where)
-        return ImageTextDecoder(self.model, template, self.device, self.dtype)
+        vocabulary = int(self.model.config.get_text_config().vocab_size)
+        return ImageTextDecoder(
+            model=self.model, device=self.device, dtype=self.dtype, vocabulary=vocabulary, template=template
+        )
 
 
 #: Generative models of transformers without a chat template whose prompts and marks are of their own kind.

@@ -92,7 +92,6 @@ class Choices:
     noises: int
     #: None takes the model's usual one.
     instruction: str | None
-    prediction: str
 
     @classmethod
     def of(cls, settings: ScorerSettings) -> "Choices":
@@ -106,7 +105,6 @@ class Choices:
             lm=settings.get("lm"),
             noises=settings.count("noises", 3),
             instruction=settings.given.get("instruction"),
-            prediction=settings.one_of("prediction", ("causal", "parallel")),
         )
         if choices.unconditional == "none":
             for name in ("alpha", "lm", "noises"):
@@ -132,7 +130,8 @@ class Choices:
             "length": self.length,
             "end": self.end,
             "prompt": list(words.prompt),
-            "prediction": self.prediction,
+            # Word after word; caches know it by this name.
+            "prediction": "causal",
             "unconditional": self.unconditional,
         }
         return facts if self.unconditional == "none" else {**facts, "alpha": self.alpha}
@@ -147,29 +146,21 @@ class Words:
     ids: Callable[[str], tuple[int, ...]]
     end: tuple[int, ...]
     room: int
-    #: The id in place of the words so far, where each is predicted from the picture alone.
-    mask: int | None = None
 
     @classmethod
     def of_captioner(cls, captioner: captioners.Captioner, chosen: Choices) -> "Words":
-        """Those of a captioner; raises `InputError` where words are to be hidden and no token hides them."""
-        if chosen.prediction == "parallel" and captioner.mask is None:
-            raise InputError("the model has no token that hides a word", where=chosen.where, given="parallel")
+        """Those of a captioner."""
         return cls(
             where=chosen.where,
             prompt=captioner.prompt,
             ids=captioner.words,
             end=(captioner.end,) if chosen.end == "in" else (),
             room=max(1, captioner.positions - len(captioner.prompt) - 1),
-            mask=captioner.mask if chosen.prediction == "parallel" else None,
         )
 
     @classmethod
     def of_template(cls, decoder: ImageTextDecoder, chosen: Choices) -> "Words":
-        """Those of a model with a template of prompts; raises `InputError` for predictions in parallel."""
-        if chosen.prediction == "parallel":
-            problem, given = "a chat model predicts word after word", "prediction=parallel"
-            raise InputError(problem, where=chosen.where, given=given)
+        """Those of a model with a template of prompts."""
         template = decoder.template
         usual = PALIGEMMA if isinstance(template, PaliGemmaTemplate) else INSTRUCTION
         prompt = template.text(usual if chosen.instruction is None else chosen.instruction)
@@ -187,8 +178,7 @@ class Words:
         if not targets:
             hint = "--set end=in counts the end token"
             raise DataError("an empty caption has no likelihood", where=self.where, hint=hint)
-        before = targets[:-1] if self.mask is None else (self.mask,) * (len(targets) - 1)
-        return TextRow((*self.prompt, *before), np.array(targets, dtype=np.int64)[:, None])
+        return TextRow((*self.prompt, *targets[:-1]), np.array(targets, dtype=np.int64)[:, None])
 
     def too_long(self, text: str) -> bool:
         """Whether a caption is cut."""

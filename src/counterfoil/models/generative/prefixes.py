@@ -7,11 +7,12 @@ depends on what follows.
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,16 +21,14 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, text_of
-from counterfoil.models.hf_text import padded_ids
-from counterfoil.models.images import Preparation, Untouched, prepared
+from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
+from counterfoil.models.hf_loading import padded_ids
+from counterfoil.models.images import UNTOUCHED, Preparation, prepared
 
 #: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
 #: few hundred, whose activations stay near it. And logits that are held at a time.
 POSITIONS = {"cpu": 512, "cuda": 65536}
 LOGITS = 1 << 26
-#: Pictures go to a model's own processor as they are.
-UNTOUCHED = Untouched()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,52 +84,46 @@ def cache_of(output: Any) -> Any:
     return output.past_key_values if cache is None else cache
 
 
-@runtime_checkable
-class Decoder(Protocol):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decoder(ABC):
     """A model that gives logits of the next id after a picture and some ids."""
 
-    @property
-    def device(self) -> Any:
-        """The torch device that it computes on."""
+    model: Any
+    #: The torch device that it computes on, and the type of its activations.
+    device: Any
+    dtype: Any
+    #: The number of ids.
+    vocabulary: int
+    #: The ids that `begin` reads; rows that do not start with them are read whole.
+    read: tuple[int, ...] = ()
+    #: Whether `whole` takes several pictures, and whether `begin` and `go_on` can be asked at all.
+    together: bool = True
+    shares: bool = True
+    #: Whether `whole` can be asked; else even a single text is read after its prefix.
+    wholes: bool = True
 
-    @property
-    def vocabulary(self) -> int:
-        """The number of ids."""
-
-    @property
-    def read(self) -> tuple[int, ...]:
-        """The ids that `begin` reads; rows that do not start with them are read whole."""
-
-    @property
-    def together(self) -> bool:
-        """Whether `whole` takes several pictures."""
-
-    @property
-    def shares(self) -> bool:
-        """Whether `begin` and `go_on` can be asked at all."""
-
-    @property
-    def wholes(self) -> bool:
-        """Whether `whole` can be asked; else even a single text is read after its prefix."""
-
+    @abstractmethod
     def see(self, picture: ndarray) -> Seen:
         """A picture made ready; no tower runs."""
 
+    @abstractmethod
     def begin(self, seen: Seen) -> Prefix:
         """The prefix of a picture."""
 
+    @abstractmethod
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """(rows, kept, vocabulary) logits after `ids` (rows, longest), each after its prefix."""
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """The same of one row per picture, each read from its beginning; `keep` counts from there."""
+        raise NotImplementedError(f"{type(self).__name__} reads texts after their prefix alone")
 
 
 @dataclass(frozen=True, eq=False)
 class GenerativeScorer:
     """A scorer of pairs by the log-probabilities of rows: those that `rows` makes of a caption's text."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    does = ("scores_pairs",)
 
     identity: Identity
     decoder: Decoder

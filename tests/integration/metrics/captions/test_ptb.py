@@ -3,9 +3,6 @@
 import csv
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -63,7 +60,7 @@ BITS = [
 ]
 
 
-def made_up(seed: int, n: int) -> list[str]:
+def made_up(seed, n):
     """Captions of odd words in odd order, some words broken in the middle, and strings of odd bits."""
     rng = random.Random(seed)
     words = [word for line in [*NASTY, *SEEN] for word in line.split()] + ["a", "The", "dog", "5", "12", "."]
@@ -81,21 +78,22 @@ def made_up(seed: int, n: int) -> list[str]:
 
 
 @pytest.mark.parametrize("caption", SEEN)
-def test_as_the_tool_kit_was_seen_to_cut(caption: str) -> None:
+def test_as_the_tool_kit_was_seen_to_cut(caption):
     assert tokenize(caption) == SEEN[caption]
 
 
-def test_nasty_and_made_up_captions_are_cut_as_by_the_tool_kit() -> None:
+def cut_alike(captions, *, apart):
+    rows = zip(captions, java_tokens(captions, apart=apart), tokenize_all(captions), strict=True)
+    assert [row for row in rows if row[1] != row[2]] == []
+
+
+def test_nasty_and_made_up_captions_are_cut_as_by_the_tool_kit():
     # A text of its own here may not break lines otherwise than by "\n", where the tool kit loses its place.
     captions = [text.replace("\r", " ").replace("\u2028", " ") for text in (*NASTY, *SEEN, *made_up(0, 2500))]
-    theirs = java_tokens(captions, apart=True)
-    differing = [
-        row for row in zip(captions, theirs, tokenize_all(captions), strict=True) if row[1] != row[2]
-    ]
-    assert not differing
+    cut_alike(captions, apart=True)
 
 
-def texts(value: Any) -> Iterator[str]:
+def texts(value):
     """All texts with a blank in something read from JSON."""
     if isinstance(value, str) and " " in value:
         yield value
@@ -104,7 +102,7 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(part)
 
 
-def test_every_caption_of_the_real_data_is_cut_as_by_the_tool_kit(shared_data: Path) -> None:
+def test_every_caption_of_the_real_data_is_cut_as_by_the_tool_kit(shared_data):
     captions = [
         line.split("\t", 1)[1]
         for line in (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text("utf-8").split("\n")
@@ -122,14 +120,10 @@ def test_every_caption_of_the_real_data_is_cut_as_by_the_tool_kit(shared_data: P
     captions = list(dict.fromkeys(captions))
     assert len(captions) > 50_000
     # All in one go, as anybody runs it: nowhere does a caption's end hang on the next one's start.
-    theirs = java_tokens(captions, apart=False)
-    differing = [
-        row for row in zip(captions, theirs, tokenize_all(captions), strict=True) if row[1] != row[2]
-    ]
-    assert not differing
+    cut_alike(captions, apart=False)
 
 
-def test_a_caption_depends_on_itself_alone_unlike_in_the_tool_kit() -> None:
+def test_a_caption_depends_on_itself_alone_unlike_in_the_tool_kit():
     assert tokenize_all(["plan V.", "The dog"]) == ["plan v.", "the dog"]
     assert tokenize_all(["page no.", "5 dogs"]) == ["page no", "5 dogs"]
     assert java_tokens(["plan V.", "The dog"], apart=False) == ["plan v", "the dog"]
@@ -137,7 +131,7 @@ def test_a_caption_depends_on_itself_alone_unlike_in_the_tool_kit() -> None:
     assert java_tokens(["page no.", "5 dogs"], apart=False) == ["page no.", "5 dogs"]
 
 
-def test_no_punctuation_no_capitals_and_nothing_changes_when_cut_again() -> None:
+def test_no_punctuation_no_capitals_and_nothing_changes_when_cut_again():
     for caption in NASTY:
         tokens = tokenize(caption).split(" ")
         assert not PUNCTUATION & set(tokens)
@@ -146,17 +140,17 @@ def test_no_punctuation_no_capitals_and_nothing_changes_when_cut_again() -> None
     assert tokenize(plain) == plain == tokenize(tokenize(plain))
 
 
-def test_equal_captions_give_equal_tokens_in_the_order_given() -> None:
+def test_equal_captions_give_equal_tokens_in_the_order_given():
     captions = ["A dog.", "Two cats!", "A dog.", ""]
     assert tokenize_all(captions) == ["a dog", "two cats", "a dog", ""]
     assert tokenize_all([]) == []
 
 
-def test_a_long_text_without_blanks_takes_no_quadratic_time() -> None:
+def test_a_long_text_without_blanks_takes_no_quadratic_time():
     assert tokenize("a," * 2000) == " ".join("a" * 2000)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, 1.5, ["a dog"], b"a dog"])
-def test_refuses_what_is_no_text(wrong: Any) -> None:
+def test_refuses_what_is_no_text(wrong):
     with pytest.raises(InputError, match="caption 1: a caption is not a text; given"):
         tokenize_all(["a dog", wrong])

@@ -3,14 +3,15 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from functools import cache
 
 import numpy as np
 import pytest
+import torch
+from open_clip import SimpleTokenizer
+from open_clip.transform import image_transform
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import hf, open_clip
 from counterfoil.models.base import Identity, Options
@@ -34,36 +35,29 @@ FLAT = [text for own in REFERENCES for text in own]
 
 
 @pytest.fixture
-def spec(checkpoint: Callable[[str], Path]) -> str:
+def spec(checkpoint):
     return f"tiny-quickgelu/{checkpoint('tiny-quickgelu')}"
 
 
-#: Models that are loaded already, by their name and options: metrics with one model share it.
-_LOADED: dict[tuple[str, str], Any] = {}
+#: Metrics with one model share it.
+loaded = cache(lambda spec, prompt: open_clip.load(spec, Options(device="cpu", prompt=prompt)))
 
 
-def load(name: str, spec: str, **settings: str) -> Any:
-    asked = []
+def load(name, spec, **settings):
+    def backbone(options):
+        assert (options.backbone, options.settings) == ("", {})
+        return loaded(spec, options.prompt)
 
-    def backbone(options: Options) -> Any:
-        asked.append(options)
-        key = spec, repr(options)
-        if key not in _LOADED:
-            _LOADED[key] = open_clip.load(spec, options)
-        return _LOADED[key]
-
-    found = embedding.load(
+    return embedding.load(
         name, Options(device="cpu", backbone=f"open-clip:{spec}", settings=settings), backbone
     )
-    assert [(each.backbone, each.settings) for each in asked] == [("", {})]
-    return found
 
 
-def captions(texts: list[str]) -> list[Caption]:
+def captions(texts):
     return [Caption(str(number), text) for number, text in enumerate(texts)]
 
 
-def asked(metric: Any, images: list[Image]) -> np.ndarray:
+def asked(metric, images):
     """What the engine does: embed each, hand them over."""
     if isinstance(metric, EmbeddingMetric):
         references = starts = None
@@ -76,34 +70,33 @@ def asked(metric: Any, images: list[Image]) -> np.ndarray:
             starts,
         )
     assert isinstance(metric, LocalMetric)
-    candidates = next(iter(metric.local.embed_tokens([captions(CANDIDATES)])))
-    flat = next(iter(metric.local.embed_tokens([captions(FLAT)])))
+    return metric.of_parts(*parts_of(metric, images))
+
+
+def parts_of(metric, images):
+    (candidates,), (flat,) = (metric.local.embed_tokens([captions(texts)]) for texts in (CANDIDATES, FLAT))
     own = [flat[STARTS[i] : STARTS[i + 1]] for i in range(len(CANDIDATES))]
     frames = next(iter(metric.local.embed_frames([images]))) if "images" in metric.needs else None
-    return metric.of_parts(candidates, frames, own if "references" in metric.needs else None)
+    return candidates, frames, own if "references" in metric.needs else None
 
 
 class Official:
     """The released codes on open_clip's own tensors, fp32."""
 
-    def __init__(self, model: Any, images: list[Image]) -> None:
-        import torch
-        from open_clip import SimpleTokenizer
-        from open_clip.transform import image_transform
-
-        self.torch, self.model, self.tokenize = torch, model, SimpleTokenizer()
+    def __init__(self, model, images):
+        self.model, self.tokenize = model, SimpleTokenizer()
         transform = image_transform(model.visual.image_size, is_train=False)
         with torch.no_grad():
             self.images = model.encode_image(torch.stack([transform(image.decode()) for image in images]))
 
-    def features(self, texts: list[str]) -> np.ndarray:
-        with self.torch.no_grad():
+    def features(self, texts):
+        with torch.no_grad():
             return self.model.encode_text(self.tokenize(texts)).numpy()
 
-    def clip_score(self, prefix: str, w: float, paper: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def clip_score(self, prefix, w, paper=False):
         """clipscore.py and pac_score.py: the score without and with references."""
 
-        def norm(x: np.ndarray) -> np.ndarray:
+        def norm(x):
             return x / np.sqrt(np.sum(x**2, axis=1, keepdims=True))
 
         cand = norm(self.features([prefix + text for text in CANDIDATES]))
@@ -114,27 +107,24 @@ class Official:
         with np.errstate(invalid="ignore", divide="ignore"):
             return per, np.where(per + best == 0, 0, 2 * per * best / (per + best))
 
-    def local(self, text: str) -> tuple[list[int], Any]:
+    def local(self, text):
         """EMScore's `encode_text(local=True)` of one text: padded ids, unit vectors up to the end mark."""
         ids, model = self.tokenize([text]), self.model
-        with self.torch.no_grad():
+        with torch.no_grad():
             x = model.token_embedding(ids) + model.positional_embedding
             x = model.ln_final(model.transformer(x, attn_mask=model.attn_mask)) @ model.text_projection
         x = x[0, : int(ids[0].argmax()) + 1]
         return ids[0].tolist(), x / x.norm(dim=-1, keepdim=True)
 
-    def idf(self, corpus: list[str]) -> tuple[dict[int, float], float]:
-        counts: Counter[int] = Counter()
+    def idf(self, corpus):
+        counts = Counter()
         for text in corpus:
             counts.update(set(self.local(text)[0]))
         idf = {token: math.log((len(corpus) + 1) / (n + 1)) for token, n in counts.items()}
         idf[max(idf)] = sum(idf.values()) / len(idf)
         return idf, math.log(len(corpus) + 1)
 
-    def em_score(
-        self, corpus: list[str] | None, *, references: bool, whole: bool = False, prefix: str = ""
-    ) -> list[float]:
-        torch = self.torch
+    def em_score(self, corpus, *, references, whole=False, prefix=""):
         idf, unseen = self.idf([prefix + text for text in corpus]) if corpus else ({}, 1.0)
         rows = []
         frames = self.images / self.images.norm(dim=-1, keepdim=True)
@@ -163,7 +153,7 @@ class Official:
 
 
 @pytest.fixture
-def shown(tiny_model: Callable[[str], Any], drawn_images: list[Image]) -> list[Image]:
+def shown(tiny_model, drawn_images):
     """For each candidate the picture that a random model finds nearest; for the last the farthest."""
     official = Official(tiny_model("tiny-quickgelu"), drawn_images)
     cosines = official.features(CANDIDATES) @ official.images.numpy().T
@@ -172,14 +162,12 @@ def shown(tiny_model: Callable[[str], Any], drawn_images: list[Image]) -> list[I
 
 
 @pytest.fixture
-def official(tiny_model: Callable[[str], Any], shown: list[Image]) -> Official:
+def official(tiny_model, shown):
     return Official(tiny_model("tiny-quickgelu"), shown)
 
 
 @pytest.mark.parametrize(("kind", "weight"), [("clip-s", 2.5), ("pac-s", 2.0)])
-def test_clip_s_and_pac_s_are_those_of_the_released_codes(
-    kind: str, weight: float, spec: str, official: Official, shown: list[Image]
-) -> None:
+def test_clip_s_and_pac_s_are_those_of_the_released_codes(kind, weight, spec, official, shown):
     plain, beside = official.clip_score("A photo depicts ", weight)
     assert plain.min() == 0 < plain.max()
     np.testing.assert_allclose(asked(load(kind, spec), shown), plain, atol=NEAR)
@@ -194,19 +182,15 @@ def test_clip_s_and_pac_s_are_those_of_the_released_codes(
 
 
 @pytest.mark.parametrize("name", ["em-score", "ref-em-score"])
-def test_em_score_is_that_of_the_released_code(
-    name: str, spec: str, official: Official, shown: list[Image]
-) -> None:
+def test_em_score_is_that_of_the_released_code(name, spec, official, shown):
     references = name == "ref-em-score"
     corpus = FLAT if references else CANDIDATES
     np.testing.assert_allclose(
         asked(load(name, spec), shown), official.em_score(corpus, references=references), atol=NEAR
     )
     np.testing.assert_allclose(
-        asked(load(name, spec, idf="none"), shown),
-        official.em_score(None, references=references),
-        atol=NEAR,
-    )
+        asked(load(name, spec, idf="none"), shown), official.em_score(None, references=references), atol=NEAR,
+    )  # fmt: skip
     other = "candidates" if references else "references"
     metric = load(name, spec, idf=other, prefix="a film of")
     assert metric.needs == ("images", "captions", "references")
@@ -217,16 +201,14 @@ def test_em_score_is_that_of_the_released_code(
     )
 
 
-def test_the_choice_among_references(spec: str, official: Official, shown: list[Image]) -> None:
+def test_the_choice_among_references(spec, official, shown):
     whole = asked(load("ref-em-score", spec, max="whole"), shown)
     np.testing.assert_allclose(whole, official.em_score(FLAT, references=True, whole=True), atol=NEAR)
     component = asked(load("ref-em-score", spec), shown)
     assert (component >= whole - 1e-9).all()
 
 
-def test_a_corpus_of_document_frequencies(
-    spec: str, official: Official, shown: list[Image], tmp_path: Path
-) -> None:
+def test_a_corpus_of_document_frequencies(spec, official, shown, tmp_path):
     train = ["a dog and a man", "a man", "the ball", "birds on a wire", "a cat"]
     path = tmp_path / "train.json"
     path.write_text(json.dumps({"v1": train[:2], "v2": train[2:]}))
@@ -240,7 +222,7 @@ def test_a_corpus_of_document_frequencies(
     assert load("em-score", spec, idf=str(other)).identity != metric.identity
 
 
-def test_token_match_is_berts_score(spec: str, official: Official) -> None:
+def test_token_match_is_berts_score(spec, official):
     """P, R and F1 by BERTScore's formulae, marks weighing nothing and there to be found."""
     table = []
     for candidate, own in zip(CANDIDATES, REFERENCES, strict=True):
@@ -260,19 +242,15 @@ def test_token_match_is_berts_score(spec: str, official: Official) -> None:
     assert abs(weighed - found).max() > 1e-4
 
 
-def test_scores_do_not_depend_on_the_rows_beside_them(spec: str, shown: list[Image]) -> None:
+def test_scores_do_not_depend_on_the_rows_beside_them(spec, shown):
     metric = load("ref-em-score", spec, idf="none")
-    candidates = next(iter(metric.local.embed_tokens([captions(CANDIDATES)])))
-    flat = next(iter(metric.local.embed_tokens([captions(FLAT)])))
-    frames = next(iter(metric.local.embed_frames([shown])))
-    own = [flat[STARTS[i] : STARTS[i + 1]] for i in range(len(CANDIDATES))]
-    together = metric.of_parts(candidates, frames, own)
+    parts = parts_of(metric, shown)
+    together = metric.of_parts(*parts)
     for row in range(len(CANDIDATES)):
-        alone = metric.of_parts(candidates[row : row + 1], frames[row : row + 1], own[row : row + 1])
-        assert alone[0] == together[row]
+        assert metric.of_parts(*(part[row : row + 1] for part in parts))[0] == together[row]
 
 
-def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image]) -> None:
+def test_pac_s_of_videos_is_em_score_with_its_model(spec, shown):
     for name, em in (("pac-s", "em-score"), ("ref-pac-s", "ref-em-score")):
         metric = load(name, spec)
         moving = metric.for_videos()
@@ -288,13 +266,11 @@ def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image
     same = load("ref-em-score", spec, idf="none", max="whole")
     np.testing.assert_array_equal(asked(both.for_videos(), shown), asked(same, shown))
     assert both.identity.options["metric"]["weight"] == 1
-    with pytest.raises(
-        InputError, match="metric:clip-s: is about pictures, and these are videos; take em-score"
-    ):
+    with pytest.raises(InputError, match="metric:clip-s: is about pictures, and these are videos; take"):
         load("clip-s", spec).for_videos()
 
 
-def test_embeddings_that_are_given() -> None:
+def test_embeddings_that_are_given():
     rng = np.random.default_rng(0)
     given = PrecomputedEmbeddings(
         Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8))
@@ -309,16 +285,14 @@ def test_embeddings_that_are_given() -> None:
             "clip-s", Options(backbone="embeddings:a.npz", settings={"prefix": ""}), lambda _: given
         )
     for name in ("em-score", "token-match"):
-        with pytest.raises(
-            InputError, match=f"metric:{name}: the model gives no embeddings of single tokens"
-        ):
+        with pytest.raises(InputError, match=f"metric:{name}: the model gives no embeddings of single"):
             embedding.load(name, options, lambda _: given)
     with pytest.raises(InputError, match="metric:pac-s: the model gives no embeddings of single tokens"):
         embedding.load("pac-s", options, lambda _: given).for_videos()
 
 
-def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> None:
-    def metric(name: str) -> Any:
+def test_models_without_an_end_mark(siglip_folder, shown):
+    def metric(name):
         return embedding.load(
             name,
             Options(device="cpu", backbone=f"hf:{siglip_folder}"),
@@ -326,9 +300,7 @@ def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> 
         )
 
     assert np.isfinite(asked(metric("ref-clip-s"), shown)).all()
-    with pytest.raises(
-        InputError, match=r"no embeddings of single tokens.*allowed: CLIP of open_clip or transf"
-    ):
+    with pytest.raises(InputError, match=r"no embeddings of single tokens.*allowed: CLIP of open_clip or"):
         metric("em-score")
 
 
@@ -338,7 +310,6 @@ def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> 
         ("clip-s", {"wight": "2"}, UnknownNameError, "metric:clip-s: unknown setting.*did you mean 'weight'"),
         ("clip-s", {"negative": "paper"}, UnknownNameError, "allowed: arithmetic, prefix, weight"),
         ("clip-s", {"weight": "-1"}, InputError, "not a weight; given: -1; allowed: a number above 0"),
-        ("clip-s", {"weight": "nan"}, InputError, "not a weight"),
         ("clip-s", {"weight": ""}, InputError, r"not a weight; given: \(empty\)"),
         ("clip-s", {"prefix": "a {} of"}, InputError, "a prefix stands before captions"),
         ("ref-clip-s", {"negative": "clip"}, InputError, "no such value of 'negative'; given: clip; allow"),
@@ -346,14 +317,12 @@ def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> 
         ("em-score", {"idf": "refs.json"}, InputError, "idf: no such file; given: refs.json; allowed: bench"),
     ],
 )
-def test_settings_that_do_not_exist(
-    name: str, settings: dict[str, str], error: type[Exception], pattern: str, spec: str
-) -> None:
+def test_settings_that_do_not_exist(name, settings, error, pattern, spec):
     with pytest.raises(error, match=pattern):
         load(name, spec, **settings)
 
 
-def test_a_metric_needs_its_model_and_one_prefix() -> None:
+def test_a_metric_needs_its_model_and_one_prefix():
     with pytest.raises(InputError, match=r"metric:clip-s: needs a model to look with.*--scorer open-clip:"):
         registry.load("clip-s", Options(device="cpu"), lambda _: None)
     both = Options(backbone="open-clip:x", prompt="a photo of {}", settings={"prefix": "x"})
@@ -361,8 +330,8 @@ def test_a_metric_needs_its_model_and_one_prefix() -> None:
         embedding.load("clip-s", both, lambda _: None)
 
 
-def test_a_prompt_takes_the_place_of_the_prefix(spec: str, shown: list[Image]) -> None:
-    def metric(**options: Any) -> Any:
+def test_a_prompt_takes_the_place_of_the_prefix(spec, shown):
+    def metric(**options):
         asked = Options(device="cpu", backbone=f"open-clip:{spec}", **options)
         return embedding.load("clip-s", asked, lambda wanted: open_clip.load(spec, wanted))
 
@@ -370,7 +339,7 @@ def test_a_prompt_takes_the_place_of_the_prefix(spec: str, shown: list[Image]) -
     np.testing.assert_array_equal(asked(prompted, shown), asked(prefixed, shown))
 
 
-def test_models_with_several_points_are_refused() -> None:
+def test_models_with_several_points_are_refused():
     class Several:
         identity = Identity("several")
         comparison = "points"

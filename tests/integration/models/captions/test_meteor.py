@@ -1,9 +1,7 @@
 """METEOR against pycocoevalcap's own, and captions that the program would misread."""
 
 import shutil
-from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,33 +16,32 @@ pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 
 WORDS = "a man in red shirt rides two brown horses , quickly down the street . café it's half-open"
-Official = Callable[[list[str], list[list[str]]], tuple[float, list[float]]]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _ended() -> Iterator[None]:
+def _ended():
     yield
     java.close_all()
 
 
-def drawn(n: int, seed: int) -> tuple[list[str], list[list[str]]]:
+def drawn(n, seed):
     """Captions of random words: candidates, and one to five references each."""
     rng = np.random.default_rng(seed)
 
-    def caption() -> str:
+    def caption():
         return " ".join(rng.choice(WORDS.split(), rng.integers(1, 12)))
 
     return [caption() for _ in range(n)], [[caption() for _ in range(rng.integers(1, 6))] for _ in range(n)]
 
 
 @pytest.fixture(scope="module")
-def official() -> Iterator[Official]:
+def official():
     """What pycocoevalcap says: of all together, and of each."""
     from pycocoevalcap.meteor.meteor import Meteor
 
     program = Meteor()
 
-    def ask(candidates: list[str], references: list[list[str]]) -> tuple[float, list[float]]:
+    def ask(candidates, references):
         return program.compute_score(
             dict(enumerate(references)), {at: [text] for at, text in enumerate(candidates)}
         )
@@ -59,13 +56,13 @@ def official() -> Iterator[Official]:
 class TestAsPycocoevalcap:
     # A second program takes as long to start as the first: seconds, and a gigabyte.
     @pytest.mark.slow
-    def test_two_programs_say_the_same(self) -> None:
+    def test_two_programs_say_the_same(self):
         candidates, references = drawn(21, seed=2)
         one, two = (meteor(candidates, references, processes=count) for count in (1, 2))
         np.testing.assert_array_equal(one.items, two.items)
         assert one.corpus == two.corpus
 
-    def test_numbers_that_it_gave(self) -> None:
+    def test_numbers_that_it_gave(self):
         """Of version 1.2; the test below asks it itself, and takes as long again for it to start."""
         candidates = [
             "a man rides two brown horses down the street",
@@ -82,7 +79,7 @@ class TestAsPycocoevalcap:
         assert found.corpus == pytest.approx(0.1841390984590391, abs=1e-9)
 
     @pytest.mark.slow
-    def test_on_captions_of_people(self, official: Official, shared_data: Path) -> None:
+    def test_on_captions_of_people(self, official, shared_data):
         lines = (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text(encoding="utf-8").splitlines()
         captions = [" ".join(line.split("\t")[1].split()) for line in lines[:1000]]
         groups = [captions[start:end] for start, end in pairwise(range(0, 1005, 5))]
@@ -96,7 +93,7 @@ class TestAsPycocoevalcap:
         assert abs(found.corpus - found.items.mean()) > 1e-3
 
 
-def test_the_metric_cuts_words_and_the_whole_is_no_mean() -> None:
+def test_the_metric_cuts_words_and_the_whole_is_no_mean():
     found, many = (load("meteor", Options(settings={"processes": count})) for count in "12")
     asked = ["A man's RED horse.", "dogs run"], [["The man (red) rides", "x"], ["a dog runs fast"]]
     direct = meteor(
@@ -109,12 +106,12 @@ def test_the_metric_cuts_words_and_the_whole_is_no_mean() -> None:
 
 
 class TestOddCaptions:
-    def test_empty_ones_get_nothing(self) -> None:
+    def test_empty_ones_get_nothing(self):
         found = meteor(["", "  ", "a cat", "|||"], [["a cat"], ["a cat"], [""], ["a cat"]])
         assert found.items.tolist() == [0, 0, 0, 0]
         assert meteor([], []).items.shape == (0,)
 
-    def test_the_mark_between_captions_is_no_mark_within_one(self) -> None:
+    def test_the_mark_between_captions_is_no_mark_within_one(self):
         # Read as two references, "a dog" would be found.
         split, plain = meteor(["a dog"] * 2, [["two cats ||| a dog"], ["two cats a dog"]]).items
         assert split == plain
@@ -122,13 +119,13 @@ class TestOddCaptions:
         one, other = meteor(["a | dog ||| runs", "a | dog runs"], [["a dog runs"]] * 2).items
         assert one == other
 
-    def test_line_breaks_are_blanks(self) -> None:
+    def test_line_breaks_are_blanks(self):
         one, other = meteor(["a dog\nruns\r\n", "a dog runs"], [["the dog\truns"], ["the dog runs"]]).items
         assert one == other > 0
 
 
 class TestWhatIsMissing:
-    def test_the_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_data(self, tmp_path, monkeypatch):
         (tmp_path / "meteor-1.5.jar").touch()
         monkeypatch.setattr(java, "folder", lambda part: tmp_path)
         with pytest.raises(ModelError) as caught:
@@ -138,9 +135,7 @@ class TestWhatIsMissing:
             "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
         )
 
-    def test_a_program_that_says_something_else(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_program_that_says_something_else(self, tmp_path, monkeypatch):
         program = tmp_path / "java"
         program.write_text("#!/bin/sh\nwhile read line; do echo 1 2 3; done\n", encoding="utf-8")
         program.chmod(0o755)

@@ -1,8 +1,6 @@
 """Corpora in the layouts of VATEX, ActivityNet and COCO, and files that are none."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ from counterfoil.models.captions.corpora import documents
 LONG = " ".join(["a"] * 67)
 
 
-def read(path: Path, value: Any) -> list[list[str]]:
+def read(path, value):
     path.write_text(json.dumps(value), encoding="utf-8")
     return documents(path, where="metric:x, idf", allowed=["none"])
 
@@ -30,7 +28,7 @@ def read(path: Path, value: Any) -> list[list[str]]:
         ),
     ],
 )
-def test_layouts(tmp_path: Path, value: Any, found: list[list[str]]) -> None:
+def test_layouts(tmp_path, value, found):
     assert read(tmp_path / "corpus.json", value) == found
 
 
@@ -48,17 +46,15 @@ def test_layouts(tmp_path: Path, value: Any, found: list[list[str]]) -> None:
         (7, "corpus.json: a corpus without captions"),
     ],
 )
-def test_files_that_are_no_corpus(tmp_path: Path, value: Any, said: str) -> None:
+def test_files_that_are_no_corpus(tmp_path, value, said):
     with pytest.raises(DataError) as caught:
         read(tmp_path / "corpus.json", value)
     assert said in str(caught.value)
 
 
-def test_no_file_and_half_a_file(tmp_path: Path) -> None:
+def test_no_file_and_half_a_file(tmp_path):
     file = tmp_path / "corpus.json"
-    with pytest.raises(
-        DataError, match=r"metric:x, idf: no such file; .*allowed: none, a JSON file of captions"
-    ):
+    with pytest.raises(DataError, match=r"metric:x, idf: no such file; .*allowed: none, a JSON file of"):
         documents(file, where="metric:x, idf", allowed=["none"])
     file.write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match=r"corpus\.json"):
