@@ -26,7 +26,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
-from counterfoil.stats.estimates import table_spread
+from counterfoil.stats.estimates import spread
 from counterfoil.stats.resampling import cluster_draws, exact_sums
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
@@ -229,7 +229,7 @@ def study(
         if some.any():
             groups = np.where(there, 0, -1)[:, some]
             inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
-            low[some], high[some] = table_spread(inside, groups, verified.sharing).wilson(level)
+            low[some], high[some] = spread(inside, verified.sharing, groups=groups).wilson(level)
         ends = Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
         by_number = _by_number(verified, annotators, biases, measure, undefined, seed, level)
         named = verified.direction, measure, verified.models

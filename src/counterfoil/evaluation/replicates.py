@@ -20,7 +20,8 @@ from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import cluster_interval, difference_interval
+from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.estimates import differences as paired_differences
 from counterfoil.stats.tests import holm
 
 
@@ -219,7 +220,7 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
     # Means of thirds may end in 1 + 2e-16.
     table = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
     pairs = np.arange(table.shape[1]).reshape(-1, 2)
-    low, high, p = difference_interval(table, common, pairs)
+    _, low, high, p = paired_differences(table.T[:, :, None], common, pairs)[:, :, 0]
     means = table.mean(axis=0)
     value = means[pairs[:, 0]] - means[pairs[:, 1]]
     numbers = zip(comparisons, value, low, high, p, strict=True)

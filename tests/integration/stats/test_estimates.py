@@ -15,16 +15,9 @@ from scipy.special import stdtr, stdtrit
 from counterfoil.errors import InputError
 from counterfoil.metrics import contrast
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import (
-    cluster_interval,
-    difference_interval,
-    macro_table_differences,
-    macro_weights,
-    spread,
-    t_over_folds,
-    table_spread,
-)
+from counterfoil.stats.estimates import cluster_interval, differences, macro_weights, spread, t_over_folds
 from counterfoil.stats.intervals import tango_score, wilson, wilson_score
+from paired_columns import difference_interval
 
 
 def example(n=60, m=3, n_clusters=15, seed=0):
@@ -159,13 +152,13 @@ def test_refuses_no_questions_and_values_out_of_range(values, what):
 
 BITS = """
 import numpy as np
-from counterfoil.stats.estimates import cluster_interval, difference_interval
+from counterfoil.stats.estimates import cluster_interval, differences
 rng = np.random.default_rng(0)
 values, clusters = rng.random((3000, 12)), rng.integers(0, 700, 3000)
 values[:, :6] = values[:, :6] < 0.7
 pairs = np.array([(a, b) for a in range(12) for b in range(a)])
 found = [*cluster_interval(values, clusters)]
-found += [*difference_interval(values, clusters, pairs)]
+found += [*differences(values.T[:, :, None], clusters, pairs)[:, :, 0]]
 print(np.concatenate(found).tobytes().hex())
 """
 
@@ -330,9 +323,9 @@ def _table():
     return values, groups, rows // 3
 
 
-def _ends(*table, **how):
+def _ends(values, groups, clusters, **how):
     """Values and intervals."""
-    found = table_spread(*table, **how)
+    found = spread(values, clusters, groups=groups, **how)
     return found.value, *found.wilson(0.95)
 
 
@@ -366,13 +359,13 @@ def test_differences_of_many_columns_are_as_one_by_one():
     values, groups, clusters = _table()
     tables = np.stack([values, values[::-1], np.ones_like(values)])
     pairs = np.array([[0, 1], [2, 0], [1, 1]])
-    value, low, high, p = macro_table_differences(tables, groups, clusters, pairs)
+    value, low, high, p = differences(tables, clusters, pairs, groups=groups)
     for k in range(2):
         expected = difference_interval(tables[:, :, k].T, clusters, pairs, groups=groups[:, k])
         np.testing.assert_allclose((low[:, k], high[:, k], p[:, k]), expected, atol=1e-9)
     assert value[2].tolist() == [0.0, 0.0]
     half = np.full((2, 1), 0.5)
-    mean, low, high, _ = macro_table_differences(tables, groups, clusters, pairs, averages=half)
+    mean, low, high, _ = differences(tables, clusters, pairs, groups=groups, averages=half)
     np.testing.assert_allclose(mean[:, 0], value.mean(axis=1), atol=1e-12)
     assert ((low < mean) & (mean < high)).all()
 
@@ -386,10 +379,8 @@ def test_a_column_that_never_varies_counts_its_own_clusters():
 
 def test_tables_without_questions_are_refused():
     with pytest.raises(InputError, match="1 without a value"):
-        table_spread(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2))
+        spread(np.ones((2, 2)), np.arange(2), groups=np.array([[0, -1], [0, -1]]))
     with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
-        table_spread(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2))
+        spread(np.full((2, 1), 1.5), np.arange(2))
     with pytest.raises(InputError, match="rows in common"):
-        table_spread(
-            np.ones((2, 2)), np.zeros((2, 2), dtype=np.int64), np.arange(2), averages=np.full((2, 1), 0.5)
-        )
+        spread(np.ones((2, 2)), np.arange(2), averages=np.full((2, 1), 0.5))

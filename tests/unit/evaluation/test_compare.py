@@ -14,8 +14,8 @@ from counterfoil.evaluation.compare import (
     over_shared,
     questions_to_decide,
 )
-from counterfoil.stats.estimates import difference_interval
 from evaluation.made_runs import evaluated
+from paired_columns import difference_interval
 
 
 def _quality(benchmark, quality, seed):

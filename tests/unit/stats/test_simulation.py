@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from counterfoil.stats.estimates import cluster_interval, difference_interval, spread
+from counterfoil.stats.estimates import cluster_interval, spread
 from counterfoil.stats.intervals import wilson
 from counterfoil.stats.resampling import cluster_draws, cluster_sums
 from counterfoil.stats.tests import mcnemar
+from paired_columns import difference_interval
 
 Rng = np.random.Generator
 

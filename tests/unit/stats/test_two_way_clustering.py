@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
 from counterfoil.stats.dependence import Shared, Sharing
-from counterfoil.stats.estimates import (
-    cluster_interval,
-    difference_interval,
-    macro_table_differences,
-    table_spread,
-)
+from counterfoil.stats.estimates import cluster_interval, spread
 from counterfoil.stats.intervals import wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
+from paired_columns import difference_interval
 
 
 def crossed(n, images, captions, seed=0, wide=1):
@@ -125,28 +121,12 @@ def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not():
 # ------------------------------------------------------------------------------- all users of the variance
 
 
-def test_means_groups_and_tables_say_the_same():
-    sharing = crossed(300, 150, 20)
-    assert sharing.crossed
-    rng = np.random.default_rng(0)
-    values = (rng.random((300, 2)) < 0.7).astype(np.float64)
-    low, high = cluster_interval(values, sharing)
-    table = table_spread(values, np.zeros((300, 2), int), sharing)
-    assert np.array(table.wilson(0.95)) == pytest.approx(np.array([low, high]))
-    pair = np.array([[0, 1]])
-    ends = difference_interval(values, sharing, pair)
-    found = macro_table_differences(
-        np.stack([values[:, :1], values[:, 1:]]), np.zeros((300, 1), int), sharing, pair
-    )
-    assert np.array(found[1:]).reshape(-1) == pytest.approx(np.array(ends).reshape(-1))
-
-
 def test_columns_know_their_own_rows():
     sharing = crossed(200, 100, 12)
     rng = np.random.default_rng(0)
     values = (rng.random((200, 2)) < 0.6).astype(np.float64)
     groups = np.stack([np.where(np.arange(200) < 120, 0, -1), np.where(np.arange(200) < 120, -1, 0)], axis=1)
-    low, high = table_spread(values, groups, sharing).wilson(0.95)
+    low, high = spread(values, sharing, groups=groups).wilson(0.95)
     for column, rows in ((0, slice(0, 120)), (1, slice(120, 200))):
         alone = cluster_interval(values[rows, [column]], sharing.take(np.arange(200)[rows]))
         assert (low[column], high[column]) == pytest.approx((alone[0][0], alone[1][0]))
