@@ -257,7 +257,7 @@ def correlations_cover(setting: Setting, *, repetitions: int, seed: int, truth: 
             Run(name, benchmark, Scores(each), {}, result, {})
             for name, each in zip("ab", both[1:], strict=True)
         ]
-        _, low, high, _ = rated.differences(runs, sharing, [(0, 1)], list(expected))
+        _, low, high, _ = rated.RatedEvaluation().differences(runs, sharing, [(0, 1)], list(expected))
         covered += [
             *(found[name].low <= value <= found[name].high for name, value in expected.items()),
             *((low[0] <= 0) & (high[0] >= 0)),
