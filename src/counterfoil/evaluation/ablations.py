@@ -14,7 +14,6 @@ from counterfoil.evaluation.replicates import (
     Side,
     deciding,
     differences,
-    gallery_differences,
     percent,
     points,
 )
@@ -127,8 +126,10 @@ def mining(
     pairs.sort(key=lambda pair: (pair[1], pair[0]))
     evidence = {}
     for measure, of in of_measure.items():
-        sides = [(f"{of[a].name} against {of[b].name}", of[a], of[b]) for a, b in pairs]
-        evidence[measure] = gallery_differences(sides, measure)
+        sides = [
+            (f"{of[a].name} against {of[b].name}", ([of[a]], measure), ([of[b]], measure)) for a, b in pairs
+        ]
+        evidence[measure] = differences(sides)
     orders = [
         sorted(range(len(settings)), key=lambda at: -settings[at].levels[measure].value)
         for measure in measures

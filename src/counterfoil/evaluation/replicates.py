@@ -204,48 +204,37 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
     """Every (label, a, b) as "a minus b" over the same questions, with interval and p-value.
 
     A side is (models, measure): the mean over the models of the measure. Intervals are Tango's for the
-    effective number of questions, with the p-values that belong to them. For quads and choices; galleries
-    have `gallery_differences`. Raises `InputError` where the models were not asked the same questions.
+    effective number of questions, with the p-values that belong to them; galleries have intervals alone, and
+    both sides one measure. Raises `InputError` where the models were not asked the same questions.
     """
     if not comparisons:
         return []
     models = [model for _, one, other in comparisons for models, _ in (one, other) for model in models]
     check_same(models)
-    common = Sharing.joined([model.sharing for model in models])
+    benchmark = models[0].runs[0].benchmark
     columns = [
         np.mean([model.values(measure) for model in models_of_side], axis=0)
         for _, one, other in comparisons
         for models_of_side, measure in (one, other)
     ]
-    # Means of thirds may end in 1 + 2e-16.
-    table = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
-    pairs = np.arange(table.shape[1]).reshape(-1, 2)
-    _, low, high, p = paired_differences(table.T[:, :, None], common, pairs)[:, :, 0]
-    means = table.mean(axis=0)
-    value = means[pairs[:, 0]] - means[pairs[:, 1]]
-    numbers = zip(comparisons, value, low, high, p, strict=True)
+    pairs = np.arange(len(columns)).reshape(-1, 2)
+    counts = [int((~np.isnan(column)).sum()) for column in columns[::2]]
+    if benchmark.questions.directed:
+        name = comparisons[0][1][1]
+        values = [{name: column} for column in columns]
+        table = gallery.differences(benchmark, values, (name,), benchmark.sharing, pairs)[:, :, 0]
+        table[3] = np.nan
+    else:
+        # Means of thirds may end in 1 + 2e-16.
+        answers = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
+        common = Sharing.joined([model.sharing for model in models])
+        table = paired_differences(answers.T[:, :, None], common, pairs)[:, :, 0]
+        means = answers.mean(axis=0)
+        table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
+    numbers = zip(comparisons, *table.tolist(), counts, strict=True)
     return [
-        replace(_difference(label, one, other, ends, len(table)), p=float(p_value), threshold=threshold)
-        for (label, one, other), *ends, p_value in numbers
-    ]
-
-
-def gallery_differences(
-    comparisons: Sequence[tuple[str, Replicates, Replicates]], measure: str
-) -> list[Evidence]:
-    """As `differences`, of one measure over a gallery, with intervals and without p-values."""
-    if not comparisons:
-        return []
-    models = [model for _, one, other in comparisons for model in (one, other)]
-    check_same(models)
-    benchmark = models[0].runs[0].benchmark
-    pairs = np.arange(len(models)).reshape(-1, 2)
-    values = [{measure: model.values(measure)} for model in models]
-    value, low, high, _ = gallery.differences(benchmark, values, (measure,), benchmark.sharing, pairs)
-    numbers = zip(comparisons, value[:, 0], low[:, 0], high[:, 0], values[::2], strict=True)
-    return [
-        _difference(label, ([one], measure), ([other], measure), ends, int((~np.isnan(of[measure])).sum()))
-        for (label, one, other), *ends, of in numbers
+        replace(_difference(label, one, other, ends, n), p=None if np.isnan(p) else p, threshold=threshold)
+        for (label, one, other), *ends, p, n in numbers
     ]
 
 
