@@ -48,11 +48,6 @@ class Population:
     low: float
     high: float
 
-    @property
-    def missing(self) -> tuple[float, float, float]:
-        """The estimate of what was not found, and its interval."""
-        return self.total - self.n_found, self.low - self.n_found, self.high - self.n_found
-
 
 def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
     """All there is, where proposers find pairs independently of each other, each at a rate of its own.

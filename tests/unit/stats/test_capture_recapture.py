@@ -144,7 +144,7 @@ def test_ends_where_little_is_known():
     assert 30 < whole.high < 33
     nothing = np.zeros((4, 3), dtype=bool)
     assert (independent(nothing).n_found, graded(nothing)) == (0, 0.0)
-    assert chao(np.ones((9, 3), dtype=bool)).missing == (0.0, 0.0, 0.0)
+    assert chao(np.ones((9, 3), dtype=bool)).total == 9
     # What none found does not count.
     assert independent(np.concatenate([apart, [[False, False]]])) == independent(apart)
 

@@ -31,8 +31,7 @@ def noise_held(hard, repeats=12):
         said = np.where(right, truth[:, None], ~truth[:, None])
         counts = np.bincount(said @ np.array([4, 2, 1]), minlength=8)
         there, majority = counts > 0, yes.sum(axis=1) > 1
-        found = Patterns(yes[there], ~yes[there], counts[there], np.empty(0, dtype=np.int64))
-        so = drawn_so(found, rng, draws=200)
+        so = drawn_so(Patterns(yes[there], ~yes[there], counts[there]), rng, draws=200)
         share = np.where(majority[there], counts[there] - so, so).sum(axis=1) / 500
         low, high = np.quantile(share, [0.025, 0.975])
         held += low <= float((majority[said @ np.array([4, 2, 1])] != truth).mean()) <= high

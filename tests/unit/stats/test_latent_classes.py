@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.dawid_skene import drawn_so, fit, patterns
+from counterfoil.stats.dawid_skene import dawid_skene, drawn_so, patterns
+from counterfoil.stats.label_models import Labels
 
 
 def answered(n, hits, rejections, share, seed, *, absent=0.0):
@@ -40,23 +41,15 @@ def slow(yes, no, rounds):
     return hits, rejections, so
 
 
-def test_fit_is_that_of_a_loop_over_items():
+def test_the_model_is_that_of_a_loop_over_items():
     _, yes, no = answered(80, (0.9, 0.8, 0.7, 0.85), (0.95, 0.7, 0.8, 0.9), 0.4, 1, absent=0.2)
-    found = patterns(yes, no)
-    here = fit(found.yes, found.no, found.counts, rounds=20, tolerance=0.0)
+    person, item = np.nonzero(yes | no)
+    given = Labels.of(item, person, yes[person, item].astype(int), n_classes=2, n_items=80)
+    here = dawid_skene(given, rounds=20, tolerance=0.0)
     hits, rejections, so = slow(yes, no, 20)
-    assert here.hits == pytest.approx(hits)
-    assert here.rejections == pytest.approx(rejections)
-    assert here.so[found.of_item] == pytest.approx(so)
-
-
-def test_patterns_count_items():
-    _, yes, no = answered(200, (0.9, 0.6), (0.8, 0.7), 0.5, 2, absent=0.3)
-    found = patterns(yes, no)
-    assert found.counts.sum() == 200
-    assert (yes == found.yes[found.of_item].T).all()
-    assert (no == found.no[found.of_item].T).all()
-    assert (np.bincount(found.of_item) == found.counts).all()
+    assert here.confusion[:, 1, 1] == pytest.approx(hits)
+    assert here.confusion[:, 0, 0] == pytest.approx(rejections)
+    assert here.posterior[:, 1] == pytest.approx(so)
 
 
 @pytest.mark.parametrize("repeats", [15, pytest.param(60, marks=pytest.mark.slow)])

@@ -83,7 +83,6 @@ def test_sums_of_points_for_ties_are_exact(rows, data):
     found = made.weighted(np.array([weights], dtype=np.float32))[0, 0]
     assert found == int(found)
     assert Fraction(found) / Fraction(made.scale) == exact
-    assert made.slack == 0
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
@@ -92,8 +91,7 @@ def test_other_numbers_are_rounded_to_a_fine_grid(values):
     found = made.weighted(np.ones((1, len(values)), dtype=np.float32))[0, 0]
     assert found == int(found)
     exact = float(sum(Fraction(value) for value in values))
-    assert abs(found / made.scale - exact) <= made.slack / made.scale + 1e-9
-    assert made.slack / made.scale < 1e-9
+    assert abs(found / made.scale - exact) <= 2e-9
 
 
 def test_large_sums_leave_float32():
