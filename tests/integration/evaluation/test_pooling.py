@@ -21,16 +21,6 @@ from counterfoil.store import write_csv
 from counterfoil.world.benchmarks import gallery
 
 
-def test_the_tasks_of_eccv_caption():
-    """Section 3.2: 2,160 tasks of 18 pairs and 2 of known answer are 43,200 questions, but 38,880 pairs."""
-    tasks = Tasks()
-    assert tasks.of(2160 * 18) == 2160
-    assert 2160 * (tasks.per_task + tasks.golden) == 43_200
-    # The pairs that remain of (1,261 + 1,333) x 5 x 5 would be more tasks than that.
-    assert (1261 + 1333) * 5 * 5 == 64_850
-    assert tasks.of(46_424) == 2580
-
-
 @given(st.integers(0, 10_000), st.integers(1, 50), st.integers(1, 5))
 def test_tasks_hold_all_pairs(pairs, per_task, answers):
     found = Tasks(per_task=per_task, answers=answers).of(pairs)

@@ -42,13 +42,6 @@ def test_equals_a_slow_twin(rows):
     assert kappa == pytest.approx(twin(first, second), abs=1e-12, nan_ok=True)
 
 
-def test_agreement_throughout_is_one_and_one_single_category_is_undefined():
-    assert cohen_kappa(np.array([1, 2, 1]), np.array([1, 2, 1])) == 1
-    assert isnan(cohen_kappa(np.array([1, 1]), np.array([1, 1])))
-    # Both use one category, but not the same: nothing agreed, nothing expected.
-    assert cohen_kappa(np.array([1, 1]), np.array([2, 2])) == 0
-
-
 # Krippendorff 2011, section E: four observers, twelve units, some answers missing.
 PUBLISHED = (
     "1 2 3 3 2 1 4 1 2 . . .",

@@ -10,7 +10,6 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.captions.token_match import (
     Frequencies,
     TokenizedCaption,
-    mean_of,
     video_whole,
     with_references,
     with_videos,
@@ -174,13 +173,6 @@ def test_a_caption_of_marks_alone_and_weights_of_nothing():
     assert found.precision[0] == pytest.approx((three @ video.T).max(axis=1).mean())
     # Frames that point apart have no direction in common.
     assert video_whole(np.array([[1.0, 0.0], [-1.0, 0.0]])).tolist() == [0, 0]
-
-
-def test_both_together_are_the_mean():
-    load = Load(4)
-    phrases, references = load.phrases(load.flat)
-    first, second = with_videos(phrases, load.videos), with_references(phrases, references)
-    np.testing.assert_allclose(mean_of(first, second).full, (first.full + second.full) / 2, atol=1e-12)
 
 
 def test_what_cannot_be_scored_is_named():
