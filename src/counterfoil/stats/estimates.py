@@ -35,12 +35,9 @@ from counterfoil.stats.two_way_clustering import mean_variance
 
 
 def cluster_interval(
-    values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    *,
-    level: float = 0.95,
+    values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"] | Sharing
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """Intervals for the mean of each column, where questions of one cluster depend on one another.
+    """95 % intervals for the mean of each column, where questions of one cluster depend on one another.
 
     `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers, or what questions share.
     Returns (low, high), each (m,), in [0, 1]: Wilson's interval for the effective number of questions,
@@ -53,7 +50,7 @@ def cluster_interval(
     >>> cluster_interval(right, image)[0] < cluster_interval(right, np.arange(6))[0]
     array([ True])
     """
-    return spread(values, clusters).wilson(level)
+    return spread(values, clusters).wilson(0.95)
 
 
 def macro_weights(
@@ -80,7 +77,7 @@ def macro_weights(
 
 
 def t_over_folds(
-    values: Float[ndarray, "n"], *, folds: int = 4, level: float = 0.95, seed: int = 0, least: float = 0.0
+    values: Float[ndarray, "n"], *, folds: int = 4, seed: int = 0, least: float = 0.0
 ) -> tuple[float, float]:
     """Student's t over the means of `folds` equal parts of the shuffled questions, cut to [least, 1].
 
@@ -106,7 +103,7 @@ def t_over_folds(
     random.Random(seed).shuffle(order)
     means = np.array([part.mean() for part in np.array_split(values[order], folds)])
     centre = float(values.mean())
-    half = float(stdtrit(folds - 1, (1 + level) / 2) * means.std(ddof=1)) / folds**0.5
+    half = float(stdtrit(folds - 1, (1 + 0.95) / 2) * means.std(ddof=1)) / folds**0.5
     return max(least, centre - half), min(1.0, centre + half)
 
 
@@ -175,7 +172,6 @@ def differences(
     groups: Int[ndarray, "n"] | Int[ndarray, "n m"] | None = None,
     shares: Float[ndarray, "groups"] | None = None,
     averages: Float[ndarray, "m k"] | None = None,
-    level: float = 0.95,
 ) -> Float[ndarray, "4 p k"]:
     """(value, low, high, p) of scorer a minus scorer b, for each pair (a, b), in each result of `spread`.
 
@@ -200,7 +196,7 @@ def differences(
     if averages is not None:
         discord = np.stack([of_columns @ averages for of_columns in discord])
     flat = discord.reshape(-1)
-    numbers = spreads.value, *spreads.tango(flat, level), spreads.tango_p(flat)
+    numbers = spreads.value, *spreads.tango(flat, 0.95), spreads.tango_p(flat)
     return np.stack([part.reshape(discord.shape) for part in numbers])
 
 

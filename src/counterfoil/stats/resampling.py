@@ -50,6 +50,18 @@ def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[n
         yield counts.reshape(rows, n_clusters).astype(np.float32)
 
 
+def percentiles(samples: Float[ndarray, "draws m"]) -> Float[ndarray, "2 m"]:
+    """Ends of 95 % intervals of each column over the draws that have all values; NaN where none has.
+
+    >>> percentiles(np.array([[0.0], [np.nan], [1.0]])).round(3).tolist()
+    [[0.025], [0.975]]
+    """
+    usable = samples[~np.isnan(samples).any(axis=1)]
+    if not len(usable):
+        return np.full((2, samples.shape[1]), np.nan)
+    return np.quantile(usable, [(1 - 0.95) / 2, (1 + 0.95) / 2], axis=0)
+
+
 def sign_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
     """A fair sign, +1 or -1, for each cluster in each of `draws` draws, as float32.
 

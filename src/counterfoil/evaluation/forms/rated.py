@@ -43,7 +43,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.resampling import cluster_draws, percentiles
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
@@ -137,7 +137,6 @@ def measured(
     interval: IntervalMethod = IntervalMethod.AUTO,
     draws: int,
     seed: int,
-    level: float = 0.95,
 ) -> dict[str, Estimate]:
     """The named measures over some questions; empty where they are not defined.
 
@@ -157,11 +156,9 @@ def measured(
     if len(numbers) > 1:
         drawn = cluster_draws(len(numbers), draws, seed=seed)
         samples = np.concatenate([ready.measures(weights) for weights in drawn])
-        wide = inflation(shared, ready.influences()[chosen], level=level)
-        # Of the samples that have a value.
-        usable = samples[~np.isnan(samples).any(axis=1)]
-        if len(usable):
-            low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        wide = inflation(shared, ready.influences()[chosen])
+        ends = percentiles(samples)
+        low, high = (np.where(np.isnan(end), far, end) for end, far in zip(ends, (low, high), strict=True))
         low, high = (value + wide * (end - value) for end in (low, high))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
