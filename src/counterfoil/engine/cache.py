@@ -309,7 +309,7 @@ class StreamedParts(Keyed):
         """Take the arrays of a batch; raises `ScoreError` for another number of items, and what is odd."""
         if len(part) != len(rows):
             raise ScoreError(self.miscounted, where=where(0), given=len(part), allowed=str(len(rows)))
-        self._check(part, where)
+        self.check(part, where)
         for at, (row, parts) in enumerate(zip(rows, part, strict=True)):
             self._taken[row] = self._take(row, parts, where(at))
 
@@ -317,7 +317,7 @@ class StreamedParts(Keyed):
         """Keep the arrays of some batches as one shard."""
         cache.write_parts(self.kind, [self.keys[row] for row in rows], list(chain.from_iterable(parts)))
 
-    def _check(self, part: Sequence[Parts], where: Where) -> None:
+    def check(self, part: Sequence[Parts], where: Where) -> None:
         """Raise `ScoreError` for an item that cannot be."""
 
     def _take(self, row: int, parts: Parts, where: str) -> Parts:
@@ -335,7 +335,7 @@ class NamedRows(StreamedParts):
         """The arrays of each item, complete once every batch is there."""
         return [self._taken[row] for row in range(len(self.keys))]
 
-    def _check(self, part: Sequence[Parts], where: Where) -> None:
+    def check(self, part: Sequence[Parts], where: Where) -> None:
         """Every item has rows, and their numbers are finite."""
         for at, parts in enumerate(part):
             if not len(parts["vectors"]):

@@ -232,23 +232,21 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
         means = answers.mean(axis=0)
         table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
     numbers = zip(comparisons, *table.tolist(), counts, strict=True)
-    return [
-        replace(_difference(label, one, other, ends, n), p=None if np.isnan(p) else p, threshold=threshold)
-        for (label, one, other), *ends, p, n in numbers
-    ]
+    evidence = []
+    for (label, one, other), value, low, high, p, n in numbers:
+        # For every seed alone too, where all models of both sides have as many.
+        runs = {len(model.runs) for models, _ in (one, other) for model in models}
+        places = range(runs.pop()) if len(runs) == 1 else ()
+        seeds = tuple(_of_seed(one, at) - _of_seed(other, at) for at in places)
+        measure = between(one[1], other[1])
+        number = Evidence(label, measure, "difference", value, low, high, n, seeds=seeds)
+        evidence.append(replace(number, p=None if np.isnan(p) else p, threshold=threshold))
+    return evidence
 
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
     return of(run.benchmark).mean(run.benchmark, values)
 
 
-def _difference(label: str, one: Side, other: Side, ends: Sequence[float], n: int) -> Evidence:
-    """One side less the other; also for every seed alone, where all models of both sides have as many."""
-    counts = {len(model.runs) for models, _ in (one, other) for model in models}
-
-    def of(side: Side, at: int) -> float:
-        return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))
-
-    seeds = tuple(of(one, at) - of(other, at) for at in range(counts.pop())) if len(counts) == 1 else ()
-    value, low, high = map(float, ends)
-    return Evidence(label, between(one[1], other[1]), "difference", value, low, high, n, seeds=seeds)
+def _of_seed(side: Side, at: int) -> float:
+    return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))

@@ -105,7 +105,7 @@ class WeightedRatings:
     n_clusters: int
 
     @cached_property
-    def _ready(self) -> tuple[WeightedCorrelation, ...]:
+    def correlated(self) -> tuple[WeightedCorrelation, ...]:
         return tuple(
             WeightedCorrelation.of(part.scores, part.ratings, self.clusters[part.questions])
             for part in self.parts
@@ -113,7 +113,7 @@ class WeightedRatings:
 
     def measures(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws 4"]:
         """The four measures in each sample, means over `parts`; NaN where one has no correlation."""
-        of_parts = [part.correlations(weights[:, : part.n_clusters]) for part in self._ready]
+        of_parts = [part.correlations(weights[:, : part.n_clusters]) for part in self.correlated]
         return np.asarray(np.mean(of_parts, axis=0))
 
     def values(self) -> Float[ndarray, "4"]:
