@@ -37,7 +37,7 @@ from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import difference_interval, spread
+from counterfoil.stats.estimates import differences, spread
 
 Rng = np.random.Generator
 
@@ -167,7 +167,7 @@ def measured(setting: Setting, *, repetitions: int, seed: int = 0, designs: int 
         pairs = np.stack([np.arange(each), np.arange(each) + each], axis=1)
         one = spread(values[:, :each], sharing, groups=groups)
         low, high = one.wilson(0.95)
-        least, most, p = difference_interval(values, sharing, pairs, groups=groups)
+        least, most, p = differences(values.T[:, :, None], sharing, pairs, groups=groups)[1:, :, 0]
         found.append(
             Found(
                 float(((low <= setting.p) & (setting.p <= high)).mean()),
@@ -257,7 +257,7 @@ def correlations_cover(setting: Setting, *, repetitions: int, seed: int, truth: 
             Run(name, benchmark, Scores(each), {}, result, {})
             for name, each in zip("ab", both[1:], strict=True)
         ]
-        _, low, high, _ = rated.differences(runs, sharing, [(0, 1)], list(expected))
+        _, low, high, _ = rated.RatedEvaluation().differences(runs, sharing, [(0, 1)], list(expected))
         covered += [
             *(found[name].low <= value <= found[name].high for name, value in expected.items()),
             *((low[0] <= 0) & (high[0] >= 0)),

@@ -283,50 +283,71 @@ class Vectors(Keyed):
         cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
-class NamedRows(Keyed):
-    """Named arrays per item, "vectors" among them, each of any number of rows: frames of videos, tokens."""
+class StreamedParts(Keyed):
+    """Named arrays per item, each of any number of rows, which are taken one by one as they come."""
 
-    _width: int | None = None
+    #: What is wrong where a batch has another number of items.
+    miscounted = "the scorer gave the wrong number of items"
 
     def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
         super().__init__(kind, keys)
-        self._found: dict[int, Parts] = {}
-
-    @property
-    def values(self) -> list[Parts]:
-        """The arrays of each item, complete once every batch is there."""
-        return [self._found[row] for row in range(len(self.keys))]
+        self._taken: dict[int, Parts] = {}
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
-        """The rows that the shards hold, and the shards that cannot be read."""
-        rows = {key: row for row, key in enumerate(self.keys)}
+        """The rows that are taken, those that the shards hold among them; and shards that cannot be read."""
+        rows: dict[str, list[int]] = {}
+        for row, key in enumerate(self.keys):
+            if row not in self._taken:
+                rows.setdefault(key, []).append(row)
         broken: list[Path] = []
-        for key, parts in cache.stream_parts(self.kind, self.keys, broken):
-            self._take(rows[key], parts, cache.identity.name)
-        return sorted(self._found), broken
+        for key, parts in cache.stream_parts(self.kind, list(rows), broken):
+            for row in rows[key]:
+                self._taken[row] = self._take(row, parts, cache.identity.name)
+        return sorted(self._taken), broken
 
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
-        """Take the arrays of a batch; raises `ScoreError` for an item of no rows too."""
+        """Take the arrays of a batch; raises `ScoreError` for another number of items, and what is odd."""
         if len(part) != len(rows):
-            problem = "the scorer gave the wrong number of items"
-            raise ScoreError(problem, where=where(0), given=len(part), allowed=str(len(rows)))
-        for at, parts in enumerate(part):
-            if not len(parts["vectors"]):
-                raise ScoreError("an item without any part", where=where(at))
-        floats = [[array for array in parts.values() if array.dtype.kind == "f"] for parts in part]
-        _check_finite(np.array([not all(np.isfinite(a).all() for a in arrays) for arrays in floats]), where)
+            raise ScoreError(self.miscounted, where=where(0), given=len(part), allowed=str(len(rows)))
+        self.check(part, where)
         for at, (row, parts) in enumerate(zip(rows, part, strict=True)):
-            self._take(row, parts, where(at))
+            self._taken[row] = self._take(row, parts, where(at))
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         """Keep the arrays of some batches as one shard."""
         cache.write_parts(self.kind, [self.keys[row] for row in rows], list(chain.from_iterable(parts)))
 
-    def _take(self, row: int, parts: Parts, where: str) -> None:
+    def check(self, part: Sequence[Parts], where: Where) -> None:
+        """Raise `ScoreError` for an item that cannot be."""
+
+    def _take(self, row: int, parts: Parts, where: str) -> Parts:
+        """What is held of an item."""
+        raise NotImplementedError
+
+
+class NamedRows(StreamedParts):
+    """Arrays with "vectors" among them: frames of videos, tokens of captions."""
+
+    _width: int | None = None
+
+    @property
+    def values(self) -> list[Parts]:
+        """The arrays of each item, complete once every batch is there."""
+        return [self._taken[row] for row in range(len(self.keys))]
+
+    def check(self, part: Sequence[Parts], where: Where) -> None:
+        """Every item has rows, and their numbers are finite."""
+        for at, parts in enumerate(part):
+            if not len(parts["vectors"]):
+                raise ScoreError("an item without any part", where=where(at))
+        floats = [[array for array in parts.values() if array.dtype.kind == "f"] for parts in part]
+        _check_finite(np.array([not all(np.isfinite(a).all() for a in arrays) for arrays in floats]), where)
+
+    def _take(self, row: int, parts: Parts, where: str) -> Parts:
         width = parts["vectors"].shape[1]
         self._width = width if self._width is None else self._width
         _check_width(width, self._width, where)
-        self._found[row] = parts
+        return parts
 
 
 def _check_width(width: int, before: int, where: str) -> None:

@@ -11,7 +11,7 @@ lists all the same, counting what was cut off as wrong: those are had with `trun
 change with the cut.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -31,6 +31,7 @@ from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Prod
 from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
+from counterfoil.metrics.ranks import list_places
 from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.models.learned import LearnedScorer
@@ -398,17 +399,7 @@ class _Direction:
         if isinstance(positives, Plausible):
             shares = self._shares(positives, best, truncated_as_miss)
             return DirectionRanks(none, none, depth, best, unscored, shares)
-        # How many items stand before each right answer, -1 where it is not listed.
-        above = np.full(len(positives.items), -1, dtype=np.int64)
-        # The place of every item in the list at hand; the last is for right answers outside the gallery.
-        stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
-        for at in range(len(best)):
-            items = self._items(at)
-            best[at, : len(items)] = items[: best.shape[1]]
-            pairs = slice(positives.starts[at], positives.starts[at + 1])
-            stands[items] = np.arange(len(items))
-            above[pairs] = stands[positives.items[pairs]]
-            stands[items] = -1
+        above = list_places(self._listed(best, 0), positives, gallery=len(self.item_ids))
         return DirectionRanks(above, (above >= 0).astype(np.int64), depth, best, unscored)
 
     @cached_property
@@ -463,6 +454,13 @@ class _Direction:
             items = items[self.item_parts[items] == self.query_parts[self.search.queries[at]]]
         return items
 
+    def _listed(self, best: Int32[ndarray, "queries top"], lo: int) -> Iterator[Int32[ndarray, "listed"]]:
+        """The items of each query from `lo` on in turn, the first of which are put into its row of `best`."""
+        for at, row in enumerate(best, start=lo):
+            items = self._items(at)
+            row[: len(items)] = items[: len(row)]
+            yield items
+
     def _shares(
         self, rule: Plausible, best: Int32[ndarray, "queries top"], truncated_as_miss: bool
     ) -> Float64[ndarray, "thresholds 3 queries"]:
@@ -480,9 +478,7 @@ class _Direction:
                 own = self.query_parts[self.search.queries[queries]]
                 # Farther than any two codes are: never right.
                 apart[own[:, None] != self.item_parts] = np.iinfo(apart.dtype).max
-            ranked = [self._items(at) for at in range(queries.start, queries.stop)]
-            for at, items in enumerate(ranked, start=lo):
-                best[at, : len(items)] = items[: best.shape[1]]
+            ranked = list(self._listed(best[queries], lo))
             for nth, threshold in enumerate(rule.thresholds):
                 right = apart <= threshold
                 places = np.minimum(right.sum(axis=1), rule.cap or len(self.item_ids))

@@ -14,7 +14,7 @@ build.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.cache import Cache, Keyed, Kind, NamedRows, Parts, Vectors, Where, shard_name
+from counterfoil.engine.cache import Cache, Kind, NamedRows, Parts, StreamedParts, Vectors, shard_name
 from counterfoil.engine.leases import Leases
 from counterfoil.errors import ScoreError
 from counterfoil.models.base import (
@@ -57,46 +57,26 @@ class BatchGenerator(Protocol):
         """The bytes for the items of each batch, as a stream."""
 
 
-class GeneratedBytes(Keyed):
+class GeneratedBytes(StreamedParts):
     """The bytes of each item; they go to `take` and are not held. Those of a batch are one shard."""
+
+    miscounted = "the maker gave the wrong number of items"
 
     def __init__(
         self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, keeps: bool = True
     ) -> None:
         super().__init__(kind, keys)
-        self._take, self._keeps = take, keeps
-        self._taken: set[int] = set()
-
-    def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Any]]:
-        """The rows that are taken, those that the cache knows among them; and shards that cannot be read."""
-        rows: dict[str, list[int]] = {}
-        for row, key in enumerate(self.keys):
-            if row not in self._taken:
-                rows.setdefault(key, []).append(row)
-        broken: list[Any] = []
-        for key, parts in cache.stream_parts(self.kind, list(rows), broken):
-            for row in rows[key]:
-                self._give(row, parts)
-        return sorted(self._taken), broken
-
-    def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
-        """Take what was made for a batch; raises `ScoreError` for another number of items."""
-        if len(part) != len(rows):
-            problem = "the maker gave the wrong number of items"
-            raise ScoreError(problem, where=where(0), given=len(part), allowed=str(len(rows)))
-        for row, parts in zip(rows, part, strict=True):
-            self._give(row, parts)
+        self._give, self._keeps = take, keeps
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         """Keep what was made for some batches as one shard, where other processes look for it."""
         if self._keeps:
-            keys = [self.keys[row] for row in rows]
-            cache.write_parts(self.kind, keys, list(chain.from_iterable(parts)))
+            super().write(cache, rows, parts)
 
-    def _give(self, row: int, parts: Parts) -> None:
-        if self._take is not None:
-            self._take(row, parts["bytes"].tobytes())
-        self._taken.add(row)
+    def _take(self, row: int, parts: Parts, where: str) -> Parts:
+        if self._give is not None:
+            self._give(row, parts["bytes"].tobytes())
+        return {}
 
 
 def generated_parts(

@@ -14,7 +14,6 @@ from counterfoil.evaluation.replicates import (
     Side,
     deciding,
     differences,
-    gallery_differences,
     percent,
     points,
 )
@@ -100,12 +99,7 @@ def noise(trials: Sequence[Trial]) -> Sweep:
     )
 
 
-def mining(
-    trials: Sequence[Trial],
-    *,
-    own: Sequence[Trial] = (),
-    measures: tuple[str, str] = ("mean_recall_at_1", "mean_map_at_r"),
-) -> Sweep:
+def mining(trials: Sequence[Trial], *, own: Sequence[Trial] = ()) -> Sweep:
     """Two measures of a gallery, by which negatives the loss counted: does the stricter one agree?
 
     `own` are the same trials, where only the pairs that captions were written for count as right: the first
@@ -120,6 +114,7 @@ def mining(
             given=", ".join(trial.label for trial in own),
             allowed=", ".join(trial.label for trial in trials),
         )
+    measures, names = ("mean_recall_at_1", "mean_map_at_r"), ("R@1", "mAP@R")
     all_pairs = _models(trials)
     of_measure = {measures[0]: _models(own) if own else all_pairs, measures[1]: all_pairs}
     settings = _settings(trials, of_measure)
@@ -127,14 +122,15 @@ def mining(
     pairs.sort(key=lambda pair: (pair[1], pair[0]))
     evidence = {}
     for measure, of in of_measure.items():
-        sides = [(f"{of[a].name} against {of[b].name}", of[a], of[b]) for a, b in pairs]
-        evidence[measure] = gallery_differences(sides, measure)
+        sides = [
+            (f"{of[a].name} against {of[b].name}", ([of[a]], measure), ([of[b]], measure)) for a, b in pairs
+        ]
+        evidence[measure] = differences(sides)
     orders = [
         sorted(range(len(settings)), key=lambda at: -settings[at].levels[measure].value)
         for measure in measures
     ]
     best = [settings[order[0]] for order in orders]
-    names = ("R@1", "mAP@R")
     sentences = [
         f"{words} puts {one.label} first, at {percent(one.levels[measure])}"
         for words, measure, one in zip(names, measures, best, strict=True)

@@ -74,7 +74,7 @@ class PeopleAgreement(Plain):
     over_people: bool
     draws: int
     seed: int
-    level: float
+    level: float = 0.95
 
 
 def people_agreement(
@@ -86,7 +86,6 @@ def people_agreement(
     alike: NDArray[np.int64] | None = None,
     draws: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
 ) -> PeopleAgreement:
     """Agreement with intervals over items and people, from one row per answer.
 
@@ -108,7 +107,7 @@ def people_agreement(
     data = _paired(items, people, values, alike)
     if data is None:
         none = _undefined()
-        return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed, level)
+        return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed)
 
     def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
         agreement = weighted_agreement(data, scale, **weights)
@@ -128,10 +127,10 @@ def people_agreement(
             (_variance(of_people, n_people, answers, draws, seed, 1), n_people),
             (_variance(lambda w: statistics(answers=w), answers, answers, draws, seed, 2), answers),
         ]
-    raw, fleiss, alpha = _estimates(data, statistics()[:, 0], room, parts, level, (None, 0.0, 0.0))
-    cohen = _cohen(data, draws, seed, level) if n_people == 2 else None
+    raw, fleiss, alpha = _estimates(data, statistics()[:, 0], room, parts, (None, 0.0, 0.0))
+    cohen = _cohen(data, draws, seed) if n_people == 2 else None
     counts = n, n_people, answers
-    return PeopleAgreement(scale, raw, fleiss, alpha, cohen, *counts, len(parts) > 1, draws, seed, level)
+    return PeopleAgreement(scale, raw, fleiss, alpha, cohen, *counts, len(parts) > 1, draws, seed)
 
 
 def pair_agreements(
@@ -143,7 +142,6 @@ def pair_agreements(
     alike: NDArray[np.int64] | None = None,
     draws: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
 ) -> tuple[Estimate, ...]:
     """Cohen's kappa of each pair of people over the items that both judged, with an interval over items.
 
@@ -160,7 +158,7 @@ def pair_agreements(
         rows = np.isin(people, pair)
         of_pair = None if alike is None else alike[rows]
         data = _paired(items[rows], people[rows], values[rows], of_pair) if rows.any() else None
-        kappas.append(_undefined() if data is None else _cohen(data, draws, seed, level))
+        kappas.append(_undefined() if data is None else _cohen(data, draws, seed))
     return tuple(kappas)
 
 
@@ -185,7 +183,7 @@ def _undefined() -> Estimate:
     return Estimate(float("nan"), float("nan"), float("nan"), 0, None)
 
 
-def _cohen(data: ReliabilityData, draws: int, seed: int, level: float) -> Estimate:
+def _cohen(data: ReliabilityData, draws: int, seed: int) -> Estimate:
     """Of two people who judged all items of `data`, which is in their order."""
     order = np.lexsort((data.person, data.item))
     first, second = data.category[order].reshape(-1, 2).T
@@ -197,7 +195,7 @@ def _cohen(data: ReliabilityData, draws: int, seed: int, level: float) -> Estima
     n = data.n_items
     kappa, room = cohen_kappa_draws(first, second, np.ones((n, 1)), alike)
     parts = [(_variance(drawn, n, n, draws, seed, 0), n)]
-    return _estimates(data, kappa, room, parts, level, (0.0,))[0]
+    return _estimates(data, kappa, room, parts, (0.0,))[0]
 
 
 def _variance(
@@ -225,7 +223,6 @@ def _estimates(
     value: NDArray[np.float64],
     room: NDArray[np.float64],
     parts: Sequence[tuple[NDArray[np.float64], int]],
-    level: float,
     chance: Sequence[float | None],
 ) -> list[Estimate]:
     """With Wilson's intervals of 1 - (1 - value) * room, brought back; `parts` are variances and units."""
@@ -239,7 +236,7 @@ def _estimates(
     least = np.where([expected is None for expected in chance], 0.0, -1 / (np.bincount(data.item).min() - 1))
     share = np.clip(1 - (1 - value) * room, 0.0, 1.0)
     with np.errstate(invalid="ignore"):
-        ends = Spread(share, total * room**2, freedom, units).wilson(level)
+        ends = Spread(share, total * room**2, freedom, units).wilson(0.95)
         low, high = (np.maximum(1 - (1 - end) / room, least) for end in ends)
     return [
         Estimate(float(v), float(min(a, v)), float(max(b, v)), data.n_items, by_chance)

@@ -26,8 +26,8 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
-from counterfoil.stats.estimates import table_spread
-from counterfoil.stats.resampling import cluster_draws, exact_sums
+from counterfoil.stats.estimates import spread
+from counterfoil.stats.resampling import cluster_draws, exact_sums, percentiles
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
@@ -182,7 +182,6 @@ def study(
     undefined: str = "out",
     draws: int = 2000,
     seed: int = 0,
-    level: float = 0.95,
 ) -> tuple[AnnotatorBias, ...]:
     """Bias of all sets of annotators under each measure.
 
@@ -220,7 +219,7 @@ def study(
         performance, queries = _means(verified, annotators, measure, undefined)
         biases = bias(performance, annotators, performance[-1])
         of_singles = [per_query(verified, members, measure, undefined=undefined) for members in singles]
-        single = _single(verified, singles, of_singles, draws, seed, level)
+        single = _single(verified, singles, of_singles, draws, seed)
         # Intervals of every model's mean on the benchmarks of one annotator each, and of all together.
         values = np.hstack(of_singles)
         there = ~np.isnan(values)
@@ -229,9 +228,9 @@ def study(
         if some.any():
             groups = np.where(there, 0, -1)[:, some]
             inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
-            low[some], high[some] = table_spread(inside, groups, verified.sharing).wilson(level)
+            low[some], high[some] = spread(inside, verified.sharing, groups=groups).wilson(0.95)
         ends = Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
-        by_number = _by_number(verified, annotators, biases, measure, undefined, seed, level)
+        by_number = _by_number(verified, annotators, biases, measure, undefined, seed)
         named = verified.direction, measure, verified.models
         studies.append(
             AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, by_number)
@@ -270,7 +269,6 @@ def _by_number(
     measure: str,
     undefined: str,
     seed: int,
-    level: float,
 ) -> dict[str, dict[int, tuple[float, float]]]:
     """Intervals of the mean biases of all sets of so many annotators, from how much each query moves them.
 
@@ -289,7 +287,7 @@ def _by_number(
             moves = _moves(per_query(verified, members, measure, undefined=undefined), whole)
             moved += np.stack(list(_kinds(moves, members).values()), axis=1) / len(rows)
         variance, freedom = linear_variance(verified.sharing, moved)
-        reach = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)
+        reach = stdtrit(freedom, (1 + 0.95) / 2) * np.sqrt(variance)
         for name, half in zip(KINDS, reach.tolist(), strict=True):
             if size in means[name]:
                 ends[name][size] = max(means[name][size] - half, 0.0), means[name][size] + half
@@ -334,7 +332,6 @@ def _single(
     of_sets: Sequence[NDArray[np.float64]],
     draws: int,
     seed: int,
-    level: float,
 ) -> dict[str, Bounds]:
     """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries.
 
@@ -362,15 +359,12 @@ def _single(
     blocks = [biases(weights) for weights in cluster_draws(clusters, draws, seed=seed)]
     centre = biases(np.ones((1, clusters), dtype=np.float32))
     moves = [_kinds(_moves(of_sets[k], of_sets[-1]), members) for k, members in enumerate(sets[:-1])]
-    tails = [(1 - level) / 2, (1 + level) / 2]
     ends = {}
     for name, value in centre.items():
-        drawn = np.concatenate([block[name] for block in blocks])
-        usable = ~np.isnan(drawn).any(axis=1)
-        low, high = np.quantile(drawn[usable], tails, axis=0) if usable.any() else np.full((2, n), np.nan)
+        low, high = percentiles(np.concatenate([block[name] for block in blocks]))
         if verified.sharing.crossed:
             moved = np.stack([one[name] for one in moves], axis=1)
-            wide = inflation(verified.sharing, moved, level=level)
+            wide = inflation(verified.sharing, moved)
             low, high = (value[0] + wide * (end - value[0]) for end in (low, high))
         ends[name] = Bounds(np.maximum(low, 0.0), high)
     return ends

@@ -128,31 +128,26 @@ def confirmed(
     return tuple(held_to)
 
 
-def ordering(
-    runs: Mapping[str, Sequence[Run]],
-    *,
-    models: Sequence[str] = ("coco", "trohn-text", "trohn-img"),
-    measure: str = "group",
-) -> Ordering | None:
-    """The models on one measure of the quads, best first, and whether their intervals overlap.
+def ordering(runs: Mapping[str, Sequence[Run]]) -> Ordering | None:
+    """The models trained on pairs by group on the quads, best first, and whether their intervals overlap.
 
     None where fewer than two of them were asked quads. Models with equal values stay in the order given.
     """
     quads = of_form(runs, Quad)
-    present = [quads[name] for name in models if name in quads]
+    present = [quads[name] for name in TRAINED[1:] if name in quads]
     if len(present) < 2:
         return None
     check_same(present)
-    levels = [model.level(measure) for model in present]
+    levels = [model.level("group") for model in present]
     levels.sort(key=lambda level: -level.value)
     clear = all(a.low > b.high for a, b in pairwise(levels))
     listed = "; ".join(f"{level.label} {percent(level)}" for level in levels)
     seeds = max(len(level.seeds) for level in levels)
     return Ordering(
-        measure=measure,
+        measure="group",
         levels=tuple(levels),
         apart=clear,
-        sentence=f"{measure.capitalize()}, best first: {listed}. "
+        sentence=f"Group, best first: {listed}. "
         + ("The intervals do not overlap." if clear else "Some of these intervals overlap.")
         + (f" Each is a mean of {seeds} seeds." if seeds > 1 else ""),
     )

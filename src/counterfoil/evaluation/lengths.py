@@ -44,7 +44,7 @@ class LengthCorrelation(Plain):
 
 
 def length_correlations(
-    run: Run, *, words: Float[ndarray, "n"] | None = None, level: float = 0.95
+    run: Run, *, words: Float[ndarray, "n"] | None = None
 ) -> tuple[LengthCorrelation, ...]:
     """The correlation of each main measure of a run with the length of its captions, question by question.
 
@@ -64,7 +64,7 @@ def length_correlations(
     return tuple(
         LengthCorrelation(
             *(run.name, benchmark.name, measure, *of_all),
-            *correlation(lengths, values, benchmark.sharing, level=level),
+            *correlation(lengths, values, benchmark.sharing),
         )
         for measure, values in columns.items()
     )
@@ -94,7 +94,7 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
 
 
 def correlation(
-    lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], sharing: Sharing, *, level: float = 0.95
+    lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], sharing: Sharing
 ) -> tuple[float, float, float, float]:
     """(r, low, high, p) of two columns of questions that share images and captions as `sharing` says.
 
@@ -119,6 +119,6 @@ def correlation(
     error = float(np.sqrt(variance[0])) / (1 - r**2)
     if error == 0:
         return nothing
-    quantile, middle = float(stdtrit(freedom[0], (1 + level) / 2)), float(np.arctanh(r))
+    quantile, middle = float(stdtrit(freedom[0], (1 + 0.95) / 2)), float(np.arctanh(r))
     low, high = (float(np.tanh(middle + side * quantile * error)) for side in (-1, 1))
     return r, low, high, float(2 * stdtr(freedom[0], -abs(middle) / error))

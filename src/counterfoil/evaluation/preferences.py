@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.judgements import Votes
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
-from counterfoil.stats.resampling import cluster_draws, share_draws
+from counterfoil.stats.resampling import cluster_draws, percentiles, share_draws
 
 #: Resamples are solved together, as many as fit this many numbers.
 _AT_ONCE = 1 << 20
@@ -42,7 +42,6 @@ class Preferences:
     judges: int | None
     draws: int
     seed: int
-    level: float
     separated: int
     #: Votes for something over itself, which were left out.
     own: int = 0
@@ -99,7 +98,7 @@ class Preferences:
             "judges": self.judges,
             "interval": {
                 "method": "bootstrap over judges" if self.judges else "bootstrap over votes",
-                "level": self.level,
+                "level": 0.95,
                 "draws": self.draws,
                 "seed": self.seed,
                 "draws_with_half_votes": self.separated,
@@ -107,7 +106,7 @@ class Preferences:
         }
 
 
-def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: float = 0.95) -> Preferences:
+def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferences:
     """Bradley-Terry strengths of what was voted on, with percentile intervals.
 
     Raises `InputError`, names included, where a group won all votes or none against the rest, where there
@@ -138,10 +137,9 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
         separated += int(split.sum())
         drawn.append(bradley_terry_draws(wins + 0.5 * (met & split[:, None, None])))
     strengths = np.concatenate(drawn)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(strengths, tails, axis=0)
+    low, high = percentiles(strengths)
     # Monotone in the ratio of the strengths, so its percentiles are those of the log ratio.
-    between = [np.quantile(one[:, None] / (one[:, None] + strengths), tails, axis=0) for one in strengths.T]
+    between = [percentiles(one[:, None] / (one[:, None] + strengths)) for one in strengths.T]
     chance_low, chance_high = np.stack(between, axis=1)
     return Preferences(
         names=votes.names,
@@ -155,7 +153,6 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
         judges=judges,
         draws=draws,
         seed=seed,
-        level=level,
         separated=separated,
         own=votes.own,
     )

@@ -52,7 +52,7 @@ from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.resampling import cluster_draws, percentiles
 
 #: Fewer models have no useful correlation: two are in the same order or not.
 LEAST = 3
@@ -207,7 +207,7 @@ class RankCorrelation:
     few: tuple[str, ...]
     draws: int
     seed: int
-    level: float
+    level: float = 0.95
     lead: int = 0
 
     @property
@@ -245,12 +245,7 @@ _AT_ONCE = 1 << 22
 
 
 def rank_correlation(
-    runs: Sequence[Run],
-    *,
-    measures: Sequence[str] = (),
-    draws: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
+    runs: Sequence[Run], *, measures: Sequence[str] = (), draws: int = 1000, seed: int = 0
 ) -> RankCorrelation:
     """How far measures and benchmarks agree on the order of models, with intervals (see the module).
 
@@ -306,23 +301,21 @@ def rank_correlation(
     taus, rhos = _draw(models, sheets, draws=draws, seed=seed)
     tau, rho = _correlations(values, np.ones(values.shape[:2]))
     there = ~np.isnan(values[0])
-    tails = [(1 - level) / 2, (1 + level) / 2]
     pairs = []
     for i, j in combinations(range(len(columns)), 2):
         n = int((there[:, i] & there[:, j]).sum())
         if n < LEAST:
             continue
-        least, numbers = perfect(n, level=level), []
+        least, numbers = perfect(n), []
         for value, drawn, limit in ((tau, taus, least), (rho, rhos, as_spearman(least))):
-            defined = drawn[:, i, j][~np.isnan(drawn[:, i, j])]
-            low, high = np.quantile(defined, tails).tolist() if len(defined) else (np.nan, np.nan)
+            (low,), (high,) = percentiles(drawn[:, i, j, None]).tolist()
             at_hand = float(value[0, i, j])
             numbers += [at_hand, *widened(at_hand, low, high, least=limit)]
         pairs.append(Agreement(columns[i].name, columns[j].name, n, *numbers))
     first = columns[0].benchmark
     leads = "" if measures else leading(sheets[0].benchmark, *(run.result for run in groups[first]))
     lead = next((i for i, c in enumerate(columns) if (c.benchmark, c.measure) == (first, leads)), 0)
-    return RankCorrelation(models, columns, values[0], tuple(pairs), few, draws, seed, level, lead)
+    return RankCorrelation(models, columns, values[0], tuple(pairs), few, draws, seed, lead=lead)
 
 
 def _assemble(models: Sequence[str], sheets: Sequence[Sheet], values: Sequence[ndarray]) -> ndarray:
@@ -381,7 +374,7 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
     return taus, rhos
 
 
-def perfect(models: int, *, level: float = 0.95) -> float:
+def perfect(models: int) -> float:
     """Where the interval of tau begins at the latest where all pairs of so many models agree.
 
     One order in m! agrees by luck, as do all of log2(m!) tosses of a fair coin; the chance p of an agreeing
@@ -392,7 +385,7 @@ def perfect(models: int, *, level: float = 0.95) -> float:
     [-0.52, -0.11, 0.17, 0.69, 0.91]
     """
     tosses = lgamma(models + 1) / log(2)
-    return 2 * ((1 - level) / 2) ** (1 / tosses) - 1
+    return 2 * ((1 - 0.95) / 2) ** (1 / tosses) - 1
 
 
 def as_spearman(tau: float) -> float:

@@ -20,7 +20,8 @@ from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import cluster_interval, difference_interval
+from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.estimates import differences as paired_differences
 from counterfoil.stats.tests import holm
 
 
@@ -203,62 +204,49 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
     """Every (label, a, b) as "a minus b" over the same questions, with interval and p-value.
 
     A side is (models, measure): the mean over the models of the measure. Intervals are Tango's for the
-    effective number of questions, with the p-values that belong to them. For quads and choices; galleries
-    have `gallery_differences`. Raises `InputError` where the models were not asked the same questions.
+    effective number of questions, with the p-values that belong to them; galleries have intervals alone, and
+    both sides one measure. Raises `InputError` where the models were not asked the same questions.
     """
     if not comparisons:
         return []
     models = [model for _, one, other in comparisons for models, _ in (one, other) for model in models]
     check_same(models)
-    common = Sharing.joined([model.sharing for model in models])
+    benchmark = models[0].runs[0].benchmark
     columns = [
         np.mean([model.values(measure) for model in models_of_side], axis=0)
         for _, one, other in comparisons
         for models_of_side, measure in (one, other)
     ]
-    # Means of thirds may end in 1 + 2e-16.
-    table = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
-    pairs = np.arange(table.shape[1]).reshape(-1, 2)
-    low, high, p = difference_interval(table, common, pairs)
-    means = table.mean(axis=0)
-    value = means[pairs[:, 0]] - means[pairs[:, 1]]
-    numbers = zip(comparisons, value, low, high, p, strict=True)
-    return [
-        replace(_difference(label, one, other, ends, len(table)), p=float(p_value), threshold=threshold)
-        for (label, one, other), *ends, p_value in numbers
-    ]
-
-
-def gallery_differences(
-    comparisons: Sequence[tuple[str, Replicates, Replicates]], measure: str
-) -> list[Evidence]:
-    """As `differences`, of one measure over a gallery, with intervals and without p-values."""
-    if not comparisons:
-        return []
-    models = [model for _, one, other in comparisons for model in (one, other)]
-    check_same(models)
-    benchmark = models[0].runs[0].benchmark
-    pairs = np.arange(len(models)).reshape(-1, 2)
-    values = [{measure: model.values(measure)} for model in models]
-    value, low, high, _ = gallery.differences(benchmark, values, (measure,), benchmark.sharing, pairs)
-    numbers = zip(comparisons, value[:, 0], low[:, 0], high[:, 0], values[::2], strict=True)
-    return [
-        _difference(label, ([one], measure), ([other], measure), ends, int((~np.isnan(of[measure])).sum()))
-        for (label, one, other), *ends, of in numbers
-    ]
+    pairs = np.arange(len(columns)).reshape(-1, 2)
+    counts = [int((~np.isnan(column)).sum()) for column in columns[::2]]
+    if benchmark.questions.directed:
+        name = comparisons[0][1][1]
+        values = [{name: column} for column in columns]
+        table = gallery.differences(benchmark, values, (name,), benchmark.sharing, pairs)[:, :, 0]
+        table[3] = np.nan
+    else:
+        # Means of thirds may end in 1 + 2e-16.
+        answers = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
+        common = Sharing.joined([model.sharing for model in models])
+        table = paired_differences(answers.T[:, :, None], common, pairs)[:, :, 0]
+        means = answers.mean(axis=0)
+        table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
+    numbers = zip(comparisons, *table.tolist(), counts, strict=True)
+    evidence = []
+    for (label, one, other), value, low, high, p, n in numbers:
+        # For every seed alone too, where all models of both sides have as many.
+        runs = {len(model.runs) for models, _ in (one, other) for model in models}
+        places = range(runs.pop()) if len(runs) == 1 else ()
+        seeds = tuple(_of_seed(one, at) - _of_seed(other, at) for at in places)
+        measure = between(one[1], other[1])
+        number = Evidence(label, measure, "difference", value, low, high, n, seeds=seeds)
+        evidence.append(replace(number, p=None if np.isnan(p) else p, threshold=threshold))
+    return evidence
 
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
     return of(run.benchmark).mean(run.benchmark, values)
 
 
-def _difference(label: str, one: Side, other: Side, ends: Sequence[float], n: int) -> Evidence:
-    """One side less the other; also for every seed alone, where all models of both sides have as many."""
-    counts = {len(model.runs) for models, _ in (one, other) for model in models}
-
-    def of(side: Side, at: int) -> float:
-        return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))
-
-    seeds = tuple(of(one, at) - of(other, at) for at in range(counts.pop())) if len(counts) == 1 else ()
-    value, low, high = map(float, ends)
-    return Evidence(label, between(one[1], other[1]), "difference", value, low, high, n, seeds=seeds)
+def _of_seed(side: Side, at: int) -> float:
+    return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))

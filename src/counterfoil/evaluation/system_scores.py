@@ -20,7 +20,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
 from counterfoil.evaluation.result import Plain
 from counterfoil.metrics.correlation import weighted_pearson, weighted_spearman, weighted_tau_b
-from counterfoil.stats.resampling import cluster_draws, sign_draws
+from counterfoil.stats.resampling import cluster_draws, percentiles, sign_draws
 from counterfoil.stats.tests import holm, williams
 
 #: The number that sums over images make, along the last axis.
@@ -150,7 +150,6 @@ class SystemDraws:
     images: int
     draws: int
     seed: int
-    level: float
 
     def drawable(self, *of: SystemScores) -> bool:
         """Whether samples differ in any of these."""
@@ -172,13 +171,6 @@ class SystemDraws:
                     blocks.append(measures(np.stack([scores.drawn(part) for scores in of], axis=2)))
         return np.concatenate(blocks)
 
-    def ends(self, samples: Float[ndarray, "draws m"]) -> Float[ndarray, "2 m"]:
-        """The percentiles of each column over the samples that have a value; NaN where none has."""
-        usable = samples[~np.isnan(samples).any(axis=1)]
-        if not len(usable):
-            return np.full((2, samples.shape[1]), np.nan)
-        return np.quantile(usable, [(1 - self.level) / 2, (1 + self.level) / 2], axis=0)
-
     def around(
         self, values: NDArray[np.float64], samples: Float[ndarray, "draws m"], n: int
     ) -> Float[ndarray, "2 m"]:
@@ -188,12 +180,12 @@ class SystemDraws:
         samples add their noise a second time, which draws correlations towards 0: ends are the percentiles or
         their reflections about the value, whichever are further.
         """
-        low, high = self.ends(samples)
+        low, high = percentiles(samples)
         if self.over == "images":
             low, high = np.fmin(low, 2 * values - high), np.fmax(high, 2 * values - low)
             low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
         else:
-            least = perfect(n, level=self.level)
+            least = perfect(n)
             for k, limit in enumerate((least, as_spearman(least), as_spearman(least))):
                 low[k], high[k] = widened(float(values[k]), float(low[k]), float(high[k]), least=limit)
         return np.stack([np.fmin(low, values), np.fmax(high, values)])
@@ -248,7 +240,7 @@ def differences_of(
         ends = np.full((2, len(MEASURES)), np.nan)
         if drawing.drawable(first, second, theirs):
             samples = drawing.correlations(first, second, theirs)
-            ends = drawing.ends(samples[:, :, 0, 2] - samples[:, :, 1, 2])
+            ends = percentiles(samples[:, :, 0, 2] - samples[:, :, 1, 2])
             ends = np.stack([np.fmin(ends[0], values), np.fmax(ends[1], values)])
         p = _swapped(first, second, theirs, values, drawing)
         r = between[-1]

@@ -123,7 +123,6 @@ def system_correlations(
     over: Over = "images",
     draws: int = 10_000,
     seed: int = 0,
-    level: float = 0.95,
 ) -> SystemCorrelations:
     """tau-b, Spearman's and Pearson's correlation of every metric with every human score, over systems.
 
@@ -153,7 +152,7 @@ def system_correlations(
     images = {of.images for of in (*metrics.values(), *people.values(), *of_judges) if of.images}
     if len(images) > 1:
         raise InputError("metrics and people are about different images", given=sorted(images))
-    drawing = SystemDraws(over, next(iter(images), 0), draws, seed, level)
+    drawing = SystemDraws(over, next(iter(images), 0), draws, seed)
     correlations, differences, notes = [], [], []
     for human, scores in people.items():
         # Both columns over the systems that both have, in one order.

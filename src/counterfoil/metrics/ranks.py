@@ -13,7 +13,7 @@ caption's positives are known beforehand, one matrix product serves both directi
 turned around.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -308,30 +308,34 @@ def list_ranks(
     last = int(positives.items.max(initial=-1))
     if last >= gallery:
         raise InputError("a positive is not in the gallery", given=last, allowed=f"-1 to {gallery - 1}")
-    query, place, gains = [], [], []
-    # The place of each item in the ranking at hand, -1 where it is not listed; the last is for absent ones.
-    stands = np.full(gallery + 1, -1)
     for q, ranking in enumerate(lists):
-        items = positives.items[positives.starts[q] : positives.starts[q + 1]]
         if len(ranking) and not 0 <= ranking.min() <= ranking.max() < gallery:
             raise InputError(
                 "a ranking leaves the gallery", where=f"query {q}", allowed=f"0 to {gallery - 1}"
             )
         if len(np.unique(ranking)) != len(ranking):
             raise InputError("a ranking lists an item twice", where=f"query {q}")
-        stands[ranking] = np.arange(len(ranking))
-        spot = stands[items]
-        stands[ranking] = -1
-        order = np.argsort(spot)[np.count_nonzero(spot < 0) :]
-        place.append(spot[order])
-        gains.append(positives.gains[positives.starts[q] + order])
-        query.append(np.full(len(order), q))
-    none = np.empty(0, np.int64)
-    of, at = np.concatenate([none, *query]), np.concatenate([none, *place])
-    before = np.arange(len(of)) - np.searchsorted(of, of)
+    above = list_places(lists, positives, gallery=gallery)
     depth = np.array([gallery if truncated_as_miss else len(ranking) for ranking in lists], dtype=np.int64)
-    worth = np.concatenate([np.empty(0), *gains])
-    return Ranks(positives, of, at - before, np.zeros_like(at), before, worth, depth, gallery)
+    return from_places(positives, above, (above >= 0).astype(np.int64), depth=depth, gallery=gallery)
+
+
+def list_places(
+    lists: Iterable[Int[ndarray, "_"]], positives: Qrels, *, gallery: int
+) -> Int[ndarray, "pairs"]:
+    """How many items of its query's list stand before each positive, -1 where the list does not have it.
+
+    >>> list_places([np.array([4, 2, 7])], Qrels.of([[2, 9, 7]]), gallery=10)
+    array([ 1, -1,  2])
+    """
+    above = np.full(len(positives.items), -1, dtype=np.int64)
+    # The place of every item in the list at hand; the last is for positives outside the gallery.
+    stands = np.full(gallery + 1, -1, dtype=np.int64)
+    for items, begin, end in zip(lists, positives.starts[:-1], positives.starts[1:], strict=True):
+        stands[items] = np.arange(len(items))
+        above[begin:end] = stands[positives.items[begin:end]]
+        stands[items] = -1
+    return above
 
 
 def join(blocks: Sequence[Ranks]) -> Ranks:

@@ -48,13 +48,8 @@ class Population:
     low: float
     high: float
 
-    @property
-    def missing(self) -> tuple[float, float, float]:
-        """The estimate of what was not found, and its interval."""
-        return self.total - self.n_found, self.low - self.n_found, self.high - self.n_found
 
-
-def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
+def independent(finds: Bool[ndarray, "pairs proposers"]) -> Population:
     """All there is, where proposers find pairs independently of each other, each at a rate of its own.
 
     `finds[p, i]` is whether proposer i found pair p; pairs that none found do not count. The likeliest
@@ -84,7 +79,7 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
     least, most = log(1e-3), log(_BEYOND * (n_found + 1))
     none = likelihood(float(n_found))
     # The totals that are not rejected.
-    floor = max(at(best), none) - float(chi2.ppf(level, 1)) / 2
+    floor = max(at(best), none) - float(chi2.ppf(0.95, 1)) / 2
 
     def end(start: float, stop: float) -> float:
         return n_found + float(np.exp(brentq(lambda log_missing: at(log_missing) - floor, start, stop)))
@@ -97,7 +92,7 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
     return Population(n_found, total, low, high)
 
 
-def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
+def chao(finds: Bool[ndarray, "pairs proposers"]) -> Population:
     """A lower bound of all there is, where some pairs are harder to find than others.
 
         N >= S + (f1^2 - Z_1^2 - ... - Z_t^2) / (2 (f2 + 1)),
@@ -127,7 +122,7 @@ def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Pop
         + float(alone @ (once - alone) ** 2) / (twice + 1) ** 2
         + twice * missing**2 / (twice + 1) ** 2
     )
-    wide = np.exp(normal_quantile(level) * np.sqrt(np.log1p(variance / missing**2)))
+    wide = np.exp(normal_quantile(0.95) * np.sqrt(np.log1p(variance / missing**2)))
     return Population(
         n_found, n_found + missing, float(n_found + missing / wide), float(n_found + missing * wide)
     )

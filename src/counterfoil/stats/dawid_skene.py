@@ -6,10 +6,9 @@
 People err independently of each other given the class, at rates that are the same for all items of a class.
 Where some items are harder than others people err together, and accuracies come out too good.
 
-`fit` and `drawn_so` are of two hidden classes behind several people's yes and no: error rates without the
-truth, and their spread. Person a says yes with chance `hits[a]` where an item is so, and no with chance
-`rejections[a]` where it is not. Items that were answered alike are one pattern with a count, so a million
-items cost no more than a few.
+`drawn_so` is of two hidden classes behind several people's yes and no: what is unknown without the truth.
+Person a says yes with chance `hits[a]` where an item is so, and no with chance `rejections[a]` where it is
+not. Items that were answered alike are one pattern with a count.
 """
 
 from collections.abc import Callable
@@ -71,7 +70,6 @@ def dawid_skene(
     """
 
     most, k = int(given.alike.max(initial=0)), given.n_classes
-    rest = [*range(most, k)]
     before = np.full((k, k), smoothing)
     if most:
         # One answer more to any other of the exchangeable classes, not to each.
@@ -86,20 +84,16 @@ def dawid_skene(
         counts = np.maximum(counts + before, _LEAST)
         return counts / counts.sum(axis=2, keepdims=True)
 
-    def density(confusion: NDArray[np.float64]) -> float:
-        rows = [0, *rest] if most else rest
-        return float((before[rows] * np.log(confusion[:, rows])).sum())
-
     own = np.maximum(given.alike, 1)[:, None]
     alike = given.votes[:, :most].sum(axis=1, keepdims=True)
     # Of an item with fewer exchangeable classes errors fall on fewer.
     fewer = np.hstack(
         [
             (alike - given.votes[:, :most]) * np.log(max(most - 1, 1) / np.maximum(own - 1, 1)),
-            np.repeat(alike * np.log(max(most, 1) / own), len(rest), axis=1),
+            np.repeat(alike * np.log(max(most, 1) / own), k - most, axis=1),
         ]
     )
-    return _expectation_maximisation(given, confusion, density, fewer, smoothing, rounds, tolerance)
+    return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)
 
 
 @whatever_order
@@ -132,13 +126,9 @@ def one_coin(
         wrong = (1 - accuracy) / (given.n_classes - 1)
         return np.where(same, accuracy[:, None, None], wrong[:, None, None])
 
-    def density(confusion: NDArray[np.float64]) -> float:
-        right = confusion[:, 0, 0]
-        return float(before[0] * np.log(right).sum() + before[1] * np.log1p(-right).sum())
-
     others = given.votes.sum(axis=1, keepdims=True) - given.votes
     fewer = others * np.log((given.n_classes - 1) / np.maximum(given.options - 1, 1))[:, None]
-    return _expectation_maximisation(given, confusion, density, fewer, smoothing, rounds, tolerance)
+    return _expectation_maximisation(given, confusion, fewer, smoothing, rounds, tolerance)
 
 
 def _pool(given: Labels) -> NDArray[np.float64]:
@@ -172,7 +162,6 @@ def _alike_confusion(
 def _expectation_maximisation(
     given: Labels,
     confusion_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    density: Callable[[NDArray[np.float64]], float],
     fewer: NDArray[np.float64],
     smoothing: float,
     rounds: int,
@@ -182,7 +171,7 @@ def _expectation_maximisation(
         raise InputError("no answers to aggregate", given="0 answers", allowed="1 or more")
     if not smoothing >= 0:
         raise InputError("smoothing", given=smoothing, allowed="0 and above")
-    posterior, trace, converged, k = given.shares(), [], False, given.n_classes
+    posterior, k = given.shares(), given.n_classes
     prior = confusion = np.empty(0)
     for _ in range(rounds):
         # (people, classes, labels) how often each person gave each label to items of each class.
@@ -191,18 +180,15 @@ def _expectation_maximisation(
         prior = np.maximum(class_shares(given, posterior, smoothing), _LEAST)
         table = np.ascontiguousarray(np.log(confusion).transpose(0, 2, 1).reshape(-1, k))
         # `fewer` is what answers speak for classes beyond that, of items with fewer classes than others.
-        new, likelihood = normalised(given, given.log_shares(prior) + given.table @ table + fewer)
-        trace.append(likelihood + density(confusion) + smoothing * float(np.log(prior).sum()))
+        new = normalised(given, given.log_shares(prior) + given.table @ table + fewer)
         moved, posterior = np.abs(new - posterior).max(initial=0.0), new
-        if converged := bool(moved <= tolerance):
+        if moved <= tolerance:
             break
     right = np.diagonal(confusion, axis1=1, axis2=2) @ prior
     return Confusions(
         posterior=posterior,
         prior=prior,
         accuracy=np.where(given.asked > 0, right / prior.sum(), np.nan),
-        trace=np.array(trace),
-        converged=converged,
         confusion=confusion,
     )
 
@@ -217,23 +203,12 @@ _CHAINS, _BURN = 50, 100
 class Patterns:
     """Items by how they were answered: `counts[p]` items to which person a said `yes[p, a]` or `no[p, a]`.
 
-    Neither where the person was not asked. `of_item` has the pattern of every item.
+    Neither where the person was not asked.
     """
 
     yes: Bool[ndarray, "patterns people"]
     no: Bool[ndarray, "patterns people"]
     counts: Int[ndarray, "patterns"]
-    of_item: Int[ndarray, "items"]
-
-
-@dataclass(frozen=True, eq=False)
-class TwoClasses:
-    """Rates of the people, the share of items that are so, and the chance of every pattern to be so."""
-
-    hits: Float[ndarray, "people"]
-    rejections: Float[ndarray, "people"]
-    share: float
-    so: Float[ndarray, "patterns"]
 
 
 def patterns(yes: Bool[ndarray, "people items"], no: Bool[ndarray, "people items"]) -> Patterns:
@@ -243,52 +218,8 @@ def patterns(yes: Bool[ndarray, "people items"], no: Bool[ndarray, "people items
     >>> patterns(yes, ~yes).counts
     array([1, 2])
     """
-    codes = (2 * yes + no).astype(np.int8).T
-    kinds, of_item, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-    return Patterns(kinds == 2, kinds == 1, counts, of_item.reshape(-1))
-
-
-def fit(
-    yes: Bool[ndarray, "patterns people"],
-    no: Bool[ndarray, "patterns people"],
-    counts: Int[ndarray, "patterns"],
-    *,
-    rounds: int = 1000,
-    tolerance: float = 1e-9,
-) -> TwoClasses:
-    """The likeliest rates and share: `dawid_skene` with two classes, patterns in place of items.
-
-    Stops when no chance moves by more than `tolerance`. Half an answer both ways keeps every rate off 0 and
-    1. Answers reversed throughout fit as well: the solution near the majority's is the one that is taken.
-    Raises `InputError` for fewer than three people.
-
-    Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM
-    algorithm, 1979 (two classes).
-
-    >>> yes = np.array([[1, 1, 1], [0, 0, 0], [0, 1, 1]], dtype=bool)
-    >>> found = fit(yes, ~yes, np.array([40, 50, 10]))
-    >>> found.so.round(2), bool(found.hits[0] < found.hits[1])
-    (array([1., 0., 1.]), True)
-    """
-    if yes.shape[1] < FEWEST:
-        raise InputError(
-            "too few annotators to tell rates without the truth",
-            given=yes.shape[1],
-            allowed=f"{FEWEST} or more who judged the same items",
-        )
-    pattern, person = np.nonzero(yes | no)
-    given = Labels.of(
-        pattern,
-        person,
-        yes[pattern, person].astype(np.int64),
-        n_classes=2,
-        n_items=len(yes),
-        n_people=yes.shape[1],
-        weights=counts.astype(np.float64),
-    )
-    model = dawid_skene(given, smoothing=0.5, rounds=rounds, tolerance=tolerance)
-    hits, rejections = model.confusion[:, 1, 1], model.confusion[:, 0, 0]
-    return TwoClasses(hits, rejections, float(model.prior[1]), model.posterior[:, 1])
+    kinds, counts = np.unique((2 * yes + no).astype(np.int8).T, axis=0, return_counts=True)
+    return Patterns(kinds == 2, kinds == 1, counts)
 
 
 def drawn_so(
@@ -296,28 +227,39 @@ def drawn_so(
 ) -> Int[ndarray, "draws patterns"]:
     """How many items of each pattern are so, drawn as often as the answers make it likely.
 
-    Draws of Gibbs sampling, from the solution of `fit` on: rates and share given which items are so (with
-    Jeffreys' prior, half an answer both ways), then which items are so given the rates. The spread holds both
-    what is unknown of the rates and what is unknown of every single item, so that the share of draws in which
-    a number lies between two ends is the chance that it does. A draw whose people are worse than guessing on
-    the whole is mirrored. Raises `InputError` for fewer than three people.
+    Draws of Gibbs sampling, from the solution of `dawid_skene` on: rates and share given which items are so
+    (with Jeffreys' prior, half an answer both ways), then which items are so given the rates. The spread has
+    both what is unknown of the rates and what is unknown of every single item, so that the share of draws in
+    which a number lies between two ends is the chance that it does. A draw whose people are worse than
+    guessing on the whole is mirrored. Raises `InputError` for fewer than three people.
 
     >>> yes = np.array([[1, 1, 1, 0]] * 3, dtype=bool)
     >>> drawn_so(patterns(yes, ~yes), np.random.default_rng(0), draws=100).shape
     (100, 2)
     """
-    yes, against = answered.yes.astype(np.float64), answered.no.astype(np.float64)
-    start = fit(answered.yes, answered.no, answered.counts)
-    counts = np.broadcast_to(answered.counts, (_CHAINS, len(answered.counts)))
-    so = rng.binomial(counts, start.so)
+    yes, no, counts = answered.yes, answered.no, answered.counts
+    if yes.shape[1] < FEWEST:
+        raise InputError(
+            "too few annotators to tell rates without the truth",
+            given=yes.shape[1],
+            allowed=f"{FEWEST} or more who judged the same items",
+        )
+    pattern, person = np.nonzero(yes | no)
+    sizes = {"n_classes": 2, "n_items": len(yes), "n_people": yes.shape[1]}
+    answers = yes[pattern, person].astype(np.int64)
+    given = Labels.of(pattern, person, answers, **sizes, weights=counts.astype(np.float64))
+    start = dawid_skene(given, tolerance=1e-9).posterior[:, 1]
+    said_so, against = yes.astype(np.float64), no.astype(np.float64)
+    counts = np.broadcast_to(counts, (_CHAINS, len(counts)))
+    so = rng.binomial(counts, start)
     samples = []
     for step in range(_BURN + -(-draws // _CHAINS)):
         wrong = counts - so
         hits, rejections, share = (
             np.clip(rng.beta(a + 0.5, b + 0.5), 1e-9, 1 - 1e-9)
             for a, b in (
-                (so @ yes, so @ against),
-                (wrong @ against, wrong @ yes),
+                (so @ said_so, so @ against),
+                (wrong @ against, wrong @ said_so),
                 (so.sum(axis=1), wrong.sum(axis=1)),
             )
         )
@@ -325,7 +267,7 @@ def drawn_so(
         hits, rejections = (np.where(mirrored[:, None], 1 - rate, rate) for rate in (hits, rejections))
         share = np.where(mirrored, 1 - share, share)
         # The chance of every pattern to be so, of each chain.
-        odds = np.log(share / (1 - share))[:, None] + np.log(hits / (1 - rejections)) @ yes.T
+        odds = np.log(share / (1 - share))[:, None] + np.log(hits / (1 - rejections)) @ said_so.T
         odds = odds + np.log((1 - hits) / rejections) @ against.T
         so = rng.binomial(counts, 1 / (1 + np.exp(-np.clip(odds, -500, 500))))
         if step >= _BURN:

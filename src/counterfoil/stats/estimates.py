@@ -35,12 +35,9 @@ from counterfoil.stats.two_way_clustering import mean_variance
 
 
 def cluster_interval(
-    values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    *,
-    level: float = 0.95,
+    values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"] | Sharing
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """Intervals for the mean of each column, where questions of one cluster depend on one another.
+    """95 % intervals for the mean of each column, where questions of one cluster depend on one another.
 
     `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers, or what questions share.
     Returns (low, high), each (m,), in [0, 1]: Wilson's interval for the effective number of questions,
@@ -53,41 +50,7 @@ def cluster_interval(
     >>> cluster_interval(right, image)[0] < cluster_interval(right, np.arange(6))[0]
     array([ True])
     """
-    return spread(values, clusters).wilson(level)
-
-
-def difference_interval(
-    values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    pairs: Int[ndarray, "p 2"],
-    *,
-    groups: Int[ndarray, "n"] | None = None,
-    shares: Float[ndarray, "groups"] | None = None,
-    level: float = 0.95,
-) -> tuple[Float[ndarray, "p"], Float[ndarray, "p"], Float[ndarray, "p"]]:
-    """Interval and test of mean(column a) - mean(column b), for each pair (a, b), paired by question.
-
-    Columns are scorers, or scorers x measures. With `groups` it is the difference of the means over groups of
-    group means (`shares` as in `macro_weights`); rows with a negative group are left out. Returns (low, high,
-    p), each (p,): Tango's score interval in [-1, 1] for the effective number of questions, and the two-sided
-    p-value of no difference that belongs to it: at most 0.05 where the 95 % interval leaves 0 out. Two
-    columns whose difference does not vary between clusters, such as two that agree throughout, get the
-    interval for as many questions as there are clusters.
-
-    Raises `InputError` for no questions and for values outside [0, 1].
-
-    Source: T. Tango, Equivalence test and confidence interval for the difference in proportions for the
-    paired-sample design, 1998.
-
-    >>> answers = np.repeat([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], 10, axis=0)
-    >>> low, high, p = difference_interval(answers, np.arange(30), np.array([[0, 1], [0, 0]]))
-    >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1]), p.round(4)
-    (True, True, array([0.0042, 1.    ]))
-    """
-    gaps = spread(values, clusters, groups=groups, shares=shares, pairs=pairs)
-    weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups, shares)
-    discord = column_sums(weights[:, None] * np.abs(values[:, pairs[:, 0]] - values[:, pairs[:, 1]]))
-    return *gaps.tango(discord, level), gaps.tango_p(discord)
+    return spread(values, clusters).wilson(0.95)
 
 
 def macro_weights(
@@ -114,7 +77,7 @@ def macro_weights(
 
 
 def t_over_folds(
-    values: Float[ndarray, "n"], *, folds: int = 4, level: float = 0.95, seed: int = 0, least: float = 0.0
+    values: Float[ndarray, "n"], *, folds: int = 4, seed: int = 0, least: float = 0.0
 ) -> tuple[float, float]:
     """Student's t over the means of `folds` equal parts of the shuffled questions, cut to [least, 1].
 
@@ -140,41 +103,8 @@ def t_over_folds(
     random.Random(seed).shuffle(order)
     means = np.array([part.mean() for part in np.array_split(values[order], folds)])
     centre = float(values.mean())
-    half = float(stdtrit(folds - 1, (1 + level) / 2) * means.std(ddof=1)) / folds**0.5
+    half = float(stdtrit(folds - 1, (1 + 0.95) / 2) * means.std(ddof=1)) / folds**0.5
     return max(least, centre - half), min(1.0, centre + half)
-
-
-def spread(
-    values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    *,
-    groups: Int[ndarray, "n"] | None = None,
-    shares: Float[ndarray, "groups"] | None = None,
-    pairs: Int[ndarray, "p 2"] | None = None,
-) -> Spread:
-    """What the intervals above are made of: the means of the columns, or the differences of pairs of them.
-
-    Arguments and errors as there; `shares` are the weights of groups 0, 1, ..., None where all weigh the
-    same. The variance is that of `stats.two_way_clustering.mean_variance`.
-
-    >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))
-    >>> found.value.round(3), found.units
-    (array([0.667]), array([2.]))
-    """
-    if groups is None:
-        groups = np.zeros(len(values), dtype=np.int64)
-    weights, inside = macro_weights(groups, shares), groups >= 0
-    values, groups, weights = values[inside], groups[inside], weights[inside]
-    if not values.size:
-        given = f"{values.shape[0]} rows, {values.shape[1]} columns"
-        raise InputError("no questions to measure", given=given)
-    if not bool(((values >= 0) & (values <= 1)).all()):
-        raise InputError("values must be in [0, 1]", given=f"{values.min()} to {values.max()}")
-    sharing = clusters if isinstance(clusters, Sharing) else Sharing.of_clusters(clusters)
-    sharing = sharing.part(inside)
-    columns = values if pairs is None else values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
-    value, variance, freedom = mean_variance(sharing, columns, groups, weights)
-    return Spread(value, variance, freedom, np.full(len(value), sharing.n_independent))
 
 
 def deviations(
@@ -202,71 +132,79 @@ def deviations(
 # groups of its own. A column's numbers have the same bits whatever other columns there are.
 
 
-def table_spread(
+def spread(
     values: Float[ndarray, "n m"],
-    groups: Int[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
     *,
+    groups: Int[ndarray, "n"] | Int[ndarray, "n m"] | None = None,
+    shares: Float[ndarray, "groups"] | None = None,
     averages: Float[ndarray, "m k"] | None = None,
 ) -> Spread:
-    """As `spread`, for many columns at once, each with groups of its own.
+    """What the intervals are made of: the mean of each column over groups of group means, and its variance.
 
-    A row whose group is negative in a column is left out of that column, and its value there may be anything.
-    `averages` makes each result an average of columns that have no row in common: its columns are the
-    weights, which sum to 1, such as 1/2 and 1/2 for the mean of two directions of retrieval; without it each
-    column is a result. Raises `InputError` for no questions, for a column without rows, for values outside
-    [0, 1] and for averages of columns that share rows.
+    `groups` are of all columns, or a column for each; without them all questions are one group. A row whose
+    group is negative is left out, and its value may be anything. `shares` are the weights of groups 0, 1, ...
+    (`macro_weights`). `averages` makes each result an average of columns that have no row in common: its
+    columns are the weights, which sum to 1, such as 1/2 and 1/2 for the mean of two directions of retrieval;
+    without it each column is a result. The variance is that of `stats.two_way_clustering.mean_variance`.
 
+    Raises `InputError` for no questions, for a column without rows, for values outside [0, 1] and for
+    averages of columns that share rows.
+
+    >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))
+    >>> found.value.round(3), found.units
+    (array([0.667]), array([2.]))
     >>> values, groups = np.array([[1.0, 9.0], [0.0, 9.0], [9.0, 1.0]]), np.array([[0, -1], [0, -1], [-1, 0]])
-    >>> found = table_spread(values, groups, np.arange(3), averages=np.array([[1.0, 0.5], [0.0, 0.5]]))
+    >>> averages = np.array([[1.0, 0.5], [0.0, 0.5]])
+    >>> found = spread(values, np.arange(3), groups=groups, averages=averages)
     >>> found.value, found.units
     (array([0.5 , 0.75]), array([2., 3.]))
     """
-    _check(values, groups)
-    return _spread(values[None], groups, clusters, averages)
+    tables = values[None]
+    return _spread(tables, _groups_of(tables, groups), clusters, shares, averages)
 
 
-def macro_table_differences(
+def differences(
     values: Float[ndarray, "s n m"],
-    groups: Int[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
     *,
+    groups: Int[ndarray, "n"] | Int[ndarray, "n m"] | None = None,
+    shares: Float[ndarray, "groups"] | None = None,
     averages: Float[ndarray, "m k"] | None = None,
-    level: float = 0.95,
-) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
-    """The differences of scorers a and b, for each pair, in each result of `table_spread`.
+) -> Float[ndarray, "4 p k"]:
+    """(value, low, high, p) of scorer a minus scorer b, for each pair (a, b), in each result of `spread`.
 
-    `values` has a table per scorer; groups are those of all. Returns (values, low, high, p): Tango's interval
-    for the effective number of questions and its p-value, as `difference_interval`.
+    `values` has a table per scorer. Tango's score interval in [-1, 1] for the effective number of questions,
+    and the two-sided p-value of no difference that belongs to it: at most 0.05 where the 95 % interval leaves
+    0 out. Two scorers whose difference does not vary between clusters, such as two that agree throughout, get
+    the interval for as many questions as there are clusters. Raises what `spread` raises.
 
-    >>> answers = np.repeat([[[1.0], [1.0], [0.0]], [[0.0], [1.0], [0.0]]], 10, axis=1)
-    >>> value, low, high, p = macro_table_differences(
-    ...     answers, np.zeros((30, 1), int), np.arange(30), np.array([[0, 1]]))
-    >>> bool(0 < low[0, 0] < value[0, 0] < high[0, 0] < 1), bool(p[0, 0] < 0.01)
-    (True, True)
+    Source: T. Tango, Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design, 1998.
+
+    >>> answers = np.repeat([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], 10, axis=0).T[:, :, None]
+    >>> value, low, high, p = differences(answers, np.arange(30), np.array([[0, 1], [0, 0]]))[:, :, 0]
+    >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1]), p.round(4)
+    (True, True, array([0.0042, 1.    ]))
     """
-    for table in values:
-        _check(table, groups)
-    if averages is None:
-        averages = np.eye(groups.shape[1])
+    groups = _groups_of(values, groups)
     gaps = values[pairs[:, 0]] - values[pairs[:, 1]]
-    spreads = _spread(gaps, groups, clusters, averages)
-    weights = np.stack([macro_weights(column) for column in groups.T], axis=1)
-    discord = np.stack(
-        [column_sums(np.where(groups >= 0, weights * np.abs(gap), 0.0)) @ averages for gap in gaps]
-    ).reshape(-1)
-    shape = (len(pairs), averages.shape[1])
-    low, high = spreads.tango(discord, level)
-    parts = spreads.value, low, high, spreads.tango_p(discord)
-    value, low, high, p = (part.reshape(shape) for part in parts)
-    return value, low, high, p
+    spreads = _spread(gaps, groups, clusters, shares, averages)
+    weights = np.stack([macro_weights(column, shares) for column in groups.T], axis=1)
+    discord = np.stack([column_sums(np.where(groups >= 0, weights * np.abs(gap), 0.0)) for gap in gaps])
+    if averages is not None:
+        discord = np.stack([of_columns @ averages for of_columns in discord])
+    flat = discord.reshape(-1)
+    numbers = spreads.value, *spreads.tango(flat, 0.95), spreads.tango_p(flat)
+    return np.stack([part.reshape(discord.shape) for part in numbers])
 
 
 def _spread(
     tables: Float[ndarray, "s n m"],
     groups: Int[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
+    shares: Float[ndarray, "groups"] | None,
     averages: Float[ndarray, "m k"] | None,
 ) -> Spread:
     """The spread of every average of columns of every table, a table after the other."""
@@ -274,43 +212,46 @@ def _spread(
     if averages is None:
         averages = np.eye(groups.shape[1])
     table = np.zeros((4, len(tables), averages.shape[1]))
-    of_columns = np.stack([macro_weights(column) for column in groups.T], axis=1)
+    of_columns = np.stack([macro_weights(column, shares) for column in groups.T], axis=1)
     # Results over the same rows, groups and weights are worked out together.
     kinds: dict[bytes, list[int]] = {}
     results = []
     every, wide = np.arange(len(groups)), int(groups.max(initial=0)) + 1
     for k, average in enumerate(averages.T):
-        # The column that each row is of, its group there, -1 for none, and its weight.
+        # The column that each row is of, its group there, and its weight.
         inside = (groups >= 0) & (average > 0)
         if (inside.sum(axis=1) > 1).any():
             raise InputError("an average of columns that have rows in common")
-        column = inside.argmax(axis=1)
-        strata = np.where(inside.any(axis=1), column * wide + groups[every, column], -1)
-        weights = np.where(strata >= 0, (of_columns * average)[every, column], 0.0)
-        results.append((strata, weights, column))
-        kinds.setdefault(strata.tobytes() + weights.tobytes(), []).append(k)
+        rows, column = inside.any(axis=1), inside.argmax(axis=1)
+        numbers = (column * wide + groups[every, column])[rows]
+        strata = np.unique(numbers, return_inverse=True)[1].reshape(-1)
+        weights = (of_columns * average)[every, column][rows]
+        results.append((rows, strata, weights, column[rows]))
+        kinds.setdefault(rows.tobytes() + strata.tobytes() + weights.tobytes(), []).append(k)
     for members in kinds.values():
-        strata, weights, _ = results[members[0]]
-        rows = strata >= 0
-        chosen = [tables[:, rows, results[k][2][rows]].T for k in members]
+        rows, strata, weights, _ = results[members[0]]
+        chosen = [tables[:, rows, results[k][3]].T for k in members]
         part = sharing.part(rows)
-        of_kind = mean_variance(part, np.hstack(chosen), strata[rows], weights[rows])
-        for number, numbers in enumerate(of_kind):
-            table[number][:, members] = numbers.reshape(len(members), -1).T
+        for number, of_kind in enumerate(mean_variance(part, np.hstack(chosen), strata, weights)):
+            table[number][:, members] = of_kind.reshape(len(members), -1).T
         table[3][:, members] = part.n_independent
-    value, variance, freedom, units = table.reshape(4, -1)
-    return Spread(value, variance, freedom, units)
+    return Spread(*table.reshape(4, -1))
 
 
-def _check(values: Float[ndarray, "n m"], groups: Int[ndarray, "n m"]) -> None:
-    """Raise for columns without a value and for values outside [0, 1]."""
+def _groups_of(
+    tables: Float[ndarray, "s n m"], groups: Int[ndarray, "n"] | Int[ndarray, "n m"] | None
+) -> Int[ndarray, "n m"]:
+    """The group of each row in each column; raises for columns without a value, and values outside [0, 1]."""
+    shape = tables.shape[1:]
+    if groups is None or groups.ndim == 1:
+        groups = np.tile(np.zeros((shape[0], 1), np.int64) if groups is None else groups[:, None], shape[1])
     inside = groups >= 0
-    if not values.size or not inside.any(axis=0).all():
-        raise InputError(
-            "no questions to measure",
-            given=f"{values.shape[0]} rows, {values.shape[1]} columns, of which "
-            f"{int((~inside.any(axis=0)).sum())} without a value",
-        )
-    clean = np.where(inside, values, 0.0)
-    if not bool(((clean >= 0) & (clean <= 1)).all()):
-        raise InputError("values must be in [0, 1]", given=f"{clean.min()} to {clean.max()}")
+    if not tables.size or not inside.any(axis=0).all():
+        empty = int((~inside.any(axis=0)).sum())
+        given = f"{shape[0]} rows, {shape[1]} columns, of which {empty} without a value"
+        raise InputError("no questions to measure", given=given)
+    for values in tables:
+        clean = np.where(inside, values, 0.0)
+        if not bool(((clean >= 0) & (clean <= 1)).all()):
+            raise InputError("values must be in [0, 1]", given=f"{clean.min()} to {clean.max()}")
+    return groups

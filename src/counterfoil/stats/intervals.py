@@ -72,11 +72,17 @@ class Spread:
         effective = self.effective(discord - self.value**2)
         return self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
 
-    def student(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(low, high, p) of Student's t for estimates in [-1, 1] that are nearly normal.
+    def student(
+        self, level: float, *, widest: float = 1.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """(low, high, p) of Student's t for estimates in [-widest, widest] that are nearly normal.
 
         An estimate that does not vary is known as well as one of so many units that agree throughout.
         """
+        if widest != 1:
+            parts = self.value / widest, self.variance / widest**2, self.freedom, self.units
+            low, high, p = Spread(*parts).student(level)
+            return widest * low, widest * high, p
         varies, z = self.variance > _NO_VARIANCE, self.quantile(level)
         size = np.minimum(np.abs(self.value), 1.0)
         error = np.sqrt(np.where(varies, self.variance, 1.0))

@@ -4,8 +4,8 @@
     majority_vote(given) -> LabelModel                          # shares of votes
     dawid_skene(given), one_coin(given) -> Confusions           # stats.dawid_skene
 
-Every model has `posterior` (items, classes), `accuracy` (people), `labels` (items), `trace` and `converged`.
-They find what they find from the same start every time: equal answers give equal labels.
+Every model has `posterior` (items, classes), `accuracy` (people) and `labels` (items), and starts from the
+same place every time: equal answers give equal labels.
 
 Options that are not the same thing from item to item, such as the captions to choose from, are *exchangeable*
 (`Labels.alike`): which of them stands first is chance, so that shares of classes, confusions and habits are
@@ -209,15 +209,12 @@ class LabelModel:
 
     `posterior[i, k]` is the chance that item i is of class k, each row summing to 1; `prior` the share of
     each class. `accuracy` is the chance that a person's answer is right, in [0, 1]; NaN for a person
-    without an answer. `trace` is what each round reached: the log-likelihood of the answers with the log
-    density of whatever prior the model has, which never falls. `converged` says whether it settled.
+    without an answer.
     """
 
     posterior: Float[ndarray, "items classes"]
     prior: Float[ndarray, "classes"]
     accuracy: Float[ndarray, "people"]
-    trace: Float[ndarray, "rounds"]
-    converged: bool
 
     @property
     def tied(self) -> Bool[ndarray, "items"]:
@@ -269,8 +266,6 @@ def majority_vote(given: Labels) -> LabelModel:
         posterior=posterior,
         prior=class_shares(given, posterior, 0.0),
         accuracy=given.per_person(posterior[given.items, given.labels]),
-        trace=np.empty(0),
-        converged=True,
     )
 
 
@@ -311,19 +306,12 @@ def one_coin_evidence(given: Labels, accuracy: Float[ndarray, "people"]) -> Floa
     return log.reshape(given.n_items, k)
 
 
-def normalised(
-    given: Labels, log_joint: Float[ndarray, "items classes"]
-) -> tuple[NDArray[np.float64], float]:
-    """The posterior from log P(class, answers), and the log-likelihood of all answers.
-
-    Of an item whose label is known only that class is possible.
-    """
+def normalised(given: Labels, log_joint: Float[ndarray, "items classes"]) -> NDArray[np.float64]:
+    """The posterior from log P(class, answers); a known label leaves no other class possible."""
     rows = np.flatnonzero(given.known >= 0)
     if len(rows):
         possible = np.full(log_joint.shape, -np.inf)
         possible[rows, given.known[rows]] = 0.0
         log_joint = np.where((given.known >= 0)[:, None], log_joint + possible, log_joint)
-    top = log_joint.max(axis=1, keepdims=True)
-    chance = np.exp(log_joint - top)
-    total = chance.sum(axis=1, keepdims=True)
-    return chance / total, float(given.weights @ (top + np.log(total))[:, 0])
+    chance = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    return np.asarray(chance / chance.sum(axis=1, keepdims=True))

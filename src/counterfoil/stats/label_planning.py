@@ -37,6 +37,8 @@ _STEP = 1e-4
 _EXACT = 20_000
 #: Labels per item that can be planned.
 MOST_LABELS = 50
+# Of so many at most it is asked whether they suffice.
+_MOST = 25
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class LabelPlan:
     """What to expect of a design.
 
     `label_accuracy` is the chance that an item's label is right, `tied` that it is left to a coin. With
-    intervals: `score`, the share of items whose label is right (people's score against a reference);
+    intervals of 95 %: `score`, the share of items whose label is right (people's score against a reference);
     `positive`, the share whose label is one given class (yes, of two); `answers`, the share of single
     answers that are right; `agreement` of pairs of answers, and `alpha`, both NaN for one label per item.
     """
@@ -172,14 +174,13 @@ class LabelPlan:
     answers: PlannedEstimate
     agreement: PlannedEstimate
     alpha: PlannedEstimate
-    level: float
 
 
 #: Estimates of a plan whose half-width can be aimed at.
 TARGETS = ("score", "positive", "answers", "agreement", "alpha")
 
 
-def plan_labels(design: LabelDesign, *, level: float = 0.95, seed: int = 0) -> LabelPlan:
+def plan_labels(design: LabelDesign, *, seed: int = 0) -> LabelPlan:
     """What to expect of a design: see `LabelPlan`. `seed` counts where there are too many ways to answer.
 
     >>> plan = plan_labels(LabelDesign(items=3000, labels=3, accuracy=0.85))
@@ -195,23 +196,21 @@ def plan_labels(design: LabelDesign, *, level: float = 0.95, seed: int = 0) -> L
     if design.spread:
         up, down = _facts(design, *ways, _STEP), _facts(design, *ways, -_STEP)
         slopes = {name: (up[name][0] - down[name][0]) / (2 * _STEP) for name in TARGETS}
-    expected = {name: _expected(design, *here[name], slopes[name], level) for name in TARGETS}
-    return LabelPlan(design, here["score"][0], here["tied"][0], **expected, level=level)
+    expected = {name: _expected(design, *here[name], slopes[name]) for name in TARGETS}
+    return LabelPlan(design, here["score"][0], here["tied"][0], **expected)
 
 
-def _plans(design: LabelDesign, most: int, level: float, seed: int) -> Iterator[LabelPlan]:
-    """The plans of one label per item, of two, ..., of `most` or as many as there are people."""
-    for labels in range(1, min(most, MOST_LABELS, design.people or MOST_LABELS) + 1):
-        yield plan_labels(replace(design, labels=labels), level=level, seed=seed)
+def _plans(design: LabelDesign, seed: int) -> Iterator[LabelPlan]:
+    """The plans of one label per item, of two, ..., of `_MOST` or as many as there are people."""
+    for labels in range(1, min(_MOST, design.people or _MOST) + 1):
+        yield plan_labels(replace(design, labels=labels), seed=seed)
 
 
-def labels_needed(
-    design: LabelDesign, half_width: float, *, of: str, level: float = 0.95, most: int = 25, seed: int = 0
-) -> LabelPlan:
+def labels_needed(design: LabelDesign, half_width: float, *, of: str, seed: int = 0) -> LabelPlan:
     """The plan of the fewest labels per item whose interval of `of` is at most so wide on either side.
 
     `of` is one of `TARGETS`; the design's own number of labels does not count. Raises `InputError` where
-    `most` labels per item do not suffice, since more labels narrow only what labels make uncertain: the
+    25 labels per item do not suffice, since more labels narrow only what labels make uncertain: the
     message says what they reach, and that more items are needed.
 
     >>> design = LabelDesign(items=400, labels=1, accuracy=0.8)
@@ -223,7 +222,7 @@ def labels_needed(
     if not half_width > 0:
         raise InputError("half-width to aim at", given=half_width, allowed="above 0")
     reached = float("inf")
-    for plan in _plans(design, most, level, seed):
+    for plan in _plans(design, seed):
         width: float = getattr(plan, of).half_width
         if width <= half_width:
             return plan
@@ -231,40 +230,36 @@ def labels_needed(
     raise InputError(
         f"labels do not make the interval of {of} so narrow",
         given=f"+- {half_width:g}",
-        allowed=f"+- {reached:.4f} and more with {design.items:,} items and up to {most} labels of each",
+        allowed=f"+- {reached:.4f} and more with {design.items:,} items and up to {_MOST} labels of each",
         hint="plan more items" + (" or more people" if design.spread else ""),
     )
 
 
-def accuracy_needed(
-    design: LabelDesign, label_accuracy: float, *, most: int = 25, seed: int = 0
-) -> LabelPlan:
+def accuracy_needed(design: LabelDesign, label_accuracy: float, *, seed: int = 0) -> LabelPlan:
     """The plan of the fewest labels per item that make an item's label right with that chance.
 
-    Raises `InputError` where `most` labels do not, as where people guess.
+    Raises `InputError` where 25 labels do not, as where people guess.
 
     >>> accuracy_needed(LabelDesign(items=100, labels=1, accuracy=0.85), 0.95).design.labels
     5
     """
     reached = float("nan")
-    for plan in _plans(design, most, 0.95, seed):
+    for plan in _plans(design, seed):
         reached = plan.label_accuracy
         if reached >= label_accuracy:
             return plan
     raise InputError(
         "more labels do not make them so accurate",
         given=f"{label_accuracy:g}",
-        allowed=f"up to {reached:.4f} with {most} labels per item",
+        allowed=f"up to {reached:.4f} with {_MOST} labels per item",
         hint="train or choose people",
     )
 
 
-def noise_half_width(
-    design: LabelDesign, *, seed: int, level: float = 0.95, repeats: int = 10
-) -> PlannedEstimate:
+def noise_half_width(design: LabelDesign, *, seed: int, repeats: int = 10) -> PlannedEstimate:
     """The share of wrong labels that will be estimated from answers alone, and its interval's half-width.
 
-    Simulated: the design's answers are drawn, and the share is estimated as `latent_classes.drawn_so` does,
+    Simulated: the design's answers are drawn, and the share is estimated as `dawid_skene.drawn_so` does,
     the answers about an item counting as those of a first, a second, ... person. The means over `repeats`.
     It rests on people who err independently: in 200 simulated campaigns of 500 items, three labels and people
     right in 90 % of cases the interval held in 96 %; where they guess on a tenth of items, in 28 %.
@@ -288,17 +283,15 @@ def noise_half_width(
         for share, row in zip(design.shares, confusion, strict=True)
     )
     majority = np.sign(2 * yes.sum(axis=1) - design.labels)
-    tails = ((1 - level) / 2, (1 + level) / 2)
     estimates = []
     for _ in range(repeats):
         counts = rng.multinomial(design.items, chance / np.sum(chance))
         there = counts > 0
-        patterns = Patterns(yes[there], ~yes[there], counts[there], np.empty(0, dtype=np.int64))
-        so = drawn_so(patterns, rng, draws=1000)
+        so = drawn_so(Patterns(yes[there], ~yes[there], counts[there]), rng, draws=1000)
         # Half of the tied ones are wrong, by the coin.
         wrong = np.where(majority[there] > 0, counts[there] - so, so)
         wrong = np.where(majority[there] == 0, counts[there] / 2, wrong).sum(axis=1) / design.items
-        low, high = np.quantile(wrong, tails)
+        low, high = np.quantile(wrong, [(1 - 0.95) / 2, (1 + 0.95) / 2])
         estimates.append((wrong.mean(), (high - low) / 2))
     value, half = np.mean(estimates, axis=0)
     return PlannedEstimate(float(value), float(half))
@@ -367,7 +360,7 @@ def _facts(
 
 
 def _expected(
-    design: LabelDesign, value: float, variance: float, room: float, slope: float, level: float
+    design: LabelDesign, value: float, variance: float, room: float, slope: float
 ) -> PlannedEstimate:
     """Half of Wilson's interval of 1 - (1 - value) * room, brought back, with what items and people add."""
     if np.isnan(value):
@@ -384,5 +377,5 @@ def _expected(
         np.array([total * room**2]),
         np.array([max(freedom, 1.0)]),
         np.array([float(units)]),
-    ).wilson(level)
+    ).wilson(0.95)
     return PlannedEstimate(value, float(high[0] - low[0]) / 2 / room)

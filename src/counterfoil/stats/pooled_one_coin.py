@@ -112,8 +112,6 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
         error=means.std(axis=0, ddof=1) / np.sqrt(_STRETCHES),
         prior=shares / draws,
         accuracy=np.where(given.asked > 0, accuracies / draws, np.nan),
-        trace=np.empty(0),
-        converged=True,
     )
 
 
@@ -185,4 +183,4 @@ def _hits(given: Labels, classes: NDArray[np.float64]) -> Float[ndarray, "people
 def _posterior(
     given: Labels, accuracy: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    return normalised(given, one_coin_evidence(given, accuracy) + given.log_shares(share))[0]
+    return normalised(given, one_coin_evidence(given, accuracy) + given.log_shares(share))

@@ -50,6 +50,18 @@ def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[n
         yield counts.reshape(rows, n_clusters).astype(np.float32)
 
 
+def percentiles(samples: Float[ndarray, "draws m"]) -> Float[ndarray, "2 m"]:
+    """Ends of 95 % intervals of each column over the draws that have all values; NaN where none has.
+
+    >>> percentiles(np.array([[0.0], [np.nan], [1.0]])).round(3).tolist()
+    [[0.025], [0.975]]
+    """
+    usable = samples[~np.isnan(samples).any(axis=1)]
+    if not len(usable):
+        return np.full((2, samples.shape[1]), np.nan)
+    return np.quantile(usable, [(1 - 0.95) / 2, (1 + 0.95) / 2], axis=0)
+
+
 def sign_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
     """A fair sign, +1 or -1, for each cluster in each of `draws` draws, as float32.
 
@@ -120,15 +132,10 @@ def cluster_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"]) -> 
 
 @dataclass(frozen=True, eq=False)
 class ExactSums:
-    """Cluster sums as whole multiples of `1 / scale`; `numbers` are float32 or float64 without a fraction.
-
-    `slack` bounds, in the same multiples, by how much a weighted sum with weights of 1 and -1 may be off
-    because values had to be rounded: 0 where all values are multiples of `1 / scale`.
-    """
+    """Cluster sums as whole multiples of `1 / scale`; `numbers` are float32 or float64 without a fraction."""
 
     numbers: Float[ndarray, "c m"]
     scale: float
-    slack: float
 
     def weighted(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws m"]:
         """Whole weights times the numbers: exact, in multiples of `1 / scale`, as float64."""
@@ -143,8 +150,8 @@ def exact_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, re
     others are rounded to a power of two so fine that the sums just stay exact in float64.
 
     >>> made = exact_sums(np.array([[0.5], [1.0], [1 / 6]]), np.array([0, 0, 1]))
-    >>> made.numbers.ravel(), made.scale, made.slack
-    (array([18.,  2.], dtype=float32), 12.0, 0.0)
+    >>> made.numbers.ravel(), made.scale
+    (array([18.,  2.], dtype=float32), 12.0)
     """
     size = cluster_sums(np.abs(values), clusters)
     bound = max(min(len(size) * float(size.max()), repeats * float(size.sum(axis=0).max())), 1e-300)
@@ -152,10 +159,10 @@ def exact_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, re
         near = np.rint(values * denominator)
         if bound * denominator < _EXACT_64 and bool((np.abs(values * denominator - near) < 1e-9).all()):
             kind = np.float32 if bound * denominator < _EXACT_32 else np.float64
-            return ExactSums(cluster_sums(near, clusters).astype(kind), float(denominator), 0.0)
+            return ExactSums(cluster_sums(near, clusters).astype(kind), float(denominator))
     # Rounding moves a value by at most half a unit; the bound leaves room for that.
     scale = float(2.0 ** np.floor(np.log2((_EXACT_64 - repeats * len(values)) / bound)))
-    return ExactSums(cluster_sums(np.rint(values * scale), clusters), scale, len(values) / 2)
+    return ExactSums(cluster_sums(np.rint(values * scale), clusters), scale)
 
 
 def seed_of(seed: int, *names: object) -> int:

@@ -166,10 +166,8 @@ def _indicators(group: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.float64],
         yield (group[:, None] == np.arange(first, min(first + step, many))).astype(np.float64), first
 
 
-def inflation(
-    sharing: Sharing, deviations: Float[ndarray, "n m"], *, level: float = 0.95
-) -> Float[ndarray, "m"]:
-    """How much wider intervals from draws of units must be for few, unequal or crossed units.
+def inflation(sharing: Sharing, deviations: Float[ndarray, "n m"]) -> Float[ndarray, "m"]:
+    """How much wider 95 % intervals from draws of units must be for few, unequal or crossed units.
 
     `deviations` are what each question adds to the error of a statistic (sums to 0). Draws of units spread
     as the raw sum of squares over units, and their percentiles are those of a normal distribution.
@@ -181,5 +179,5 @@ def inflation(
     variance, freedom = linear_variance(sharing, deviations)
     drawn = column_sums(cluster_sums(deviations, sharing.units) ** 2)
     wide = np.sqrt(variance / np.maximum(drawn, _NOTHING))
-    quantile = (1 + level) / 2
+    quantile = (1 + 0.95) / 2
     return np.where(variance > _NOTHING, wide * stdtrit(freedom, quantile) / ndtri(quantile), 1.0)

@@ -1,7 +1,6 @@
 """A cache at a distance: the same files as in a folder, byte for byte, and the same answers of a run."""
 
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +17,18 @@ MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
+def bucket():
     with s3_server() as server, s3_at(server):
         yield new_bucket()
 
 
 @pytest.fixture
-def url(bucket: str) -> Path:
+def url(bucket):
     """The URL of a cache as the command line has it: as a path."""
     return Path(f"s3://{bucket}/{secrets.token_hex(8)}")
 
 
-def _fill(folder: Path) -> None:
+def _fill(folder):
     rng = np.random.default_rng(7)
     for identity, kind, count in ((MODEL, "images", 300), (MODEL, "captions", 3), (OTHER, "captions", 400)):
         keys = [digest(f"{kind} {number}".encode()) for number in range(count)]
@@ -38,7 +37,7 @@ def _fill(folder: Path) -> None:
     Cache(folder, MODEL).write_parts("frames", [digest(b"%d" % n) for n in range(3)], parts)
 
 
-def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url: Path, tmp_path: Path) -> None:
+def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url, tmp_path):
     _fill(tmp_path)
     _fill(url)
     near, far = open_place(tmp_path), open_place(url)
@@ -61,7 +60,7 @@ def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url: Path, tmp_path: 
     assert Cache(url, OTHER).read("captions", [digest(b"unknown")]).values is None
 
 
-def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url: Path) -> None:
+def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url):
     _fill(url)
     place = open_place(url)
     (name,) = [entry.name for entry in place.entries() if f"{MODEL.key}/captions" in entry.name]
@@ -71,7 +70,7 @@ def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url: Path) -> No
     assert found.broken == (url / name,)
 
 
-def test_room_is_made_in_a_cache_at_a_distance(url: Path) -> None:
+def test_room_is_made_in_a_cache_at_a_distance(url):
     _fill(url)
     place = open_place(url)
     place.write("thesis.tex", b"mine")

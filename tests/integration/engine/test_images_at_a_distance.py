@@ -2,7 +2,6 @@
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -12,7 +11,7 @@ import pytest
 
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil import catalog
-from counterfoil.benchmarks import Benchmark, Caption, Image
+from counterfoil.benchmarks import Image
 from counterfoil.benchmarks.readers.rows import Photos
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -29,45 +28,43 @@ class Colours:
 
     identity: Identity = field(default_factory=lambda: Identity("colours", revision="1"))
 
-    def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[np.ndarray]:
+    def embed_images(self, batches, *, workers=0):
         for batch in prepared(batches, np.asarray, workers=workers):
             yield np.stack(
                 [each[: 2 * (len(each) // 2)].reshape(2, -1, 3).mean(axis=1).ravel() for each in batch]
             ).astype(np.float32)
 
-    def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[np.ndarray]:
+    def embed_captions(self, batches):
         for batch in batches:
             letters = [[(caption.text or "").count(letter) for letter in "aeiour"] for caption in batch]
             yield np.array(letters, dtype=np.float32) + 0.5
 
-    def lengths(self, captions: Sequence[Caption]) -> list[int]:
+    def lengths(self, captions):
         return [len(caption.text or "") for caption in captions]
 
-    def compare(self, captions: np.ndarray, images: np.ndarray) -> np.ndarray:
+    def compare(self, captions, images):
         return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
+def bucket():
     with s3_server() as server, s3_at(server):
         yield new_bucket()
 
 
 @pytest.fixture
-def root(bucket: str) -> str:
+def root(bucket):
     return f"s3://{bucket}/{secrets.token_hex(8)}"
 
 
-def _shown(benchmark: Benchmark, folder: Path) -> Benchmark:
+def _shown(benchmark, folder):
     """The benchmark with its images in a folder."""
     found = Photos(folder).sources([f"{n}.png" for n in range(len(benchmark.images))])
     images = zip(benchmark.images, found.values(), strict=True)
     return replace(benchmark, images=tuple(replace(image, source=source) for image, source in images))
 
 
-def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(
-    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     world = catalog.benchmark("world-quads").limited(8)
     far = Path(f"{root}/images")
@@ -76,7 +73,7 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(
         (tmp_path / "images" / f"{n}.png").write_bytes(image.read())
         open_place(far).write(f"{n}.png", image.read())
 
-    def answers(images: Path, cache: Path, workers: int = 0) -> bytes:
+    def answers(images, cache, workers=0):
         session = Session(cache, batch_size=5, workers=workers)
         return run(_shown(world, images), Colours(), session=session).values.tobytes()
 
@@ -97,7 +94,7 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(
         assert read.call_count == 1
 
 
-def test_what_is_not_there_is_one_line(root: str) -> None:
+def test_what_is_not_there_is_one_line(root):
     with pytest.raises(DataError, match="no such image folder"):
         Photos(Path(f"{root}/none"))
     open_place(f"{root}/images").write("cat.txt", b"no image")
@@ -111,7 +108,7 @@ def test_what_is_not_there_is_one_line(root: str) -> None:
         cut.read()
 
 
-def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
+def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     from counterfoil.benchmarks.caption_files import Written
     from counterfoil.jobs.captions import MediaFolder
 
@@ -132,7 +129,7 @@ def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
     assert len(notes[far]) == len(notes[near]) == 1
 
 
-def test_photographs_of_coco_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
+def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path):
     from counterfoil.benchmarks.readers.coco_files import photographs
 
     picture = catalog.benchmark("world-quads").limited(1).images[0].read()
@@ -152,7 +149,7 @@ def test_photographs_of_coco_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
         photographs(names, ["val2014"], None, Path(f"{root}/none"))
 
 
-def test_images_of_a_released_benchmark_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
+def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path):
     picture = catalog.benchmark("world-quads").limited(1).images[0].read()
     open_place(f"{root}/val2017").write("1.jpg", picture)
     row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +16,7 @@ from counterfoil.engine.deduplicate import shards
 SHARD = sum(map(len, shards(range(10_000), 24)[0]))
 
 
-def start(
-    fakes, folder: Path, pause: float, *, out: str = "out", executor: str = "local"
-) -> subprocess.Popen:
+def start(fakes, folder, pause, *, out="out", executor="local"):
     script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause, 400, executor]
     # The fakes import modules of the tests, as pytest finds them.
     return subprocess.Popen(
@@ -29,7 +26,7 @@ def start(
 
 
 @pytest.fixture(scope="module")
-def whole(fakes, tmp_path_factory) -> Path:
+def whole(fakes, tmp_path_factory):
     """A run that nothing stopped, of 400 questions: 800 images and 800 captions."""
     folder = tmp_path_factory.mktemp("whole")
     in_this_process(fakes, folder)
@@ -37,11 +34,11 @@ def whole(fakes, tmp_path_factory) -> Path:
     return folder
 
 
-def in_this_process(fakes, folder: Path) -> None:
+def in_this_process(fakes, folder):
     fakes.main(*(str(folder / name) for name in ("cache", "log", "out")), "0", "400")
 
 
-def done_again(fakes, folder: Path, whole: Path) -> Counter:
+def done_again(fakes, folder, whole):
     """How often each item was embedded, where all of them and no others were; the shards are the same."""
     times = Counter(fakes.embedded(folder))
     assert set(times) == set(fakes.embedded(whole))

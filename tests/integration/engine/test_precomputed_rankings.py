@@ -1,15 +1,11 @@
 """Given rankings against the scores they were made from, and those of FORMATS 4.4 against every number."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy import ndarray
 
 import eccv_rankings
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
@@ -25,13 +21,7 @@ from counterfoil.models.precomputed_galleries import PrecomputedRankings, to_lis
 IMAGES, CAPTIONS = 4, 7
 
 
-def gallery(
-    i2t: Qrels | Plausible,
-    t2i: Qrels | Plausible,
-    *,
-    parts: bool = False,
-    queries: tuple[list[int], list[int]] = (list(range(IMAGES)), list(range(CAPTIONS))),
-) -> Benchmark:
+def gallery(i2t, t2i, *, parts=False, queries=(list(range(IMAGES)), list(range(CAPTIONS)))):
     """Images 100, 101, ... and captions 0, 1, ...; in parts: even and odd ones."""
     names = [f"i2t/{100 + i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]
     questions = Gallery(
@@ -51,7 +41,7 @@ def gallery(
     )
 
 
-def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) -> PrecomputedRankings:
+def ranked(scores, lengths=None):
     """The rankings of (images, captions) scores, each cut to a length of its own."""
     i2t, t2i = lengths or ([CAPTIONS] * IMAGES, [IMAGES] * CAPTIONS)
     return PrecomputedRankings(
@@ -61,9 +51,7 @@ def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) 
     )
 
 
-def sides(
-    rankings: Rankings, benchmark: Benchmark, scores: ndarray
-) -> list[tuple[DirectionRanks, RetrievalDirection, ndarray]]:
+def sides(rankings, benchmark, scores):
     asked = benchmark.gallery
     return [
         (rankings.i2t, asked.i2t, scores[asked.i2t.queries]),
@@ -75,7 +63,7 @@ Drawn = tuple[list[list[list[int]]], tuple[list[int], list[int]]]
 
 
 @st.composite
-def searches(draw: st.DrawFn, parts: bool) -> Drawn:
+def searches(draw, parts):
     """Random positives, absent ones among them, and the queries: a random part of the items."""
     made, chosen = [], []
     for n, items in ((IMAGES, CAPTIONS), (CAPTIONS, IMAGES)):
@@ -94,9 +82,7 @@ LENGTHS = st.tuples(
 
 
 @given(searches(parts=False), SHUFFLED, LENGTHS, st.integers(0, 9))
-def test_places_are_those_of_the_scores(
-    drawn: Drawn, scores: ndarray, lengths: tuple[list[int], list[int]], top: int
-) -> None:
+def test_places_are_those_of_the_scores(drawn, scores, lengths, top):
     (i2t, t2i), queries = drawn
     benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), queries=queries)
     found = rank_precomputed(benchmark, ranked(scores, lengths), top=top)
@@ -119,7 +105,7 @@ def test_places_are_those_of_the_scores(
 
 
 @given(searches(parts=True), SHUFFLED)
-def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn: Drawn, scores: ndarray) -> None:
+def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn, scores):
     (i2t, t2i), queries = drawn
     benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), parts=True, queries=queries)
     found = rank_precomputed(benchmark, ranked(scores), top=9)
@@ -138,9 +124,7 @@ def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn: Drawn, scores: ndar
 
 
 @given(SHUFFLED, LENGTHS, st.booleans(), st.sampled_from([None, 1, 3]), st.data())
-def test_a_rule_looks_at_the_first_r(
-    scores: ndarray, lengths: tuple[list[int], list[int]], parts: bool, cap: int | None, data: st.DataObject
-) -> None:
+def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
     codes = [
         np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))[:, None] >> np.arange(2) & 1
         for n in (IMAGES, CAPTIONS)
@@ -194,7 +178,7 @@ def test_a_rule_looks_at_the_first_r(
                 assert placed.shares[1, :, at].tolist() == [right[at, seen].sum() / r[at]] * 3
 
 
-def test_cut_lists_support_what_they_reach() -> None:
+def test_cut_lists_support_what_they_reach():
     scores = np.tile(np.arange(CAPTIONS)[::-1], (IMAGES, 1))
     benchmark = gallery(Qrels.of([[0], [1], [6], []]), Qrels.of([[0]] * CAPTIONS))
     notes: list[str] = []
@@ -215,13 +199,13 @@ def test_cut_lists_support_what_they_reach() -> None:
     ]
 
 
-def of(benchmark: Benchmark, found: Rankings, side: str) -> Ranks:
+def of(benchmark, found, side):
     search, placed = getattr(benchmark.gallery, side), getattr(found, side)
     size = len(benchmark.captions if side == "i2t" else benchmark.images)
     return from_places(search.positives, placed.above, placed.level, depth=placed.depth, gallery=size)
 
 
-def with_i2t(lists: dict[str, list[object]], full: PrecomputedRankings) -> PrecomputedRankings:
+def with_i2t(lists, full):
     return PrecomputedRankings(full.identity, to_lists(lists), full.t2i)
 
 
@@ -259,15 +243,13 @@ FULL = ranked(np.arange(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS))
         ),
     ],
 )
-def test_what_does_not_fit_is_named(
-    benchmark: Benchmark, lists: dict[str, list[object]], error: type[InputError], pattern: str
-) -> None:
+def test_what_does_not_fit_is_named(benchmark, lists, error, pattern):
     with pytest.raises(error, match=pattern) as raised:
         rank_precomputed(benchmark, with_i2t(lists, FULL))
     assert "\n" not in str(raised.value)
 
 
-def test_rankings_that_nothing_asks_about_may_be_anything() -> None:
+def test_rankings_that_nothing_asks_about_may_be_anything():
     # A ranking of a query outside the benchmark may name anything.
     assert rank_precomputed(WHOLE, with_i2t({**EVERY, "999": [77]}, FULL)).i2t.above.tolist() == [0, 1, 2, 3]
     # The last caption has no right answer, so that its ranking is not missed.
@@ -277,7 +259,7 @@ def test_rankings_that_nothing_asks_about_may_be_anything() -> None:
     assert found.t2i.top[-1].tolist() == [-1] * 4
 
 
-def test_the_whole_of_ones_part_is_enough() -> None:
+def test_the_whole_of_ones_part_is_enough():
     own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
     other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
     found = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
@@ -286,7 +268,7 @@ def test_the_whole_of_ones_part_is_enough() -> None:
 
 
 @pytest.fixture(scope="module")
-def coco(shared_data: Path) -> dict[str, Benchmark]:
+def coco(shared_data):
     """Four galleries of the same items."""
     folder = shared_data / "eccv"
     return {name: named(name, data=folder) for name in ("coco-5k", "coco-1k", "cxc", "eccv")}
@@ -295,9 +277,7 @@ def coco(shared_data: Path) -> dict[str, Benchmark]:
 # Whole lists take minutes; tests/integration/metrics/test_ranking.py has coco-1k's numbers from scores.
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [None, 50])
-def test_the_model_free_rankings_give_every_number(
-    length: int | None, coco: dict[str, Benchmark], shared_data: Path
-) -> None:
+def test_the_model_free_rankings_give_every_number(length, coco, shared_data):
     folder = shared_data / "eccv"
     given = PrecomputedRankings(
         Identity("model-free"),
@@ -333,11 +313,11 @@ def test_the_model_free_rankings_give_every_number(
     assert len(values) == (12 if length is None else 10)
 
 
-def mean(measure: str, ranks: list[Ranks], *arguments: int) -> tuple[float, ...]:
+def mean(measure, ranks, *arguments):
     return tuple(float(np.nanmean(getattr(ranking, measure)(each, *arguments))) for each in ranks)
 
 
-def test_ranks_are_those_of_a_block_of_scores() -> None:
+def test_ranks_are_those_of_a_block_of_scores():
     scores = np.random.default_rng(3).permutation(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS).astype(float)
     positives = Qrels.of([[0, 3], [1], [6, -1], []])
     benchmark = gallery(positives, Qrels.of([[0]] * CAPTIONS))

@@ -7,11 +7,9 @@ cluster (`three_nodes`), drivers of the slow fake (`fakes.py`), and `main` below
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +19,6 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine import ray_cluster
 from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import RankExecutor, executor_named
@@ -43,10 +40,10 @@ SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 600
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
-def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_path: Path, what: str) -> None:
+def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes, tmp_path, what):
     whole, shared = tmp_path / "whole", tmp_path / "shared"
 
-    def begin(folder: Path, executor: str, out: str = "out", pause: float = 0.02) -> subprocess.Popen[str]:
+    def begin(folder, executor, out="out", pause=0.02):
         paths = (folder / "cache", folder / "log", folder / out)
         return start(fakes.__file__, *paths, pause, QUESTIONS, executor)
 
@@ -72,7 +69,7 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_p
         _check(fakes, shared, whole, lost=1 if what == "a node" else 3)
 
 
-def _check(fakes: Any, folder: Path, whole: Path, *, lost: int) -> None:
+def _check(fakes, folder, whole, *, lost):
     """The same answers and the same files, and nothing twice but what `lost` processes were at."""
     assert (folder / "out").read_bytes() == (whole / "out").read_bytes()
     assert fakes.shards_in(folder) == fakes.shards_in(whole)
@@ -85,7 +82,7 @@ def _check(fakes: Any, folder: Path, whole: Path, *, lost: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.models
-def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path: Path) -> None:
+def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     pytest.importorskip("transformers", reason="Transformers is not installed")
     import tiny_generative
@@ -111,7 +108,7 @@ def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path: Pa
     assert not list(Path(tempfile.gettempdir()).glob(f"counterfoil-ray-{process.pid}-*"))
 
 
-def test_names_of_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_executors(monkeypatch):
     assert executor_named("rank:0/2") == RankExecutor(0, 2)
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     for name, address, cpus in (
@@ -132,9 +129,7 @@ def test_names_of_executors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
-def test_no_cluster_at_the_address(
-    fakes: Any, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_cluster_at_the_address(fakes, tmp_path, address, monkeypatch):
     # It would be waited for.
     monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("it was joined"))
     session = Session(tmp_path, executor=RayExecutor(address))
@@ -147,12 +142,10 @@ def test_no_cluster_at_the_address(
     ("error", "failures", "calls"),
     [(ConnectionAbortedError, 2, 3), (ConnectionAbortedError, 100, ray_cluster._TRIES), (RuntimeError, 2, 1)],
 )
-def test_a_cluster_whose_server_did_not_come_up_is_asked_again(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, calls: int
-) -> None:
+def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, error, failures, calls):
     asked: list[str] = []
 
-    def init(address: str, **settings: Any) -> None:
+    def init(address, **settings):
         asked.append(address)
         if len(asked) <= failures:
             raise error("the server\nis not there")
@@ -167,14 +160,14 @@ def test_a_cluster_whose_server_did_not_come_up_is_asked_again(
     assert len(asked) == calls
 
 
-def test_without_ray_the_extra_is_named(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_extra_is_named(fakes, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"'ray' is not installed.*'counterfoil\[ray\]'"):
         run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path, executor=RayExecutor()))
 
 
-def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nodes(*resources: dict[str, float]) -> None:
+def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
+    def nodes(*resources):
         found = [{"Alive": True, "Resources": each} for each in resources]
         monkeypatch.setattr(ray, "nodes", lambda: [*found, {"Alive": False, "Resources": {"CPU": 64.0}}])
 
@@ -192,7 +185,7 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["counterfoil", "python", "torch"])
-def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_worker_with_another_version_is_refused(tmp_path, name):
     (tmp_path / "probe").write_text("token")
     asked = {**versions(), name: "0.0.1"}
     _, failure = ShardWorker().meet(Handshake(asked, tmp_path, "probe", "token"))
@@ -203,9 +196,7 @@ def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> 
     assert ShardWorker().meet(Handshake(versions(), tmp_path, "probe", "token"))[1] is None
 
 
-def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(ray_cluster, "connect", lambda address: lambda: None)
     monkeypatch.setattr(ray_cluster, "count_workers", lambda cpus: (1, {}))
     asked: list[Handshake] = []
@@ -243,13 +234,13 @@ def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
     assert not list(tmp_path.rglob(".probe-*"))
 
 
-def test_errors_travel_as_themselves() -> None:
+def test_errors_travel_as_themselves():
     ours = WorkerFailure.of(UnknownNameError("colour", "rde", ["red"])).error()
     assert type(ours) is UnknownNameError
     assert str(ours) == "unknown colour; given: rde; allowed: red; did you mean 'red'?"
 
     class HeldError(Exception):
-        def __reduce__(self) -> Any:
+        def __reduce__(self):
             raise TypeError("cannot be sent")
 
     found = WorkerFailure.of(HeldError(item for item in ())).error()
@@ -265,17 +256,17 @@ class Wrong:
     process: int = 0
 
     @property
-    def identity(self) -> Identity:
+    def identity(self):
         here = self.name != "elsewhere" or os.getpid() == self.process
         return Identity(self.name, revision="driver" if here else "worker")
 
-    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> np.ndarray:
+    def score(self, images, captions):
         if self.name == "ours":
             raise DataError("not as it should be", where="row 7", given="odd")
         return np.full(len(images), 1 // 0 if self.name == "not ours" else 1.0)
 
 
-def main(folder: str) -> None:
+def main(folder):
     """A driver that measures a world twice, rates rows of a build, and meets errors; prints what it found."""
     import pyarrow as pa
 
@@ -295,7 +286,7 @@ def main(folder: str) -> None:
         alone = run(world, scorer, session=Session(batch_size=8))
         found["measured"][name] = bool((run(world, scorer, session=shared).values == alone.values).all())
 
-    def rated(session: Session, folder: Path) -> Any:
+    def rated(session, folder):
         work = StepContext(
             folder, step="1-rate", scorer=lambda name, settings: catalog.scorer(name), session=session
         )

@@ -2,11 +2,8 @@
 
 import hashlib
 import signal
-import subprocess
 import time
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -71,7 +68,7 @@ do = "assemble"
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def commands(tmp_path_factory):
     """Commands of models with random weights, but for where finished work and results go."""
     for library in ("torch", "transformers", "diffusers", "open_clip"):
         pytest.importorskip(library)
@@ -94,31 +91,31 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     }
 
 
-def begin(folder: Path, command: Sequence[str], executor: str) -> subprocess.Popen[str]:
+def begin(folder, command, executor):
     """A command as it is typed, its results and its cache in `folder`."""
     places = ("--out", folder / "out", "--cache", folder / "cache", "--executor", executor)
     # One thread here and there: what a model gives may depend on it in the last digit.
     return start("-m", "counterfoil", *command, *places, OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
 
 
-def noted(folder: Path) -> Counter[str]:
+def noted(folder):
     """How often each shard was computed; lengths of captions, which the driver counts, are no shards."""
     log = folder / "shards"
     lines = log.read_text().splitlines() if log.exists() else []
     return Counter(line for line in lines if " limits " not in line)
 
 
-def contents(folder: Path) -> dict[str, str]:
+def contents(folder):
     """A digest of each file, but for the manifests of runs, which have the time in them."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def shards(folder: Path) -> dict[str, str]:
+def shards(folder):
     return {name: found for name, found in contents(folder / "cache").items() if name.endswith(".npz")}
 
 
-def in_the_middle(folder: Path, shards: int, process: subprocess.Popen[str]) -> None:
+def in_the_middle(folder, shards, process):
     until = time.monotonic() + LONG
     while len(noted(folder)) < shards:
         assert time.monotonic() < until, "the run makes no progress"
@@ -132,8 +129,8 @@ def in_the_middle(folder: Path, shards: int, process: subprocess.Popen[str]) -> 
 @pytest.mark.parametrize("killed", ["a node", "the driver"])
 @pytest.mark.parametrize("name", ["vqa", "encoder", "build"])
 def test_a_command_on_a_cluster_that_loses_processes_gives_the_bytes_of_one_process(
-    commands: dict[str, list[str]], tmp_path: Path, name: str, killed: str, address: str
-) -> None:
+    commands, tmp_path, name, killed, address
+):
     alone, shared, hook = tmp_path / "alone", tmp_path / "shared", tmp_path / "hook"
     for folder in (alone, shared, hook):
         folder.mkdir()

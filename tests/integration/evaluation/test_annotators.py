@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy import ndarray
 from scipy.special import ndtri, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.annotators import (
     MEASURES,
-    AnnotatorBias,
     per_query,
     sets_of_annotators,
     study,
@@ -29,7 +27,7 @@ from counterfoil.stats.resampling import cluster_draws
 MODELS = ("m0", "m1", "m2", "m3", "m4", "m5")
 
 
-def verified(tops: list[ndarray], gains: ndarray, k: int, clusters: ndarray | None = None) -> JudgedPairs:
+def verified(tops, gains, k, clusters=None):
     """What is judged where all proposals of the first k are; `gains` are (queries, items), the truth."""
     pooled = pool([top[:, :k] for top in tops])
     return JudgedPairs(
@@ -47,7 +45,7 @@ def verified(tops: list[ndarray], gains: ndarray, k: int, clusters: ndarray | No
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[list[ndarray], ndarray, int]:
+def worlds(draw):
     models, queries = draw(st.integers(2, 3)), draw(st.integers(1, 5))
     items, rng = draw(st.integers(4, 9)), np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     gains = rng.choice([0, 0, 0.5, 1], size=(queries, items))
@@ -57,7 +55,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[ndarray], ndarray, int]:
 
 @settings(max_examples=settings.default.max_examples // 3)
 @given(worlds())
-def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray], ndarray, int]) -> None:
+def test_values_are_those_of_the_measures_of_rankings(world):
     tops, gains, k = world
     known = verified(tops, gains, k)
     functions = {
@@ -87,9 +85,7 @@ def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray]
 
 @settings(max_examples=settings.default.max_examples // 3)
 @given(worlds(), st.sampled_from(["out", "zero"]))
-def test_performance_is_the_mean_over_queries(
-    world: tuple[list[ndarray], ndarray, int], undefined: str
-) -> None:
+def test_performance_is_the_mean_over_queries(world, undefined):
     known = verified(*world)
     if not known.found.any():
         return
@@ -103,9 +99,7 @@ def test_performance_is_the_mean_over_queries(
                 assert queries == len(counted)
 
 
-def simulated(
-    seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300, copies: int = 1
-) -> JudgedPairs:
+def simulated(seed=0, *, models=5, queries=400, items=300, copies=1):
     """Queries and items as points, right where they are near; models see both with noise of their own.
 
     Each query is asked `copies` times, with equal answers.
@@ -125,13 +119,13 @@ def simulated(
 
 
 @pytest.fixture(scope="module")
-def world() -> tuple[JudgedPairs, tuple[AnnotatorBias, ...]]:
+def world():
     known = simulated()
     return known, study(known, MEASURES, draws=300)
 
 
 @pytest.mark.parametrize("at", [0, 2])
-def test_annotators_favour_themselves(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]], at: int) -> None:
+def test_annotators_favour_themselves(world, at):
     """ECCV Caption Figure E.2: self-bias below bias below non-self-bias, and less with more annotators."""
     found = world[1][at]
     assert found.measure.endswith("recall_at_1")
@@ -148,7 +142,7 @@ def test_annotators_favour_themselves(world: tuple[JudgedPairs, tuple[AnnotatorB
     assert (found.performance[singles].argmax(axis=1) == np.arange(5)).all()
 
 
-def test_all_together_have_no_bias(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]]) -> None:
+def test_all_together_have_no_bias(world):
     for found in world[1]:
         assert len(found.annotators) == 31
         assert found.bias.total[-1] == found.bias.own[-1] == 0
@@ -162,7 +156,7 @@ def test_all_together_have_no_bias(world: tuple[JudgedPairs, tuple[AnnotatorBias
             assert (values[:5] - 0.02 < ends.high).all()
 
 
-def test_on_its_own_benchmark_a_model_has_its_true_recall_where_nothing_is_left_out() -> None:
+def test_on_its_own_benchmark_a_model_has_its_true_recall_where_nothing_is_left_out():
     """Its first item is among its proposals, so R@1 changes with the queries that count alone."""
     known = simulated(3)
     zero = study(known, ["graded_recall_at_1"], undefined="zero", draws=100)[0]
@@ -175,7 +169,7 @@ def test_on_its_own_benchmark_a_model_has_its_true_recall_where_nothing_is_left_
     assert (out.queries[:5] < out.queries[-1]).any()
 
 
-def test_bias_shrinks_with_the_number_proposed() -> None:
+def test_bias_shrinks_with_the_number_proposed():
     rng = np.random.default_rng(0)
     gains = rng.choice([0, 0.5, 1], p=[0.8, 0.1, 0.1], size=(100, 20))
     tops = [np.stack([rng.permutation(20) for _ in range(100)]) for _ in range(3)]
@@ -186,14 +180,14 @@ def test_bias_shrinks_with_the_number_proposed() -> None:
         assert np.ptp(each.performance, axis=0) == pytest.approx(np.zeros(3))
 
 
-def test_the_same_seed_gives_the_same_intervals() -> None:
+def test_the_same_seed_gives_the_same_intervals():
     known = simulated(1, models=2, queries=60, items=60)
     a, b, c = (study(known, draws=200, seed=seed)[0].single["total"].low for seed in (4, 4, 5))
     assert (a == b).all()
     assert (a != c).any()
 
 
-def test_studies_that_cannot_be() -> None:
+def test_studies_that_cannot_be():
     rng = np.random.default_rng(0)
     tops = [np.stack([rng.permutation(9) for _ in range(4)])[:, :3] for _ in range(2)]
     everything = np.ones((4, 9))
@@ -213,7 +207,7 @@ def test_studies_that_cannot_be() -> None:
 
 @settings(max_examples=5, deadline=None)
 @given(st.integers(13, 16), st.integers(0, 100))
-def test_of_many_annotators_some_sets_are_drawn(n: int, seed: int) -> None:
+def test_of_many_annotators_some_sets_are_drawn(n, seed):
     sets = sets_of_annotators(n, seed=seed)
     size = sets.sum(axis=1)
     assert (np.diff(size) >= 0).all()
@@ -227,7 +221,7 @@ def test_of_many_annotators_some_sets_are_drawn(n: int, seed: int) -> None:
     assert (sets == sets_of_annotators(n, seed=seed)).all()
 
 
-def test_studies_as_json(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]]) -> None:
+def test_studies_as_json(world):
     found = to_json(world[1][0])
     assert list(found["annotators"])[:6] == ["m0", "m1", "m2", "m3", "m4", "m0+m1"]
     whole = found["annotators"]["m0+m1+m2+m3+m4"]
@@ -237,7 +231,7 @@ def test_studies_as_json(world: tuple[JudgedPairs, tuple[AnnotatorBias, ...]]) -
     assert set(found["by_number"]) == {"bias", "self_bias", "non_self_bias"}
 
 
-def test_performance_has_the_intervals_of_means_over_queries() -> None:
+def test_performance_has_the_intervals_of_means_over_queries():
     known = simulated(models=3, queries=100)
     (found,) = study(known, ["recall_at_1"], draws=300, seed=2)
     for row, at in enumerate(found.shown):
@@ -250,7 +244,7 @@ def test_performance_has_the_intervals_of_means_over_queries() -> None:
     assert ends == pytest.approx([found.ends.low[1, 0], found.ends.high[1, 0]])
 
 
-def test_mean_biases_by_number_spread_as_in_draws_of_clusters() -> None:
+def test_mean_biases_by_number_spread_as_in_draws_of_clusters():
     known = simulated(models=3, queries=300)
     (found,) = study(known, ["graded_recall_at_1"], draws=100)
     sets = found.annotators[:-1]
@@ -270,7 +264,7 @@ def test_mean_biases_by_number_spread_as_in_draws_of_clusters() -> None:
         assert high - value == pytest.approx(2.0 * spread[k], rel=0.2)
 
 
-def test_intervals_know_of_captions_that_repeat() -> None:
+def test_intervals_know_of_captions_that_repeat():
     known = simulated(models=3, queries=40, copies=5)
     images = np.arange(200)[:, None]
     # Forty texts, each of five equal queries: without them intervals are those of single queries.

@@ -1,7 +1,6 @@
 """Audits: a planted word is found and named, and where none is planted none is; agreement of people."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from counterfoil.stats.tests import holm, tarone_holm
 from counterfoil.world.sample import quads
 
 
-def asked(world: Benchmark, rng: np.random.Generator, planted: str = "", share: float = 0.3) -> Benchmark:
+def asked(world, rng, planted="", share=0.3):
     """A question about one image of each of the world's quads, drawn by a coin.
 
     With `planted`, so large a share of the wrong captions has that word in front.
@@ -45,11 +44,11 @@ def asked(world: Benchmark, rng: np.random.Generator, planted: str = "", share: 
     )
 
 
-def named(benchmark: Benchmark) -> list[str]:
+def named(benchmark):
     return [each.word for each in artefacts(Contrasts.of(benchmark)) if each.p_adjusted <= auditing.LEVEL]
 
 
-def test_a_planted_word_is_found_and_named() -> None:
+def test_a_planted_word_is_found_and_named():
     world = quads(200, seed=1, size=32, lazy=True)
     benchmark = asked(world, np.random.default_rng(1), "indeed")
     found = artefacts(Contrasts.of(benchmark))[0]
@@ -66,14 +65,14 @@ def test_a_planted_word_is_found_and_named() -> None:
     assert result["accuracy"].low > 0.5
 
 
-def test_where_no_word_is_planted_none_is_named() -> None:
+def test_where_no_word_is_planted_none_is_named():
     # One benchmark in twenty may have one; the simulation below counts them.
     world = quads(200, seed=1, size=32, lazy=True)
     assert named(asked(world, np.random.default_rng(1))) == []
 
 
 @pytest.mark.slow
-def test_false_alarms_are_at_most_at_the_stated_rate() -> None:
+def test_false_alarms_are_at_most_at_the_stated_rate():
     """In how many drawn benchmarks a word is named, and a learned scorer is above chance."""
     words, learned = 0, 0
     for seed in range(200):
@@ -87,7 +86,7 @@ def test_false_alarms_are_at_most_at_the_stated_rate() -> None:
     assert learned <= 20
 
 
-def found_at(**accuracies: float) -> list[Result]:
+def found_at(**accuracies):
     """Results of scorers with so large an accuracy over 400 questions of two captions."""
     found = []
     for name, value in accuracies.items():
@@ -97,7 +96,7 @@ def found_at(**accuracies: float) -> list[Result]:
     return found
 
 
-def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried() -> None:
+def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried():
     # 0.5525 is 2.1 standard errors above chance: its interval excludes chance, and one of four lies so.
     alone = found_at(lm=0.5525)
     assert alone[0]["accuracy"].low > 0.5
@@ -112,7 +111,7 @@ def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried() -
 
 @pytest.mark.parametrize("right", [180, 205, 215, 230])
 @pytest.mark.parametrize("above", [True, False])
-def test_the_one_sided_test_is_the_binomial_one(right: int, above: bool) -> None:
+def test_the_one_sided_test_is_the_binomial_one(right, above):
     (result,) = found_at(one=right / 400)
     exact = binomtest(right, 400, alternative="greater" if above else "less").pvalue
     expected = exact if (right > 200) == above else 1.0
@@ -120,7 +119,7 @@ def test_the_one_sided_test_is_the_binomial_one(right: int, above: bool) -> None
 
 
 @pytest.mark.models
-def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path: Path) -> None:
+def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
     """Wrong captions are right ones with more words: the sum tells them all apart, the mean does not."""
     from tiny_families import save_text_models
 
@@ -142,7 +141,7 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path: Path) -> None:
     assert [result.scorer for result in found.blind if result.scorer.startswith("lm:")] == [name]
 
 
-def sign_test(benchmark: Benchmark) -> dict[str, tuple[int, int, float]]:
+def sign_test(benchmark):
     """Each word's questions, and the sign test of clusters, without the code under test."""
     contrasts = Contrasts.of(benchmark)
     texts = [set((caption.text or "").lower().split()) for caption in benchmark.captions]
@@ -162,7 +161,7 @@ def sign_test(benchmark: Benchmark) -> dict[str, tuple[int, int, float]]:
     return found
 
 
-def test_counts_and_p_values_are_those_of_a_plain_sign_test() -> None:
+def test_counts_and_p_values_are_those_of_a_plain_sign_test():
     benchmark = asked(quads(60, seed=3, size=32, lazy=True), np.random.default_rng(3), "indeed", 0.2)
     plain = str.maketrans("", "", ".,")
     captions = tuple(Caption(c.id, (c.text or "").translate(plain)) for c in benchmark.captions)
@@ -175,7 +174,7 @@ def test_counts_and_p_values_are_those_of_a_plain_sign_test() -> None:
         assert found[word].p == pytest.approx(p)
 
 
-def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin() -> None:
+def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin():
     """Five captions of words by chance: of drawn pairs few are named, of all wrong ones together many."""
     rng = np.random.default_rng(8)
     vocabulary = np.array(["cat", *(f"w{at}" for at in range(15))])
@@ -196,7 +195,7 @@ def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin() -> None:
     assert together >= 7
 
 
-def test_a_family_of_tests_that_can_be_significant() -> None:
+def test_a_family_of_tests_that_can_be_significant():
     p = np.array([0.001, 0.01, 0.2, 1.0, 1.0])
     # All could be: Holm's own.
     np.testing.assert_allclose(tarone_holm(p, np.full(5, 1e-9)), holm(p))
@@ -205,7 +204,7 @@ def test_a_family_of_tests_that_can_be_significant() -> None:
     assert tarone_holm(np.empty(0), np.empty(0)).size == 0
 
 
-def test_opinions_of_votes_and_of_ratings() -> None:
+def test_opinions_of_votes_and_of_ratings():
     given = np.array([[3.0, 0.0], [2.0, 2.0], [1.0, 0.0], [3.0, 1.0]])
     votes = auditing.opinions_of(forms.preferred(given))
     assert votes is not None

@@ -1,7 +1,6 @@
 """Pools in numbers: by model, by k, in tasks and in money."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.errors import CounterfoilError, InputError
@@ -23,24 +21,14 @@ from counterfoil.store import write_csv
 from counterfoil.world.benchmarks import gallery
 
 
-def test_the_tasks_of_eccv_caption() -> None:
-    """Section 3.2: 2,160 tasks of 18 pairs and 2 of known answer are 43,200 questions, but 38,880 pairs."""
-    tasks = Tasks()
-    assert tasks.of(2160 * 18) == 2160
-    assert 2160 * (tasks.per_task + tasks.golden) == 43_200
-    # The pairs that remain of (1,261 + 1,333) x 5 x 5 would be more tasks than that.
-    assert (1261 + 1333) * 5 * 5 == 64_850
-    assert tasks.of(46_424) == 2580
-
-
 @given(st.integers(0, 10_000), st.integers(1, 50), st.integers(1, 5))
-def test_tasks_hold_all_pairs(pairs: int, per_task: int, answers: int) -> None:
+def test_tasks_hold_all_pairs(pairs, per_task, answers):
     found = Tasks(per_task=per_task, answers=answers).of(pairs)
     assert found % answers == 0
     assert found // answers * per_task >= pairs > (found // answers - 1) * per_task
 
 
-def test_two_directions_by_hand() -> None:
+def test_two_directions_by_hand():
     # Images 0, 1 and captions 0, 1, 2. i2t: image 0 gets captions 1, 2 from a and 1, 0 from b.
     # t2i: caption 1 gets image 0 from both (known already as a pair), then 1.
     pools = {"i2t": pool([np.array([[1, 2]]), np.array([[1, 0]])]), "t2i": pool([np.array([[0, 1]])] * 2)}
@@ -67,7 +55,7 @@ def test_two_directions_by_hand() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_pairs_are_taken_out(seed: int) -> None:
+def test_pairs_are_taken_out(seed):
     rng = np.random.default_rng(seed)
     tops = [np.stack([rng.permutation(6)[:3] for _ in range(4)]) for _ in range(2)]
     pooled = pool(tops)
@@ -84,7 +72,7 @@ def test_pairs_are_taken_out(seed: int) -> None:
     assert without(pooled, nothing) is pooled
 
 
-def test_a_pool_may_be_empty() -> None:
+def test_a_pool_may_be_empty():
     empty = Pool(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
     found = summary(
         {"t2i": empty},
@@ -105,11 +93,11 @@ NAMES = ("one", "two", "three")
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Benchmark:
+def drawn():
     return gallery(60, seed=1, captions_each=2, size=48, lazy=True)
 
 
-def truth_of(benchmark: Benchmark) -> np.ndarray:
+def truth_of(benchmark):
     """(images, captions) which pairs are right."""
     right = np.zeros((len(benchmark.images), len(benchmark.captions)), dtype=bool)
     positives = benchmark.gallery.i2t.positives
@@ -117,14 +105,14 @@ def truth_of(benchmark: Benchmark) -> np.ndarray:
     return right
 
 
-def seen(right: np.ndarray, rng: np.random.Generator, *, shared: float, own: float = 1.0) -> list[np.ndarray]:
+def seen(right, rng, *, shared, own=1.0):
     """Similarities of three models: the truth with noise of their own, and noise that all share."""
     hard = shared * rng.normal(size=right.shape)
     return [2.5 * right + hard + own * rng.normal(size=right.shape) for _ in NAMES]
 
 
 @pytest.fixture(scope="module")
-def made(drawn: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[np.ndarray]]:
+def made(drawn, tmp_path_factory):
     """Runs of three models over the drawn gallery, in folders."""
     folder = tmp_path_factory.mktemp("runs")
     scores = seen(truth_of(drawn), np.random.default_rng(0), shared=0.7)
@@ -137,7 +125,7 @@ def made(drawn: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[li
     return runs, scores
 
 
-def slow_rounds(scores: list[np.ndarray], right: np.ndarray, k: int, rounds: int):
+def slow_rounds(scores, right, k, rounds):
     """Judged pairs and finds of each model, round by round, over sets and sorted lists."""
     judged: set[tuple[int, int]] = set()
     finds: list[set] = [set() for _ in scores]
@@ -159,7 +147,7 @@ def slow_rounds(scores: list[np.ndarray], right: np.ndarray, k: int, rounds: int
     return counts, judged, finds
 
 
-def test_rounds_are_those_of_a_loop(drawn: Benchmark, made) -> None:
+def test_rounds_are_those_of_a_loop(drawn, made):
     runs, scores = made
     right = truth_of(drawn)
     found = pool_rounds(runs, "world", rounds=2, k=2, draws=0)
@@ -181,7 +169,7 @@ def test_rounds_are_those_of_a_loop(drawn: Benchmark, made) -> None:
     assert last.cost == pytest.approx(1.4 * -(-len(judged) // 18))
 
 
-def test_unjudged_items_by_a_loop() -> None:
+def test_unjudged_items_by_a_loop():
     rng = np.random.default_rng(3)
     tops = [np.argsort(rng.random((4, 9)), axis=1)[:, :7] for _ in range(2)]
     tops[1][0, 4:] = -1
@@ -203,7 +191,7 @@ def test_unjudged_items_by_a_loop() -> None:
     assert found[1, 1] == (depths[1][1] >= 7)
 
 
-def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path: Path) -> None:
+def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path):
     runs, _ = made
     found = pool_rounds(runs, "world", rounds=2, k=2, draws=100)
     found.save(tmp_path)
@@ -217,7 +205,7 @@ def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path: Path) -> N
     assert found.to_arrow().column("round").to_pylist() == [1, 2]
 
 
-def test_people_who_did_not_judge_all(made, tmp_path: Path) -> None:
+def test_people_who_did_not_judge_all(made, tmp_path):
     runs, _ = made
     some = pool_rounds(runs, "world", rounds=1, k=2, draws=0).judgements.slice(0, 100)
     answers = pa.array(["yes" if gain else "no" for gain in some["gain"].to_pylist()])
@@ -230,7 +218,7 @@ def test_people_who_did_not_judge_all(made, tmp_path: Path) -> None:
     assert found.rounds[0].total is None
 
 
-def test_simulated_people_err(made) -> None:
+def test_simulated_people_err(made):
     runs, _ = made
     found = pool_rounds(runs, "world", rounds=1, k=3, people=3, accuracy=0.9, draws=0)
     sure = pool_rounds(runs, "world", rounds=1, k=3, draws=0)
@@ -241,7 +229,7 @@ def test_simulated_people_err(made) -> None:
     assert 0.005 < wrong < 0.06
 
 
-def test_a_scorer_judges(drawn: Benchmark, made) -> None:
+def test_a_scorer_judges(drawn, made):
     runs, _ = made
     found = pool_rounds(runs, "world:oracle", rounds=1, k=1, threshold=0.5, draws=0, gallery=drawn)
     truth = pool_rounds(runs, "world", rounds=1, k=1, draws=0)
@@ -256,13 +244,13 @@ def test_a_scorer_judges(drawn: Benchmark, made) -> None:
         ("world", {"queries": ["nobody"]}, "unknown queries"),
     ],
 )
-def test_judges_that_cannot(judge: str, options: dict, message: str, made) -> None:
+def test_judges_that_cannot(judge, options, message, made):
     runs, _ = made
     with pytest.raises(CounterfoilError, match=message):
         pool_rounds(runs, judge, draws=0, **options)
 
 
-def test_the_world_judges_its_own_alone(tmp_path: Path) -> None:
+def test_the_world_judges_its_own_alone(tmp_path):
     files = [tmp_path / f"{name}.npz" for name in NAMES[:2]]
     columns = dict.fromkeys(("images", "captions"), np.eye(4))
     columns |= dict.fromkeys(("image_ids", "caption_ids"), np.arange(4))
@@ -285,7 +273,7 @@ def test_the_world_judges_its_own_alone(tmp_path: Path) -> None:
             pool_rounds(files, "world", **{name: value})
 
 
-def covered(drawn: Benchmark, shared: float, seeds: int) -> dict[str, list[float]]:
+def covered(drawn, shared, seeds):
     """How often each estimate's interval holds the number of right pairs, and its median as a share.
 
     The graded estimate has no interval, the lower bound of Chao no upper end.
@@ -306,7 +294,7 @@ def covered(drawn: Benchmark, shared: float, seeds: int) -> dict[str, list[float
     return dict(zip(names, np.stack([np.mean(inside, axis=0), shares], axis=1).tolist(), strict=True))
 
 
-def test_what_is_missing_against_the_truth(drawn: Benchmark) -> None:
+def test_what_is_missing_against_the_truth(drawn):
     """Models that share what is hard for them: all estimates are too low, the least so the graded one."""
     found = covered(drawn, 1.5, 12)
     assert found["independent"][1] < found["graded"][1]

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
 from contracts import forms
@@ -15,7 +14,6 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation
-from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 from evaluation.made_runs import evaluated, gallery_items, run
@@ -23,7 +21,7 @@ from evaluation.made_runs import evaluated, gallery_items, run
 Make = Callable[..., Benchmark]
 
 
-def by_hand(benchmark: Benchmark, values: NDArray[np.float64], copies: NDArray[np.int64]) -> float:
+def by_hand(benchmark, values, copies):
     """A measure where each query stands as often as `copies` says: directions, then parts, then queries."""
     questions = benchmark.questions
     gallery = isinstance(questions, Gallery)
@@ -42,7 +40,7 @@ def by_hand(benchmark: Benchmark, values: NDArray[np.float64], copies: NDArray[n
     return float(np.mean(of_directions))
 
 
-def test_values_and_intervals_equal_those_of_draws_written_out(mixed: list[Run]) -> None:
+def test_values_and_intervals_equal_those_of_draws_written_out(mixed):
     draws, seed = 25, 3
     found = rank_correlation(mixed, draws=draws, seed=seed)
     assert [c.name for c in found.columns] == [
@@ -57,7 +55,7 @@ def test_values_and_intervals_equal_those_of_draws_written_out(mixed: list[Run])
     of_quads = np.concatenate(list(cluster_draws(5, draws, seed=streams[2]))).astype(int)
     of_models = np.concatenate(list(cluster_draws(5, draws, seed=seed))).astype(int)
 
-    def value(column: int, model: str, draw: int | None) -> float:
+    def value(column, model, draw):
         c = found.columns[column]
         r = by_name[c.benchmark, model]
         if c.benchmark == "toy":
@@ -93,7 +91,7 @@ def test_values_and_intervals_equal_those_of_draws_written_out(mixed: list[Run])
         assert pair.rho_high == pytest.approx(max(np.quantile(rhos, 0.975), -least), abs=1e-9)
 
 
-def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
+def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt():
     # CxC's R@1 orders models as COCO 5K's does (ECCV Caption section 4.2): each draw agrees with itself.
     world = forms.gallery("g", range(40))
     runs = []
@@ -107,7 +105,7 @@ def test_copies_of_one_column_agree_exactly_but_not_beyond_doubt() -> None:
     assert pair.sure
 
 
-def test_common_images_move_together() -> None:
+def test_common_images_move_together():
     """Two galleries of the same images and values are one column twice, in every draw."""
     first, second = forms.gallery("first", range(30)), forms.gallery("second", range(30))
     apart = forms.gallery("apart", range(100, 130))
@@ -123,7 +121,7 @@ def test_common_images_move_together() -> None:
     assert other.tau_low < perfect(8) - 0.1
 
 
-def test_models_missing_on_a_benchmark(quads: Make, choices: Make) -> None:
+def test_models_missing_on_a_benchmark(quads, choices):
     pairs, options = quads(8), choices({"add": 8})
     rng = np.random.default_rng(0)
     names = ("a", "b", "c", "d")
@@ -153,7 +151,7 @@ def test_models_missing_on_a_benchmark(quads: Make, choices: Make) -> None:
     assert part.pairs[0].models == 3
 
 
-def test_what_cannot_be_correlated_is_refused(quads: Make, choices: Make) -> None:
+def test_what_cannot_be_correlated_is_refused(quads, choices):
     values = np.linspace(0, 1, 8)
     a, b, c = (run(quads(8), name, {"i2t": values, "group": values}) for name in "abc")
     other = run(choices({"add": 8}), "d", {"accuracy": values})
@@ -174,7 +172,7 @@ def test_what_cannot_be_correlated_is_refused(quads: Make, choices: Make) -> Non
         rank_correlation([a, b, run(quads(8), "c", {"i2t": hole, "group": values})])
 
 
-def test_a_measure_that_does_not_tell_models_apart_is_undefined(quads: Make) -> None:
+def test_a_measure_that_does_not_tell_models_apart_is_undefined(quads):
     runs = [run(quads(6), n, {"i2t": np.ones(6), "group": np.eye(6)[i]}) for i, n in enumerate("abcd")]
     (pair,) = rank_correlation(runs, draws=20).pairs
     assert np.isnan([pair.tau, pair.tau_low, pair.rho]).all()
@@ -182,7 +180,7 @@ def test_a_measure_that_does_not_tell_models_apart_is_undefined(quads: Make) -> 
     assert rank_correlation(runs, draws=20).to_json()["pairs"][0]["tau"] is None
 
 
-def test_perfect_agreement_says_more_the_more_models_there_are() -> None:
+def test_perfect_agreement_says_more_the_more_models_there_are():
     ends = [perfect(m) for m in range(3, 40)]
     assert all(a < b for a, b in pairwise(ends))
     # At 5 models one order in 120 agrees by luck, less than the tail; at 4 one in 24, more.
@@ -204,8 +202,8 @@ def test_perfect_agreement_says_more_the_more_models_there_are() -> None:
     ],
 )
 def test_intervals_of_independent_columns_cover_0(
-    quads: Make, choices: Make, models: int, questions: int, repetitions: int, least: float, most: float
-) -> None:
+    quads, choices, models, questions, repetitions, least, most
+):
     """Skills on two benchmarks that have nothing to do with each other."""
     worlds, covered = (quads(questions), choices({"add": questions})), 0
     for repetition in range(repetitions):
@@ -220,7 +218,7 @@ def test_intervals_of_independent_columns_cover_0(
     assert least <= covered / repetitions <= most
 
 
-def test_metrics_are_ordered_by_their_correlations_with_ratings() -> None:
+def test_metrics_are_ordered_by_their_correlations_with_ratings():
     """Ratings beside preferences; in every draw the correlation is that of the captions written out."""
     rng = np.random.default_rng(0)
     ratings = grades(60)
@@ -267,7 +265,7 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings() -> None:
     assert found.pairs[0].tau_high == pytest.approx(max(high, -least))
 
 
-def test_equal_models_share_the_best_of_their_ranks() -> None:
+def test_equal_models_share_the_best_of_their_ranks():
     columns = (RankColumn("a", "i2t", "A"), RankColumn("b", "i2t", "B"))
     nan = float("nan")
     values = np.array([[0.5, nan], [0.7, 0.1], [0.5, 0.2], [0.2, 0.3]])
@@ -275,8 +273,8 @@ def test_equal_models_share_the_best_of_their_ranks() -> None:
     np.testing.assert_array_equal(ranked.ranks, [[2, nan], [1, 3], [2, 2], [4, 1]])
 
 
-def test_columns_can_be_chosen(mixed: list[Run]) -> None:
-    def names(*measures: str) -> list[str]:
+def test_columns_can_be_chosen(mixed):
+    def names(*measures):
         return [c.name for c in rank_correlation(mixed, measures=measures, draws=10).columns]
 
     assert names("map_at_r") == ["whole:mean_map_at_r", "some:mean_map_at_r"]
@@ -288,7 +286,7 @@ def test_columns_can_be_chosen(mixed: list[Run]) -> None:
         names("ecc:map_at_r")
 
 
-def test_a_gallery_of_one_direction_has_the_measures_of_that_direction() -> None:
+def test_a_gallery_of_one_direction_has_the_measures_of_that_direction():
     both = forms.gallery("g", range(30), measures=("map_at_r", "recall_at_1"))
     rows = np.arange(30)
     runs = []

@@ -5,8 +5,6 @@ import os
 import random
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +15,12 @@ from scipy.special import stdtr, stdtrit
 from counterfoil.errors import InputError
 from counterfoil.metrics import contrast
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import (
-    cluster_interval,
-    difference_interval,
-    macro_table_differences,
-    macro_weights,
-    spread,
-    t_over_folds,
-    table_spread,
-)
+from counterfoil.stats.estimates import cluster_interval, differences, macro_weights, spread, t_over_folds
 from counterfoil.stats.intervals import tango_score, wilson, wilson_score
+from paired_columns import difference_interval
 
 
-def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def example(n=60, m=3, n_clusters=15, seed=0):
     """Values with ties in them and clusters of unequal sizes, every cluster in use."""
     rng = np.random.default_rng(seed)
     clusters = np.concatenate([np.arange(n_clusters), rng.integers(0, n_clusters, n - n_clusters)])
@@ -39,9 +30,7 @@ def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tup
     return values, clusters
 
 
-def by_the_matrices(
-    values: np.ndarray, clusters: np.ndarray, weights: np.ndarray, groups: np.ndarray
-) -> tuple[np.ndarray, float]:
+def by_the_matrices(values, clusters, weights, groups):
     """The slow twin: CR2 and its degrees of freedom as Bell and McCaffrey write them, with all matrices.
 
     The regression is on indicators of the groups, and the estimate the weighted sum of their coefficients.
@@ -77,11 +66,11 @@ def by_the_matrices(
         (15, 148, 0.0624, 0.1605),
     ],
 )
-def test_wilson_by_hand_and_as_published(successes: int, n: int, low: float, high: float) -> None:
+def test_wilson_by_hand_and_as_published(successes, n, low, high):
     assert wilson(successes, n) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_wilson_takes_half_points_and_other_levels() -> None:
+def test_wilson_takes_half_points_and_other_levels():
     low, high = wilson(7.5, 10)
     assert wilson(7, 10)[0] < low < wilson(8, 10)[0]
     wide, narrow = wilson(7.5, 10, level=0.99), wilson(7.5, 10, level=0.5)
@@ -89,7 +78,7 @@ def test_wilson_takes_half_points_and_other_levels() -> None:
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 0), (-1, 5), (6, 5), (float("nan"), 5)])
-def test_wilson_refuses_what_is_no_proportion(successes: float, n: float) -> None:
+def test_wilson_refuses_what_is_no_proportion(successes, n):
     with pytest.raises(InputError, match="no proportion"):
         wilson(successes, n)
 
@@ -97,7 +86,7 @@ def test_wilson_refuses_what_is_no_proportion(successes: float, n: float) -> Non
 # ----------------------------------------------------------------------------------- clustered intervals
 
 
-def test_a_cluster_interval_equals_a_slow_twin() -> None:
+def test_a_cluster_interval_equals_a_slow_twin():
     values, clusters = example()
     low, high = cluster_interval(values, clusters)
     p = values.mean(axis=0)
@@ -108,7 +97,7 @@ def test_a_cluster_interval_equals_a_slow_twin() -> None:
     assert high == pytest.approx(expected[1], abs=1e-9)
 
 
-def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom() -> None:
+def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom():
     """What percentiles and sums of squares miss: 40 of 58 questions are one image's."""
     clusters = np.repeat(np.arange(19), [40] + [1] * 18)
     values = (np.random.default_rng(0).random((58, 1)) < 0.7).astype(np.float64)
@@ -117,7 +106,7 @@ def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom() -> None:
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.5, 1 / 6, 0.123])
-def test_a_column_that_does_not_vary_never_claims_certainty(constant: float) -> None:
+def test_a_column_that_does_not_vary_never_claims_certainty(constant):
     # 30 questions in 10 clusters: as sure as 10 independent questions make one.
     low, high = cluster_interval(np.full((30, 1), constant), np.arange(30) % 10)
     assert (low[0], high[0]) == pytest.approx(wilson(10 * constant, 10))
@@ -127,7 +116,7 @@ def test_a_column_that_does_not_vary_never_claims_certainty(constant: float) -> 
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 40))
-def test_intervals_are_in_range_and_contain_the_mean(seed: int, n_clusters: int, n: int) -> None:
+def test_intervals_are_in_range_and_contain_the_mean(seed, n_clusters, n):
     rng = np.random.default_rng(seed)
     values = rng.choice([0, 1, 0.5, 1 / 6], size=(n, 4), p=[0.1, 0.7, 0.1, 0.1])
     clusters = rng.integers(0, n_clusters, n)
@@ -139,7 +128,7 @@ def test_intervals_are_in_range_and_contain_the_mean(seed: int, n_clusters: int,
     assert (values.mean(axis=0) <= high + 1e-12).all()
 
 
-def test_numbers_of_clusters_and_other_columns_decide_nothing() -> None:
+def test_numbers_of_clusters_and_other_columns_decide_nothing():
     values, clusters = example()
     first = cluster_interval(values, clusters)
     # Other numbers in the same order, and one column alone: the same bits.
@@ -156,25 +145,25 @@ def test_numbers_of_clusters_and_other_columns_decide_nothing() -> None:
         (np.array([[np.nan]]), "in \\[0, 1\\]"),
     ],
 )
-def test_refuses_no_questions_and_values_out_of_range(values: np.ndarray, what: str) -> None:
+def test_refuses_no_questions_and_values_out_of_range(values, what):
     with pytest.raises(InputError, match=what):
         cluster_interval(values, np.zeros(len(values), dtype=int))
 
 
 BITS = """
 import numpy as np
-from counterfoil.stats.estimates import cluster_interval, difference_interval
+from counterfoil.stats.estimates import cluster_interval, differences
 rng = np.random.default_rng(0)
 values, clusters = rng.random((3000, 12)), rng.integers(0, 700, 3000)
 values[:, :6] = values[:, :6] < 0.7
 pairs = np.array([(a, b) for a in range(12) for b in range(a)])
 found = [*cluster_interval(values, clusters)]
-found += [*difference_interval(values, clusters, pairs)]
+found += [*differences(values.T[:, :, None], clusters, pairs)[:, :, 0]]
 print(np.concatenate(found).tobytes().hex())
 """
 
 
-def test_the_same_bits_at_any_number_of_threads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_bits_at_any_number_of_threads(capsys):
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     command, environment = [sys.executable, "-c", BITS], {**os.environ, **dict.fromkeys(names, "3")}
     three = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -187,7 +176,7 @@ def test_the_same_bits_at_any_number_of_threads(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("shares", [None, np.array([0.5, 0.3, 0.2])])
-def test_macro_intervals_equal_a_slow_twin(shares: np.ndarray | None) -> None:
+def test_macro_intervals_equal_a_slow_twin(shares):
     values, clusters = example(m=2)
     groups = np.arange(60) % 3
     found = spread(values, clusters, groups=groups, shares=shares)
@@ -206,7 +195,7 @@ def test_macro_intervals_equal_a_slow_twin(shares: np.ndarray | None) -> None:
         assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]))
 
 
-def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean() -> None:
+def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean():
     # Group 1 is one question: nothing in it says how its mean varies.
     values, groups = np.array([[1.0]] * 6 + [[0.0]] * 3 + [[1.0]]), np.array([0] * 9 + [1])
     found = spread(values, np.arange(10), groups=groups)
@@ -217,7 +206,7 @@ def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean() -> None:
     assert (alone.variance[0], alone.freedom[0]) == pytest.approx((plain.variance[0], plain.freedom[0]))
 
 
-def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count() -> None:
+def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count():
     values, clusters = example(m=1)
     groups = np.where(np.arange(60) < 50, 3, -1)
     found = spread(values, clusters, groups=groups)
@@ -231,7 +220,7 @@ def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count() -> Non
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(60) % 3 - (np.arange(60) == 7) * 9])
-def test_difference_interval_equals_a_slow_twin(groups: np.ndarray | None) -> None:
+def test_difference_interval_equals_a_slow_twin(groups):
     values, clusters = example(m=4)
     low, high, p = difference_interval(values, clusters, np.array([[0, 1], [2, 0]]), groups=groups)
     of_group = np.zeros(60, dtype=int) if groups is None else groups
@@ -247,7 +236,7 @@ def test_difference_interval_equals_a_slow_twin(groups: np.ndarray | None) -> No
     assert p == pytest.approx(2 * stdtr(freedom, -np.abs(d) * np.sqrt(effective / discord)))
 
 
-def test_a_column_against_itself_is_as_sure_as_its_clusters_without_a_difference() -> None:
+def test_a_column_against_itself_is_as_sure_as_its_clusters_without_a_difference():
     values, clusters = example(m=4)
     low, high, p = difference_interval(values, clusters, np.array([[3, 3]]))
     # Fifteen clusters: +- z**2 / (n + z**2).
@@ -256,9 +245,7 @@ def test_a_column_against_itself_is_as_sure_as_its_clusters_without_a_difference
 
 
 @given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 60), st.sampled_from([0.0, 0.3, 0.8]))
-def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(
-    seed: int, n_clusters: int, n: int, lean: float
-) -> None:
+def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(seed, n_clusters, n, lean):
     """Clusters of unequal sizes, groups, images and captions as crossed factors: never a contradiction."""
     rng = np.random.default_rng(seed)
     clusters = np.minimum(rng.geometric(0.2, n), n_clusters)
@@ -276,7 +263,7 @@ def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(
 # ---------------------------------------------------------------------------------------- t over folds
 
 
-def test_t_over_folds_by_hand() -> None:
+def test_t_over_folds_by_hand():
     # Eight questions in shuffled quarters of two; with three degrees of freedom the quantile is 3.182446.
     values = np.array([1.0, 1, 0, 1, 1, 0, 0, 1])
     order = list(range(8))
@@ -291,7 +278,7 @@ def test_t_over_folds_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("n", "folds"), [(3, 4), (10, 1), (0, 4)])
-def test_too_few_questions_for_the_folds(n: int, folds: int) -> None:
+def test_too_few_questions_for_the_folds(n, folds):
     with pytest.raises(InputError, match="cut into folds"):
         t_over_folds(np.ones(n), folds=folds)
 
@@ -313,7 +300,7 @@ APPENDIX_A = {
 
 
 @pytest.mark.parametrize("model", APPENDIX_A)
-def test_winoground_appendix_a_to_the_printed_digit(model: str, shared_data: Path) -> None:
+def test_winoground_appendix_a_to_the_printed_digit(model, shared_data):
     scores = np.zeros((400, 2, 2))
     for line in (shared_data / "winoground" / "scores" / f"{model}.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -327,7 +314,7 @@ def test_winoground_appendix_a_to_the_printed_digit(model: str, shared_data: Pat
     assert " ".join(cells) == APPENDIX_A[model]
 
 
-def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _table():
     """Sixty rows in twenty clusters, two columns over different rows and groups of different sizes."""
     rng = np.random.default_rng(2)
     values = np.stack([rng.integers(0, 2, 60).astype(float), rng.random(60)], axis=1)
@@ -336,13 +323,13 @@ def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return values, groups, rows // 3
 
 
-def _ends(*table: np.ndarray, **how: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _ends(values, groups, clusters, **how):
     """Values and intervals."""
-    found = table_spread(*table, **how)
+    found = spread(values, clusters, groups=groups, **how)
     return found.value, *found.wilson(0.95)
 
 
-def test_many_columns_at_once_are_as_one_by_one() -> None:
+def test_many_columns_at_once_are_as_one_by_one():
     values, groups, clusters = _table()
     # What has no group may be anything.
     value, low, high = _ends(np.where(groups < 0, np.nan, values), groups, clusters)
@@ -352,7 +339,7 @@ def test_many_columns_at_once_are_as_one_by_one() -> None:
         assert [value[k], low[k], high[k]] == pytest.approx(expected, abs=1e-9)
 
 
-def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:
+def test_an_average_of_columns_weighs_them_and_not_their_rows():
     values, groups, clusters = _table()
     averages = np.array([[1.0, 0.5], [0.0, 0.5]])
     value, low, high = _ends(values, groups, clusters, averages=averages)
@@ -368,34 +355,32 @@ def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:
     assert [value[1], low[1], high[1]] == pytest.approx(expected, abs=1e-9)
 
 
-def test_differences_of_many_columns_are_as_one_by_one() -> None:
+def test_differences_of_many_columns_are_as_one_by_one():
     values, groups, clusters = _table()
     tables = np.stack([values, values[::-1], np.ones_like(values)])
     pairs = np.array([[0, 1], [2, 0], [1, 1]])
-    value, low, high, p = macro_table_differences(tables, groups, clusters, pairs)
+    value, low, high, p = differences(tables, clusters, pairs, groups=groups)
     for k in range(2):
         expected = difference_interval(tables[:, :, k].T, clusters, pairs, groups=groups[:, k])
         np.testing.assert_allclose((low[:, k], high[:, k], p[:, k]), expected, atol=1e-9)
     assert value[2].tolist() == [0.0, 0.0]
     half = np.full((2, 1), 0.5)
-    mean, low, high, _ = macro_table_differences(tables, groups, clusters, pairs, averages=half)
+    mean, low, high, _ = differences(tables, clusters, pairs, groups=groups, averages=half)
     np.testing.assert_allclose(mean[:, 0], value.mean(axis=1), atol=1e-12)
     assert ((low < mean) & (mean < high)).all()
 
 
-def test_a_column_that_never_varies_counts_its_own_clusters() -> None:
+def test_a_column_that_never_varies_counts_its_own_clusters():
     values, groups, clusters = np.ones((20, 2)), np.zeros((20, 2), dtype=np.int64), np.arange(20)
     groups[5:, 1] = -1
     _, low, _ = _ends(values, groups, clusters)
     assert low == pytest.approx([wilson(20, 20)[0], wilson(5, 5)[0]])
 
 
-def test_tables_without_questions_are_refused() -> None:
+def test_tables_without_questions_are_refused():
     with pytest.raises(InputError, match="1 without a value"):
-        table_spread(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2))
+        spread(np.ones((2, 2)), np.arange(2), groups=np.array([[0, -1], [0, -1]]))
     with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
-        table_spread(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2))
+        spread(np.full((2, 1), 1.5), np.arange(2))
     with pytest.raises(InputError, match="rows in common"):
-        table_spread(
-            np.ones((2, 2)), np.zeros((2, 2), dtype=np.int64), np.arange(2), averages=np.full((2, 1), 0.5)
-        )
+        spread(np.ones((2, 2)), np.arange(2), averages=np.full((2, 1), 0.5))

@@ -1,6 +1,5 @@
 """The pooled one-coin model: chances that hold with few answers, and are those of a sum over all classes."""
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -9,20 +8,11 @@ from scipy.special import betaln, gammaln
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import one_coin
-from counterfoil.stats.label_models import LabelModel, Labels
+from counterfoil.stats.label_models import Labels
 from counterfoil.stats.pooled_one_coin import mean_accuracy, pooled_one_coin
 
 
-def simulated(
-    seed: int,
-    per_item: int,
-    *,
-    items: int = 100,
-    people: int = 60,
-    accuracy: float = 0.8,
-    classes: int = 2,
-    shares: list[float] | None = None,
-) -> tuple[np.ndarray, Labels]:
+def simulated(seed, per_item, *, items=100, people=60, accuracy=0.8, classes=2, shares=None):
     """The true classes, and answers of as many different people to each item."""
     rng = np.random.default_rng(seed)
     truth = rng.choice(classes, size=items, p=shares)
@@ -33,9 +23,7 @@ def simulated(
     return truth, Labels.of(item, person, label, n_classes=classes, n_people=people)
 
 
-def right_and_promised(
-    model: Callable[[Labels], LabelModel], per_item: int, seeds: int = 15, **world: object
-) -> tuple[float, float]:
+def right_and_promised(model, per_item, seeds=15, **world):
     """The mean share of right labels, a tie being a coin, and the mean chance promised for them."""
     right, promised = [], []
     for seed in range(seeds):
@@ -47,7 +35,7 @@ def right_and_promised(
     return float(np.mean(right)), float(np.mean(promised))
 
 
-def fewer_draws(given: Labels) -> LabelModel:
+def fewer_draws(given):
     """The model in a third of the time: over many items and seeds the noise of its draws cancels out."""
     return pooled_one_coin(given, draws=100, burn=50)
 
@@ -64,12 +52,12 @@ WORLDS: list[dict[str, object]] = [
 @pytest.mark.slow
 @pytest.mark.parametrize("per_item", [2, 3, 5])
 @pytest.mark.parametrize("world", WORLDS)
-def test_what_is_promised_is_what_is_right(per_item: int, world: dict[str, object]) -> None:
+def test_what_is_promised_is_what_is_right(per_item, world):
     right, promised = right_and_promised(fewer_draws, per_item, **world)
     assert promised == pytest.approx(right, abs=0.035)
 
 
-def test_the_likeliest_accuracies_promise_what_is_not_so_and_pooled_ones_what_is() -> None:
+def test_the_likeliest_accuracies_promise_what_is_not_so_and_pooled_ones_what_is():
     # Why labels are not made by them: with people of three answers each, one class for all is likeliest.
     right, promised = right_and_promised(one_coin, 2)
     assert right < 0.65
@@ -79,7 +67,7 @@ def test_the_likeliest_accuracies_promise_what_is_not_so_and_pooled_ones_what_is
     assert chances == pytest.approx(pooled, abs=0.05)
 
 
-def all_possibilities(given: Labels, means: int = 20) -> np.ndarray:
+def all_possibilities(given, means=20):
     """The posterior of two classes, summed over every way to give the items classes."""
     low, weights = 0.5, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
     grid = [(low + 0.5 * (at + 0.5) / means, weight) for at in range(means) for weight in weights]
@@ -102,16 +90,14 @@ def all_possibilities(given: Labels, means: int = 20) -> np.ndarray:
     return found / total
 
 
-def test_draws_come_to_what_summing_over_all_possibilities_gives() -> None:
+def test_draws_come_to_what_summing_over_all_possibilities_gives():
     _, given = simulated(3, 3, items=5, people=4)
     found = pooled_one_coin(given, draws=2_000)
     assert found.posterior == pytest.approx(all_possibilities(given), abs=0.03)
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whatever_the_seed(
-    first: int,
-) -> None:
+def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whatever_the_seed(first):
     """Explained by either side: no item alone leads from one explanation to the other."""
     items, people = np.array([0, 1, 2, 3, 0, 1, 2, 0, 1, 2]), np.repeat([0, 1, 2], [4, 3, 3])
     given = Labels.of(items, people, np.where(people < 2, first, 1 - first), n_classes=2)
@@ -121,7 +107,7 @@ def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whateve
         assert pooled_one_coin(given, seed=seed).posterior == pytest.approx(exact, abs=0.06)
 
 
-def test_an_item_that_stands_for_three_is_three_items() -> None:
+def test_an_item_that_stands_for_three_is_three_items():
     _, given = simulated(1, 3, items=12, people=6)
     many = Labels.of(
         given.items, given.people, given.labels, n_classes=2, n_people=6, weights=np.full(12, 3.0)
@@ -138,7 +124,7 @@ def test_an_item_that_stands_for_three_is_three_items() -> None:
     assert found.accuracy == pytest.approx(apart.accuracy, abs=0.035)
 
 
-def test_known_labels_stand_and_equal_seeds_give_equal_chances() -> None:
+def test_known_labels_stand_and_equal_seeds_give_equal_chances():
     _, given = simulated(2, 3, items=30, people=8)
     known = np.full(30, -1)
     known[0] = 1 - given.labels[0]
@@ -150,7 +136,7 @@ def test_known_labels_stand_and_equal_seeds_give_equal_chances() -> None:
     assert found.posterior.sum(axis=1) == pytest.approx(1)
 
 
-def test_a_vote_each_is_a_tie_where_nothing_else_is_known() -> None:
+def test_a_vote_each_is_a_tie_where_nothing_else_is_known():
     given = Labels.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0]), n_classes=2)
     assert pooled_one_coin(given).labels.tolist() == [-1, -1]
     # A third person settles the first item.
@@ -160,7 +146,7 @@ def test_a_vote_each_is_a_tie_where_nothing_else_is_known() -> None:
     assert pooled_one_coin(more).labels[0] == 0
 
 
-def test_who_errs_is_found_and_no_answers_are_refused() -> None:
+def test_who_errs_is_found_and_no_answers_are_refused():
     rng = np.random.default_rng(0)
     truth, accuracy = rng.integers(0, 2, 200), np.array([0.95, 0.9, 0.85, 0.55])
     item, person = np.repeat(np.arange(200), 4), np.tile(np.arange(4), 200)

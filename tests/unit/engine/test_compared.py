@@ -18,7 +18,7 @@ from counterfoil.models.matching_probability import MostSimilarHeads, RowSimilar
 COMPARISONS = [MostSimilarHeads(2), Sampled(4.0, 3.0, samples=3)]
 
 
-def some(rng: np.random.Generator, n: int, dtype=np.float32) -> ndarray:
+def some(rng, n, dtype=np.float32):
     """Rows that are two heads as well as a Gaussian."""
     return np.concatenate([unit(rng.normal(size=(n, 8))), unit(rng.normal(size=(n, 8)))], axis=1).astype(
         dtype
@@ -104,7 +104,7 @@ class Several:
         return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
 
 
-def gallery(fakes, rng: np.random.Generator, n: int, m: int) -> Benchmark:
+def gallery(fakes, rng, n, m):
     made = small_galleries.benchmark(rng, n, m)
     images = tuple(Image(f"i{i}", BytesSource(fakes.png(i) + bytes([i]))) for i in range(n))
     captions = tuple(Caption(f"c{c}", str(c)) for c in range(m))

@@ -1,6 +1,5 @@
 """Questions answered by a classifier: the rule of two steps, each distinct item asked about once."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,27 +23,25 @@ class FakeClassifier:
     seen: list[str] = field(default_factory=list)
     scale: float = 1.0
 
-    def image_probabilities(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[np.ndarray]:
+    def image_probabilities(self, batches, *, workers=0):
         for batch in batches:
             self.seen += [image.id for image in batch]
             yield np.array([self.of(image.read()) for image in batch], dtype=np.float32)
 
-    def caption_probabilities(self, batches: Sequence[Sequence[Caption]]) -> Iterator[np.ndarray]:
+    def caption_probabilities(self, batches):
         for batch in batches:
             self.seen += [caption.id for caption in batch]
             yield np.array([self.of(str(caption.text).encode()) for caption in batch], dtype=np.float32)
 
-    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+    def lengths(self, captions):
         return [len(str(caption.text)) for caption in captions]
 
-    def of(self, data: bytes) -> np.float32:
+    def of(self, data):
         # In steps of an eighth, so that ties and exact halves come up.
         return np.float32(self.scale * (sum(data) % 9) / 8)
 
 
-def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path) -> None:
+def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path):
     benchmark, scorer = fakes.quads(60), FakeClassifier()
     assert isinstance(scorer, Classifier)
     found = run(benchmark, scorer, session=Session(batch_size=7, cache=tmp_path))
@@ -66,7 +63,7 @@ def test_quads_are_answered_by_the_rule_of_two_steps(fakes, tmp_path) -> None:
     assert set(outcome) >= {"i2t", "t2i", "group"}
 
 
-def test_each_distinct_item_is_scored_once_and_kept(fakes, tmp_path) -> None:
+def test_each_distinct_item_is_scored_once_and_kept(fakes, tmp_path):
     benchmark = fakes.quads(20, distinct_images=15, distinct_captions=9)
     scorer = FakeClassifier()
     first = run(benchmark, scorer, session=Session(tmp_path))
@@ -80,7 +77,7 @@ def test_each_distinct_item_is_scored_once_and_kept(fakes, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("correct", "uneven"), [(1, False), (2, False), (1, True)])
-def test_choices_ask_the_candidates_alone(correct: int, uneven: bool, fakes, tmp_path) -> None:
+def test_choices_ask_the_candidates_alone(correct, uneven, fakes, tmp_path):
     whole = fakes.choices(40, 3)
     candidates = whole.questions.candidates.copy()
     if uneven:
@@ -106,7 +103,7 @@ def test_choices_ask_the_candidates_alone(correct: int, uneven: bool, fakes, tmp
     assert again.seen == []
 
 
-def test_choices_among_images(fakes) -> None:
+def test_choices_among_images(fakes):
     whole = fakes.quads(30)
     questions = Choice(
         tuple(map(str, range(30))),
@@ -125,14 +122,14 @@ def test_choices_among_images(fakes) -> None:
     assert found.right["accuracy"].tolist() == expected
 
 
-def test_numbers_that_are_no_probabilities(fakes) -> None:
+def test_numbers_that_are_no_probabilities(fakes):
     with pytest.raises(ScoreError, match=r"fake:classifier: the detector gave numbers that are no probab"):
         run(fakes.quads(10), FakeClassifier(scale=1.5))
     with pytest.raises(ScoreError, match="not finite"):
         run(fakes.quads(10), FakeClassifier(scale=float("nan")))
 
 
-def test_a_gallery_cannot_be_ranked() -> None:
+def test_a_gallery_cannot_be_ranked():
     gallery = several(np.random.default_rng(0), 4, 6)[0]
     for ask in (run, lambda benchmark, scorer: rank_galleries([benchmark], scorer)):
         with pytest.raises(InputError, match=r"fake:classifier: .* questions of form 'gallery'") as said:

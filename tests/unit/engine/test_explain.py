@@ -1,7 +1,6 @@
 """Words left out and cells covered: against pictures painted and captions cut by hand."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -25,7 +24,7 @@ from counterfoil.models.base import Identity
 from counterfoil.models.baselines import load_blind, load_pixels
 
 
-def pictures(n: int = 2, height: int = 20, width: int = 30) -> list[Image]:
+def pictures(n=2, height=20, width=30):
     rng = np.random.default_rng(0)
     return [
         Image(f"i{k}", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
@@ -33,7 +32,7 @@ def pictures(n: int = 2, height: int = 20, width: int = 30) -> list[Image]:
     ]
 
 
-def asked(images: list[Image], texts: list[str]) -> list[PairToExplain]:
+def asked(images, texts):
     return [
         PairToExplain(image, Caption(f"c{k}", text), words_of(text))
         for image in images
@@ -41,7 +40,7 @@ def asked(images: list[Image], texts: list[str]) -> list[PairToExplain]:
     ]
 
 
-def score(picture: PIL.Image.Image, text: str) -> float:
+def score(picture, text):
     """A number that every pixel and every letter moves, and not as a sum of both."""
     pixels = np.asarray(picture, dtype=np.float64) / 255
     weights = np.sin(np.arange(pixels.size)).reshape(pixels.shape)
@@ -49,9 +48,7 @@ def score(picture: PIL.Image.Image, text: str) -> float:
     return float(np.tanh((weights * pixels).sum() / 10 + 0.1 * letters))
 
 
-def slow(
-    pair: PairToExplain, cells: int, mask: str | None
-) -> tuple[float, list[float], np.ndarray, np.ndarray]:
+def slow(pair, cells, mask):
     """Score, drops and occlusion by painting over arrays and joining words, one pair at a time."""
     picture, text = pair.image.decode(), pair.caption.text or ""
     # Captions of these tests are words between single blanks.
@@ -80,10 +77,10 @@ def slow(
 
 
 @pytest.mark.parametrize("mask", [None, "[MASK]"])
-def test_a_function_is_explained_as_by_hand(mask: str | None, tmp_path: Path) -> None:
+def test_a_function_is_explained_as_by_hand(mask, tmp_path):
     calls = []
 
-    def function(images: list[PIL.Image.Image], texts: list[str]) -> list[float]:
+    def function(images, texts):
         calls.append(len(texts))
         return [score(*pair) for pair in zip(images, texts, strict=True)]
 
@@ -107,7 +104,7 @@ def test_a_function_is_explained_as_by_hand(mask: str | None, tmp_path: Path) ->
     assert [one.score for one in again] == [one.score for one in found]
 
 
-def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs(fakes) -> None:
+def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs(fakes):
     images = [Image(f"i{k}", PixelSource(np.full((4, 4, 3), 60 * k, np.uint8))) for k in range(2)]
     pairs = asked(images, ["a red cat", "a dog"])
     embedder, scorer = fakes.FakeEmbedder(), fakes.FakeScorer()
@@ -127,7 +124,7 @@ def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs
     )
 
 
-def test_a_scorer_without_images_says_nothing_of_them() -> None:
+def test_a_scorer_without_images_says_nothing_of_them():
     pairs = asked([Image("gone")], ["a red cat"])
     assert explain(load_blind("length"), pairs)[0].heats == ()
     (found,) = explain(load_blind("length"), pairs, methods=("occlusion",))
@@ -136,7 +133,7 @@ def test_a_scorer_without_images_says_nothing_of_them() -> None:
     assert not found.heats[0].parts.any()
 
 
-def test_colours_lean_on_the_word_and_the_half_that_shows_it() -> None:
+def test_colours_lean_on_the_word_and_the_half_that_shows_it():
     pixels = np.full((40, 40, 3), (245, 245, 245), np.uint8)
     pixels[5:15, 5:15], pixels[25:35, 25:35] = (200, 20, 40), (30, 110, 230)
     pair = asked([Image("two", PixelSource(pixels))], ["a red thing on a blue one"])
@@ -149,7 +146,7 @@ def test_colours_lean_on_the_word_and_the_half_that_shows_it() -> None:
     assert not heat.parts[found.words.index("thing")].any()
 
 
-def test_captions_may_have_no_words_and_spans_may_be_phrases() -> None:
+def test_captions_may_have_no_words_and_spans_may_be_phrases():
     assert words_of("") == words_of("...") == ()
     (image,) = pictures(1)
     (found,) = explain(
@@ -162,7 +159,7 @@ def test_captions_may_have_no_words_and_spans_may_be_phrases() -> None:
     assert (found.words, found.drops.tolist()) == (["a red cat"], [3.0])
 
 
-def test_blur_and_mean_cover_a_cell_and_nothing_else() -> None:
+def test_blur_and_mean_cover_a_cell_and_nothing_else():
     (image,) = pictures(1)
     before = np.asarray(image.decode())
     for fill in ("mean", "blur"):
@@ -177,7 +174,7 @@ def test_blur_and_mean_cover_a_cell_and_nothing_else() -> None:
         assert np.array_equal(np.asarray(decode(images[3].read(), where="png")), after)
 
 
-def test_what_cannot_be_explained_is_refused() -> None:
+def test_what_cannot_be_explained_is_refused():
     blind = load_blind("length")
     with pytest.raises(UnknownNameError, match="did you mean 'occlusion'"):
         check_methods(blind, ["oclusion"])

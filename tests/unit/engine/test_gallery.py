@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy import ndarray
 
 from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.engine.gallery import rank
@@ -60,15 +59,15 @@ def test_products_are_ranked_as_their_own_blocks_say(block, dtype):
 class Unsteady:
     """Scores whose single products differ from those in blocks by a last bit, as BLAS's may."""
 
-    def __init__(self, scores: ndarray) -> None:
+    def __init__(self, scores):
         self.scores, self.n_images, self.n_captions = scores, *scores.shape
         self.itemsize = scores.itemsize
         self.asked: list[int] = []
 
-    def rows(self, images: slice) -> ndarray:
+    def rows(self, images):
         return self.scores[images]
 
-    def part(self, images: ndarray | slice, captions: ndarray | slice) -> ndarray:
+    def part(self, images, captions):
         found = self.scores[images][:, captions]
         if isinstance(images, slice) and images == slice(None):
             self.asked.append(found.shape[1])
@@ -121,7 +120,7 @@ def same_places(one, other, names):
             np.testing.assert_array_equal(*places)
 
 
-def _renamed(positives: Qrels, place: ndarray) -> Qrels:
+def _renamed(positives, place):
     items = np.where(positives.items < 0, -1, place[positives.items])
     return Qrels(positives.starts, items, positives.gains)
 

@@ -135,7 +135,7 @@ def test_missing_captions_are_counted_in_one_line(fakes):
     check_at_hand(benchmark, captions=False)
 
 
-def test_pictures_held_as_pixels_are_named_by_them() -> None:
+def test_pictures_held_as_pixels_are_named_by_them():
     one = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
     images = [
         Image(f"image-{i}", PixelSource(pixels))

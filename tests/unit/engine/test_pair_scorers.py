@@ -1,13 +1,10 @@
 """Scorers of pairs as a stream of batches, and those with `score` alone."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine.rank import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -23,15 +20,13 @@ class Streaming:
 
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
 
-    def __init__(self, inner: Any, stop_after: int | None = None) -> None:
+    def __init__(self, inner, stop_after=None):
         self.inner, self.identity, self.stop_after = inner, inner.identity, stop_after
         self.needs: tuple[str, ...] = ("images", "captions")
         self.calls: list[tuple[list[int], int]] = []
         self.closed = 0
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[np.ndarray]:
+    def score_pairs(self, batches, *, workers=0):
         self.calls.append(([len(batch) for batch in batches], workers))
         try:
             for number, batch in enumerate(batches):
@@ -42,7 +37,7 @@ class Streaming:
             self.closed += 1
 
 
-def test_a_stream_gets_all_batches_in_one_call_and_gives_the_same_bytes(fakes: Any, tmp_path: Path) -> None:
+def test_a_stream_gets_all_batches_in_one_call_and_gives_the_same_bytes(fakes, tmp_path):
     benchmark = fakes.choices(11)
     plain = run(benchmark, fakes.FakeScorer(), session=Session(tmp_path / "plain", batch_size=4))
     scorer = Streaming(fakes.FakeScorer())
@@ -60,14 +55,14 @@ def test_a_stream_gets_all_batches_in_one_call_and_gives_the_same_bytes(fakes: A
     assert again.calls == []
 
 
-def test_a_stream_is_closed_and_its_end_is_an_error(fakes: Any) -> None:
+def test_a_stream_is_closed_and_its_end_is_an_error(fakes):
     scorer = Streaming(fakes.FakeScorer(), stop_after=1)
     with pytest.raises(ScoreError, match=r"scoring pairs, image .*stopped before all batches were done"):
         run(fakes.choices(11), scorer, session=Session(batch_size=4))
     assert scorer.closed == 1
 
 
-def test_a_stream_ranks_a_gallery() -> None:
+def test_a_stream_ranks_a_gallery():
     gallery = several(np.random.default_rng(0), 4, 6)[0]
     plain = baselines.load_blind("random")
     streamed = Streaming(plain)
@@ -77,16 +72,16 @@ def test_a_stream_ranks_a_gallery() -> None:
     np.testing.assert_array_equal(one.t2i.above, two.t2i.above)
 
 
-def test_a_scorer_of_pairs_is_loaded_when_a_batch_asks(fakes: Any, tmp_path: Path) -> None:
+def test_a_scorer_of_pairs_is_loaded_when_a_batch_asks(fakes, tmp_path):
     file = tmp_path / "weights.bin"
     file.write_bytes(b"one")
     made: list[str] = []
 
-    def load(argument: str, options: Options) -> Streaming:
+    def load(argument, options):
         made.append(argument)
         return Streaming(fakes.FakeScorer())
 
-    def asked() -> Any:
+    def asked():
         return lazy("pairs", str(file), Options(), load, tmp_path / "cache")
 
     benchmark, session = fakes.choices(5), Session(tmp_path / "cache")

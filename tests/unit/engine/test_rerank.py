@@ -1,6 +1,5 @@
 """Scorers of pairs over a first stage, against a twin that writes the new order into all scores."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -33,17 +32,17 @@ class Looked:
     identity: Identity = field(default_factory=lambda: Identity("fake:cross", revision="1"))
     asked: list[tuple[int, int]] = field(default_factory=list)
 
-    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> ndarray:
+    def score(self, images, captions):
         pairs = [(int(i.id), int(c.id)) for i, c in zip(images, captions, strict=True)]
         self.asked += pairs
         return np.array([self.scores[pair] for pair in pairs], dtype=np.float64)
 
 
-def similarity(scores: ndarray) -> PrecomputedSimilarity:
+def similarity(scores):
     return PrecomputedSimilarity(Identity("given:x.npy"), scores)
 
 
-def lines(first: ndarray, cross: ndarray, depth: int, of_query, of_item) -> ndarray:
+def lines(first, cross, depth, of_query, of_item):
     """The scores of queries (rows) with the first `depth` items they see lifted above all others."""
     found = first.astype(np.float64)
     for query in range(len(first)):

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy import ndarray
 from threadpoolctl import threadpool_info
 
 from counterfoil.engine.topk import map_ordered, top_k, top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 
 
-def sorted_whole(scores: ndarray, k: int) -> ndarray:
+def sorted_whole(scores, k):
     """Best first, of equal scores the lower position: a stable sort of whole rows."""
     return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
@@ -27,14 +26,7 @@ def sorted_whole(scores: ndarray, k: int) -> ndarray:
     threads=st.integers(1, 3),
     data=st.data(),
 )
-def test_any_blocks_give_the_stable_order(
-    shape: tuple[int, int],
-    levels: int,
-    block: tuple[int, int],
-    dtype: type,
-    threads: int,
-    data: st.DataObject,
-) -> None:
+def test_any_blocks_give_the_stable_order(shape, levels, block, dtype, threads, data):
     k = data.draw(st.integers(1, shape[1]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     scores = rng.integers(-levels, levels, shape).astype(dtype)
@@ -45,7 +37,7 @@ def test_any_blocks_give_the_stable_order(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_products(dtype: type) -> None:
+def test_products(dtype):
     rng = np.random.default_rng(0)
     # Whole numbers: products are exact, whatever the order of the sum, and many are equal.
     queries, gallery = (rng.integers(-2, 3, (n, 6)).astype(dtype) for n in (70, 900))
@@ -72,15 +64,15 @@ RISING = np.tile(np.arange(3000.0), (5, 1))
         np.where(RISING % 7 == 0, -np.inf, np.where(RISING % 501 == 1, np.inf, RISING // 100)),
     ],
 )
-def test_orders_that_let_everything_survive(scores: ndarray) -> None:
+def test_orders_that_let_everything_survive(scores):
     items, values = top_k_in_blocks(lambda q, i: scores[q, i], 5, 3000, 4, block=(5, 700))
     assert items.tolist() == sorted_whole(scores, 4).tolist()
     assert values.tolist() == np.take_along_axis(scores, items, 1).tolist()
 
 
-def test_memory_is_that_of_a_few_blocks() -> None:
-    def peak(n_items: int) -> int:
-        def scores(rows: slice, columns: slice) -> ndarray:
+def test_memory_is_that_of_a_few_blocks():
+    def peak(n_items):
+        def scores(rows, columns):
             at = np.arange(rows.start, rows.stop)[:, None] * 7919 ^ np.arange(columns.start, columns.stop)
             return (at * 2654435761 % 1000003).astype(np.float32)
 
@@ -93,7 +85,7 @@ def test_memory_is_that_of_a_few_blocks() -> None:
     assert peak(40_000) < 1.1 * peak(8_000)
 
 
-def test_progress_counts_queries() -> None:
+def test_progress_counts_queries():
     seen: list[tuple[str, int, int]] = []
     scores = np.random.default_rng(1).random((10, 20))
     top_k(scores, scores, 2, block=(4, 8), progress=lambda *at: seen.append(at))
@@ -102,7 +94,7 @@ def test_progress_counts_queries() -> None:
 
 @pytest.mark.parametrize("at", [(0, 0), (5, 3), (2, 99)])
 @pytest.mark.parametrize("fill", [0.0, None])
-def test_not_a_number(at: tuple[int, int], fill: float | None) -> None:
+def test_not_a_number(at, fill):
     scores = np.random.default_rng(2).random((6, 100)) if fill is None else np.full((6, 100), fill)
     scores[at] = np.nan
     with pytest.raises(ScoreError, match=rf"^query {at[0]}, item {at[1]}: a score is not a number"):
@@ -119,7 +111,7 @@ def test_not_a_number(at: tuple[int, int], fill: float | None) -> None:
         (np.ones((2, 3), np.float16), np.ones((4, 3), np.float16), 1, r"given: float16 and float16"),
     ],
 )
-def test_what_cannot_be_searched(queries: ndarray, gallery: ndarray, k: int, pattern: str) -> None:
+def test_what_cannot_be_searched(queries, gallery, k, pattern):
     with pytest.raises(InputError, match=pattern):
         top_k(queries, gallery, k)
     with pytest.raises(InputError, match="a block has no scores"):
@@ -127,10 +119,10 @@ def test_what_cannot_be_searched(queries: ndarray, gallery: ndarray, k: int, pat
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, None])
-def test_results_are_in_order(threads: int | None) -> None:
+def test_results_are_in_order(threads):
     late = {0: 0.02, 3: 0.01}
 
-    def work(part: int) -> int:
+    def work(part):
         threading.Event().wait(late.get(part, 0))
         return part * part
 
@@ -138,8 +130,8 @@ def test_results_are_in_order(threads: int | None) -> None:
     assert list(map_ordered(work, [], threads)) == []
 
 
-def test_products_keep_to_their_thread_meanwhile_and_not_afterwards() -> None:
-    def threads_of_blas() -> set[int]:
+def test_products_keep_to_their_thread_meanwhile_and_not_afterwards():
+    def threads_of_blas():
         return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
     np.ones((2, 2)) @ np.ones((2, 2))
@@ -148,10 +140,10 @@ def test_products_keep_to_their_thread_meanwhile_and_not_afterwards() -> None:
     assert threads_of_blas() == before
 
 
-def test_an_error_is_raised_and_what_waits_is_not_done() -> None:
+def test_an_error_is_raised_and_what_waits_is_not_done():
     done = []
 
-    def work(part: int) -> int:
+    def work(part):
         if part == 1:
             raise ValueError("here")
         done.append(part)

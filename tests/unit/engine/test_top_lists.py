@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy import ndarray
 
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.engine.topk import (
-    ModelLists,
     common,
     of_embeddings,
     of_rankings,
@@ -24,19 +22,19 @@ IMAGES, CAPTIONS = 6, 11
 
 
 @pytest.fixture
-def scores() -> ndarray:
+def scores():
     return np.random.default_rng(0).normal(size=(IMAGES, CAPTIONS))
 
 
-def ids(kind: str, n: int) -> tuple[str, ...]:
+def ids(kind, n):
     return tuple(f"{kind}{i}" for i in range(n))
 
 
-def lists(name: str, scores: ndarray) -> ModelLists:
+def lists(name, scores):
     return of_similarity(name, scores, ids("i", IMAGES), ids("c", CAPTIONS))
 
 
-def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -> None:
+def test_first_items_are_those_of_the_sorted_rows_and_columns(scores):
     found = lists("a", scores)
     assert found.depth == {"i2t": CAPTIONS, "t2i": IMAGES}
     np.testing.assert_array_equal(
@@ -49,7 +47,7 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -
         top_lists(found, "t2i", ("c0",), 7)
 
 
-def test_embeddings_are_compared_by_cosine() -> None:
+def test_embeddings_are_compared_by_cosine():
     rng = np.random.default_rng(1)
     images, captions = rng.normal(size=(IMAGES, 3)), rng.normal(size=(CAPTIONS, 3)) * 5
     given = PrecomputedEmbeddings(Identity("e"), images, captions, None, None)
@@ -60,7 +58,7 @@ def test_embeddings_are_compared_by_cosine() -> None:
     )
 
 
-def test_items_in_another_order_get_the_numbers_of_the_first(scores: ndarray) -> None:
+def test_items_in_another_order_get_the_numbers_of_the_first(scores):
     rng = np.random.default_rng(2)
     rows, columns = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
     turned = of_similarity(
@@ -76,7 +74,7 @@ def test_items_in_another_order_get_the_numbers_of_the_first(scores: ndarray) ->
         renumbered(other, first)
 
 
-def test_rankings_keep_the_first_items_of_their_queries(scores: ndarray) -> None:
+def test_rankings_keep_the_first_items_of_their_queries(scores):
     world = benchmark(np.random.default_rng(3), IMAGES, CAPTIONS, some=True)
     (answers,) = rank([world], Matrix(scores), top=3)
     found = of_rankings("r", world, answers)

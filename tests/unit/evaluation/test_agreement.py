@@ -11,7 +11,7 @@ from counterfoil.metrics.agreement import ReliabilityData, Scale, krippendorff_a
 CATEGORIES = 3
 
 
-def answers(rng, items: int, people: int, labels: int, *, differ: bool, hard: bool):
+def answers(rng, items, people, labels, *, differ, hard):
     """Random people judge each item; some people, and some items, may be better than others."""
     skill = rng.beta(8, 2, people) if differ else np.full(people, 0.8)
     who = np.argsort(rng.random((items, people)), axis=1)[:, :labels].ravel()
@@ -21,7 +21,7 @@ def answers(rng, items: int, people: int, labels: int, *, differ: bool, hard: bo
     return item, who, np.where(right, truth, rng.integers(0, CATEGORIES, len(item)))
 
 
-def covered(items, people, labels, *, differ, hard, repetitions: int, scale=Scale.NOMINAL) -> float:
+def covered(items, people, labels, *, differ, hard, repetitions, scale=Scale.NOMINAL):
     rng = np.random.default_rng(0)
     many = {"differ": differ, "hard": hard}
     truth = np.mean(
@@ -51,11 +51,11 @@ def covered(items, people, labels, *, differ, hard, repetitions: int, scale=Scal
         (200, 5, 5, True, True, 0.85),
     ],
 )
-def test_intervals_cover(items, people, labels, differ, hard, least, scale) -> None:
+def test_intervals_cover(items, people, labels, differ, hard, least, scale):
     assert covered(items, people, labels, differ=differ, hard=hard, repetitions=400, scale=scale) >= least
 
 
-def test_people_who_differ_widen_intervals_and_few_people_are_taken_as_they_are() -> None:
+def test_people_who_differ_widen_intervals_and_few_people_are_taken_as_they_are():
     rng = np.random.default_rng(1)
     item, who, said = answers(rng, 300, 10, 3, differ=True, hard=False)
     # A person who always answers the same disagrees with all others wherever they meet.
@@ -69,7 +69,7 @@ def test_people_who_differ_widen_intervals_and_few_people_are_taken_as_they_are(
     assert both.alpha.high - both.alpha.low > 1.2 * (few.alpha.high - few.alpha.low)
 
 
-def test_agreement_throughout_has_an_interval_and_one_answer_throughout_has_no_alpha() -> None:
+def test_agreement_throughout_has_an_interval_and_one_answer_throughout_has_no_alpha():
     item, who = np.repeat(np.arange(50), 3), np.tile(np.arange(6), 25)
     found = people_agreement(item, who, item % 2)
     assert found.raw.value == found.alpha.value == found.alpha.high == 1
@@ -81,7 +81,7 @@ def test_agreement_throughout_has_an_interval_and_one_answer_throughout_has_no_a
     assert same.to_json()["alpha"]["value"] is None
 
 
-def test_items_with_one_answer_count_for_nothing() -> None:
+def test_items_with_one_answer_count_for_nothing():
     rng = np.random.default_rng(2)
     item, who, said = answers(rng, 40, 8, 2, differ=True, hard=False)
     alone = people_agreement(item, who, said, draws=50)
@@ -98,7 +98,7 @@ def test_items_with_one_answer_count_for_nothing() -> None:
     assert isnan(nothing.raw.value)
 
 
-def test_two_people_have_cohens_kappa_over_items() -> None:
+def test_two_people_have_cohens_kappa_over_items():
     rng = np.random.default_rng(3)
     item, who = np.repeat(np.arange(100), 2), np.tile([0, 1], 100)
     truth = rng.integers(0, 2, 100)[item]
@@ -111,7 +111,7 @@ def test_two_people_have_cohens_kappa_over_items() -> None:
     assert found != people_agreement(item, who, said, seed=1)
 
 
-def test_intervals_end_where_kappa_and_alpha_do() -> None:
+def test_intervals_end_where_kappa_and_alpha_do():
     # Two people, nearly all "no": what chance leaves is little, and Wilson's end is far below it.
     first = np.array([0] * 17 + [1, 0, 0])
     second = np.array([0] * 17 + [1, 1, 0])

@@ -14,18 +14,17 @@ from counterfoil.evaluation.compare import (
     over_shared,
     questions_to_decide,
 )
-from counterfoil.evaluation.result import Run
-from counterfoil.stats.estimates import difference_interval
 from evaluation.made_runs import evaluated
+from paired_columns import difference_interval
 
 
-def _quality(benchmark, quality: float, seed: int) -> Scores:
+def _quality(benchmark, quality, seed):
     """Scores in which true pairs are `quality` standard deviations above false ones."""
     noise = np.random.default_rng(seed).normal(size=(len(benchmark), 2, 2))
     return Scores(noise + quality * np.eye(2))
 
 
-def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
+def test_a_real_difference_is_found_and_none_is_not(quads):
     benchmark = quads(300)
     qualities = {"weak": 0.5, "weak too": 0.5, "strong": 2.0}
     runs = [
@@ -49,7 +48,7 @@ def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
         ("folds", "ci:folds"),
     ],
 )
-def test_a_difference_has_a_signature(quads, interval: str, signed: str) -> None:
+def test_a_difference_has_a_signature(quads, interval, signed):
     benchmark = quads(20, share=2)
     runs = [evaluated(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
     (comparison,) = compare(runs, interval=interval)
@@ -57,13 +56,13 @@ def test_a_difference_has_a_signature(quads, interval: str, signed: str) -> None
 
 
 @pytest.mark.parametrize(("share", "given"), [(1, True), (2, False)])
-def test_mcnemar_is_only_for_independent_questions(quads, share: int, given: bool) -> None:
+def test_mcnemar_is_only_for_independent_questions(quads, share, given):
     benchmark = quads(20, share=share)
     runs = [evaluated(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
     assert all((d.mcnemar is not None) == given for d in compare(runs)[0].differences)
 
 
-def test_one_comparison_per_benchmark(quads, choices) -> None:
+def test_one_comparison_per_benchmark(quads, choices):
     quad, choice = quads(6), choices({"add": 4, "swap": 3})
     right = Outcomes({"accuracy": np.array([1, 0, 1, 1, 0, 1, 0], dtype=bool)})
     runs = [
@@ -76,7 +75,7 @@ def test_one_comparison_per_benchmark(quads, choices) -> None:
     assert sizes == [("toy", 2, 3), ("toy-choice", 1, 0)]
 
 
-def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
+def test_runs_that_cannot_be_paired_are_refused(quads):
     short, long = quads(5), quads(6)
     a, b = evaluated("a", short, _quality(short, 1, 0)), evaluated("b", long, _quality(long, 1, 0))
     with pytest.raises(InputError, match=r"ask different questions.*'a' 5 and 'b' 6"):
@@ -87,7 +86,7 @@ def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
         compare([evaluated("clip-large", short, _quality(short, 1, 0)), a], baseline="clip-larg")
 
 
-def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
+def test_runs_are_compared_over_the_questions_that_all_answer(quads):
     whole = quads(30)
     rows = np.array([3, 7, 8, 20, 29])
     part = whole.part(rows, "some")
@@ -114,7 +113,7 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
         over_shared([people, alone], note=notes.append)
 
 
-def test_galleries_are_not_cut_to_some_queries_nor_paired_with_others(galleries) -> None:
+def test_galleries_are_not_cut_to_some_queries_nor_paired_with_others(galleries):
     asked, fewer = galleries(parts=False, values=30), galleries(parts=False, values=30)
     run, other = _ranked("a", asked, asked.scores), _ranked("b", fewer, fewer.scores)
     ids = other.benchmark.questions.ids
@@ -126,12 +125,12 @@ def test_galleries_are_not_cut_to_some_queries_nor_paired_with_others(galleries)
         compare([run, _ranked("b", galleries(gains=True), asked.scores)])
 
 
-def _ranked(name: str, asked, scores) -> Run:
+def _ranked(name, asked, scores):
     return evaluated(name, asked.benchmark, asked.scored(scores).rankings, draws=50)
 
 
 @pytest.mark.parametrize("parts", [False, True])
-def test_galleries_are_compared(galleries, parts) -> None:
+def test_galleries_are_compared(galleries, parts):
     asked = galleries(parts=parts, values=30)
     own = np.zeros(asked.scores.shape)
     own[np.arange(36) // 3, np.arange(36)] = 15
@@ -153,7 +152,7 @@ def test_galleries_are_compared(galleries, parts) -> None:
     assert all((d.value, d.p) == (0.0, 1.0) and d.low < 0 < d.high for d in same.differences)
 
 
-def test_the_test_of_a_gallery_is_over_images(galleries) -> None:
+def test_the_test_of_a_gallery_is_over_images(galleries):
     """The twelve images with their captions are units, and directions weigh a half each."""
     asked = galleries(values=30)
     runs = [_ranked("a", asked, asked.scores), _ranked("b", asked, asked.scores[::-1])]
@@ -167,7 +166,7 @@ def test_the_test_of_a_gallery_is_over_images(galleries) -> None:
 
 
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.9])
-def test_so_many_questions_decide_it_as_often_as_asked(power: float) -> None:
+def test_so_many_questions_decide_it_as_often_as_asked(power):
     # Of the questions 20 % are right for one scorer alone, 16 % for the other alone.
     chances, n = (0.20, 0.16, 0.64), 300
     value = chances[0] - chances[1]
@@ -183,7 +182,7 @@ def test_so_many_questions_decide_it_as_often_as_asked(power: float) -> None:
     assert np.mean(np.abs(found) > 1.96 * error) == pytest.approx(power, abs=0.016)
 
 
-def test_decided_is_what_interval_and_test_both_say() -> None:
+def test_decided_is_what_interval_and_test_both_say():
     found = Difference("pairs", "accuracy", "a", "b", 0.1, 0.02, 0.18, 0.01, 0.03, None)
     assert is_significant(found)
     assert is_significant(replace(found, value=-0.1, low=-0.18, high=-0.02))

@@ -1,24 +1,21 @@
 """How lists differ: the fast count against Kendall's tau-b of the union written out."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from contracts import forms
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.list_overlap import common_share, diversity, list_tau, place_of_first
-from counterfoil.evaluation.result import Run
 from evaluation.made_runs import run
 
 K = 6
 
 
-def by_hand(first: Sequence[int], second: Sequence[int]) -> float:
+def by_hand(first, second):
     """tau-b over the items of either list, lacking ones behind the end."""
     lists = [[item for item in one if item >= 0] for one in (first, second)]
     union = sorted({*lists[0], *lists[1]})
@@ -28,7 +25,7 @@ def by_hand(first: Sequence[int], second: Sequence[int]) -> float:
     return float(kendalltau(*places, variant="b").statistic)
 
 
-def some_lists(n: int, items: int, *, seed: int, cut: bool) -> NDArray[np.int32]:
+def some_lists(n, items, *, seed, cut):
     """`n` lists of the first six of `items` in random order, some of them shorter."""
     rng = np.random.default_rng(seed)
     lists = np.argsort(rng.random((n, items)), axis=1)[:, :K].astype(np.int32)
@@ -39,7 +36,7 @@ def some_lists(n: int, items: int, *, seed: int, cut: bool) -> NDArray[np.int32]
 
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("items", [6, 8, 30])
-def test_tau_is_that_of_the_union_written_out(items: int, cut: bool) -> None:
+def test_tau_is_that_of_the_union_written_out(items, cut):
     first, second = (some_lists(300, items, seed=seed, cut=cut) for seed in (0, 1))
     expected = [by_hand(a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
     np.testing.assert_allclose(list_tau(first, second), expected, atol=1e-12)
@@ -51,33 +48,33 @@ def test_tau_is_that_of_the_union_written_out(items: int, cut: bool) -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3, 25])
-def test_lists_without_a_common_item_are_below_0_by_a_known_amount(k: int) -> None:
+def test_lists_without_a_common_item_are_below_0_by_a_known_amount(k):
     # k * k opposed pairs; of all k (2k - 1) pairs each list ties k (k - 1) / 2.
     first, second = np.arange(k)[None], np.arange(k, 2 * k)[None]
     assert list_tau(first, second)[0] == pytest.approx(-2 * k / (3 * k - 1))
     assert list_tau(first, first[:, ::-1])[0] == -1
 
 
-def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_queries_do_not_show(monkeypatch):
     first, second = (some_lists(50, 12, seed=seed, cut=True) for seed in (3, 4))
     whole = list_tau(first, second)
     monkeypatch.setattr("counterfoil.evaluation.list_overlap._AT_ONCE", 7 * K)
     np.testing.assert_array_equal(list_tau(first, second), whole)
 
 
-def test_common_shares_and_places_of_the_first_by_hand() -> None:
+def test_common_shares_and_places_of_the_first_by_hand():
     lists = [([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1, 2], [3, 4]), ([1, -1], [1, 2]), ([-1, -1], [-1, -1])]
     first, second = (np.array([pair[i] for pair in lists]) for i in (0, 1))
     np.testing.assert_allclose(common_share(first, second), [1, 1 / 2, 0, 2 / 3, np.nan])
     np.testing.assert_array_equal(place_of_first(first, second), [2, 1, 3, 1, np.nan])
 
 
-def listed(seed: int, name: str, world: object, width: int = 8) -> Run:
+def listed(seed, name, world, width=8):
     """A run whose lists are drawn."""
     rng = np.random.default_rng(seed)
     made = run(world, name, {"mean_recall_at_1": np.ones(len(world))})  # type: ignore[arg-type]
 
-    def placed(queries: int, items: int) -> DirectionRanks:
+    def placed(queries, items):
         top = np.argsort(rng.random((queries, items)), axis=1)[:, :width].astype(np.int32)
         nothing = np.empty(0, np.int64)
         return DirectionRanks(nothing, nothing, nothing, top, np.zeros(top.shape, np.float32))
@@ -91,7 +88,7 @@ def listed(seed: int, name: str, world: object, width: int = 8) -> Run:
     )
 
 
-def test_matrices_hold_the_means_over_queries() -> None:
+def test_matrices_hold_the_means_over_queries():
     world = forms.gallery("g", range(20))
     runs = [listed(seed, name, world) for seed, name in enumerate("abc")]
     i2t, t2i = diversity(runs, k=5)
@@ -113,7 +110,7 @@ def test_matrices_hold_the_means_over_queries() -> None:
     assert i2t.place[0, 1] != i2t.place[1, 0]
 
 
-def test_queries_of_two_galleries_are_reported_once() -> None:
+def test_queries_of_two_galleries_are_reported_once():
     whole, some = forms.gallery("whole", range(20)), forms.gallery("some", range(20), asked=slice(3, 9))
     twin, parts = forms.gallery("twin", range(20)), forms.gallery("parts", range(20), parts=2)
     other = forms.gallery("other", range(20, 40))
@@ -130,7 +127,7 @@ def test_queries_of_two_galleries_are_reported_once() -> None:
     assert sizes == 2 * [("some", 3)] + 2 * [("whole", 2)]
 
 
-def test_a_direction_without_queries_and_runs_without_lists_are_passed_over() -> None:
+def test_a_direction_without_queries_and_runs_without_lists_are_passed_over():
     world = forms.gallery("g", range(20))
     one_way = world.select(np.arange(20))
     runs = [listed(seed, name, one_way) for seed, name in enumerate("ab")]
@@ -138,7 +135,7 @@ def test_a_direction_without_queries_and_runs_without_lists_are_passed_over() ->
     assert diversity([listed(seed, name, world, 0) for seed, name in enumerate("ab")], k=5) == ()
 
 
-def test_too_short_lists_are_refused_with_what_there_is() -> None:
+def test_too_short_lists_are_refused_with_what_there_is():
     runs = [listed(0, "a", forms.gallery("g", range(20))), listed(1, "b", forms.gallery("g", range(20)), 4)]
     with pytest.raises(InputError, match=r"run of 'b' on g keeps too few .*; given: k 5; allowed: 2 to 4"):
         diversity(runs, k=5)

@@ -15,12 +15,12 @@ from counterfoil.evaluation.duplicates import NEAR, near_pairs, shingles
 TEXT = st.lists(st.sampled_from(["red", "cat", "on", "a", "mat"]), min_size=1, max_size=6).map(" ".join)
 
 
-def jaccard(a: str, b: str) -> float:
+def jaccard(a, b):
     return len(shingles(a) & shingles(b)) / len(shingles(a) | shingles(b))
 
 
 @given(st.lists(TEXT, unique=True, max_size=14), st.sampled_from([0.3, 0.6, NEAR]), st.integers(0, 5))
-def test_all_near_pairs_are_found_and_no_others(texts: list[str], threshold: float, first: int) -> None:
+def test_all_near_pairs_are_found_and_no_others(texts, threshold, first):
     every = [
         (i, j)
         for i, j in combinations(range(len(texts)), 2)
@@ -29,7 +29,7 @@ def test_all_near_pairs_are_found_and_no_others(texts: list[str], threshold: flo
     assert near_pairs(texts, threshold=threshold, first=first) == every
 
 
-def benchmark(rows: list[tuple[str, str, str]]) -> Benchmark:
+def benchmark(rows):
     images = list(dict.fromkeys(image for image, _, _ in rows))
     texts = [text for _, *captions in rows for text in captions]
     return Benchmark(
@@ -44,7 +44,7 @@ def benchmark(rows: list[tuple[str, str, str]]) -> Benchmark:
     )
 
 
-def test_questions_that_repeat_contradict_or_have_no_answer_are_counted() -> None:
+def test_questions_that_repeat_contradict_or_have_no_answer_are_counted():
     made = benchmark(
         [
             ("x", "A red cat.", "a blue cat"),
@@ -67,7 +67,7 @@ def test_questions_that_repeat_contradict_or_have_no_answer_are_counted() -> Non
     assert found["no difference"].examples == (("q3", "two dogs"),)
 
 
-def test_images_are_compared_by_pixels_and_by_hash() -> None:
+def test_images_are_compared_by_pixels_and_by_hash():
     rng = np.random.default_rng(0)
     one = np.kron(rng.integers(0, 256, (8, 9)), np.ones((8, 8))).astype(np.uint8)
     pictures = {
@@ -89,7 +89,7 @@ def test_images_are_compared_by_pixels_and_by_hash() -> None:
     assert duplicates.difference_hash(PIL.Image.new("RGB", (5, 5))) == 0
 
 
-def test_what_two_sets_share_is_counted_by_question() -> None:
+def test_what_two_sets_share_is_counted_by_question():
     made = benchmark(
         [
             ("COCO_val2014_000000000042.jpg", "a red cat", "a blue cat"),

@@ -10,7 +10,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.stats.intervals import wilson
 
 
-def test_independent_questions_get_wilson_intervals(quads) -> None:
+def test_independent_questions_get_wilson_intervals(quads):
     benchmark = quads(20)
     rng = np.random.default_rng(1)
     result = evaluate(benchmark, Scores(rng.normal(size=(20, 2, 2))), scorer="random")
@@ -19,7 +19,7 @@ def test_independent_questions_get_wilson_intervals(quads) -> None:
     assert (estimate.low, estimate.high) == wilson(estimate.value * 20, 20)
 
 
-def test_shared_images_widen_the_interval(quads) -> None:
+def test_shared_images_widen_the_interval(quads):
     # Every question of a cluster has the same outcome: 60 questions know no more than 12 do.
     outcome = np.repeat(np.random.default_rng(2).random(12) < 0.5, 5)
     right = Outcomes(dict.fromkeys(("ipos2t", "ineg2t", "tpos2i", "tneg2i"), outcome))
@@ -32,7 +32,7 @@ def test_shared_images_widen_the_interval(quads) -> None:
     )
 
 
-def test_micro_and_macro_are_different_averages(choices) -> None:
+def test_micro_and_macro_are_different_averages(choices):
     benchmark = choices({"add": 6, "swap": 2})
     right = np.array([1, 1, 1, 0, 0, 0, 1, 1], dtype=bool)
     measures = evaluate(benchmark, Outcomes({"accuracy": right}), scorer="s").measures
@@ -40,7 +40,7 @@ def test_micro_and_macro_are_different_averages(choices) -> None:
     assert measures["accuracy_macro"].value == (3 / 6 + 2 / 2) / 2
 
 
-def test_groups_are_reported_by_label(quads) -> None:
+def test_groups_are_reported_by_label(quads):
     benchmark = quads(9)
     scores = np.zeros((9, 2, 2))
     scores[::3] += np.eye(2)  # questions 0, 3, 6 are the swaps, and the only ones solved
@@ -50,14 +50,14 @@ def test_groups_are_reported_by_label(quads) -> None:
     assert groups["add"]["group"].value == 0.0
 
 
-def test_outcomes_leave_out_what_needs_scores(quads) -> None:
+def test_outcomes_leave_out_what_needs_scores(quads):
     right = Outcomes({name: np.ones(4, dtype=bool) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
     result = evaluate(quads(4), right, scorer="s")
     assert "group_match" not in result.measures
     assert result.ties["rate"] is None
 
 
-def test_ties_say_what_the_other_policies_would_give(quads) -> None:
+def test_ties_say_what_the_other_policies_would_give(quads):
     scores = np.tile(np.eye(2), (4, 1, 1))
     scores[0, 1, 0] = 1.0  # caption 1 with image 0 ties with both true pairs
     ties = evaluate(quads(4), Scores(scores), scorer="s").ties
@@ -69,21 +69,21 @@ def test_ties_say_what_the_other_policies_would_give(quads) -> None:
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
-def test_a_score_that_is_no_number_names_its_question(quads, broken: float) -> None:
+def test_a_score_that_is_no_number_names_its_question(quads, broken):
     scores = np.zeros((5, 2, 2))
     scores[3, 0, 1] = broken
     with pytest.raises(ScoreError, match=r"question '3', position \(0, 1\): score is not a finite number"):
         evaluate(quads(5), Scores(scores), scorer="s")
 
 
-def test_wrong_shapes_and_unknown_measures_are_errors(quads) -> None:
+def test_wrong_shapes_and_unknown_measures_are_errors(quads):
     with pytest.raises(ScoreError, match="wrong shape"):
         evaluate(quads(5), Scores(np.zeros((4, 2, 2))), scorer="s")
     with pytest.raises(UnknownNameError, match="did you mean 'group'"):
         evaluate(quads(5), Scores(np.zeros((5, 2, 2))), scorer="s", measures=["grup"])
 
 
-def test_policies_and_intervals_may_be_named_by_strings(quads) -> None:
+def test_policies_and_intervals_may_be_named_by_strings(quads):
     """A constant scorer: 0, chance and 1 by policy, whether it is named by a member or by its name."""
     world = quads(20)
     flat = Scores(np.zeros((20, 2, 2)))

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from numpy import ndarray
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
@@ -27,12 +26,12 @@ from counterfoil.stats.dependence import Sharing
 from evaluation.test_annotators import worlds
 
 
-def alone(n: int) -> Sharing:
+def alone(n):
     """Queries that share nothing."""
     return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
 
 
-def test_coverage_by_hand() -> None:
+def test_coverage_by_hand():
     # Query 0: judged a b c, right a b, accepted a c: precision 1/2, recall 1 - 1/2.
     # Query 1: judged d, right nothing: left out. Query 2: judged e f, right e, accepted nothing: 0 and none.
     query = np.array([0, 0, 0, 1, 2, 2])
@@ -47,7 +46,7 @@ def test_coverage_by_hand() -> None:
     assert nothing.to_json()["precision"] == {"value": None, "low": None, "high": None}
 
 
-def test_multiplicity() -> None:
+def test_multiplicity():
     found = count("mine", "t2i", np.array([1, 3, 3, 0]))
     assert found.histogram == {0: 1, 1: 1, 3: 2}
     assert (found.total, found.mean, found.median) == (7, 1.75, 2.0)
@@ -55,7 +54,7 @@ def test_multiplicity() -> None:
 
 @settings(deadline=None)
 @given(worlds())
-def test_places_are_those_in_the_lists(world: tuple[list[ndarray], ndarray, int]) -> None:
+def test_places_are_those_in_the_lists(world):
     tops, gains, _ = world
     short = [np.where(np.arange(top.shape[1]) < top.shape[1] - m, top, -1) for m, top in enumerate(tops)]
     pairs = [(q, i) for q in range(len(gains)) for i in range(gains.shape[1])]
@@ -65,7 +64,7 @@ def test_places_are_those_in_the_lists(world: tuple[list[ndarray], ndarray, int]
         assert row == [list(top[q]).index(i) + 1 if i in top[q] else 0 for top in short]
 
 
-def test_a_table_says_of_all_models_what_they_proposed_or_of_none() -> None:
+def test_a_table_says_of_all_models_what_they_proposed_or_of_none():
     place = {"b": np.array([2, 0]), "a": np.array([1, 3])}
     pairs = (np.array([0, 0]), np.array([0, 1]), np.ones(2))
     judged = Judgements("t2i", ("7",), ("5", "6"), *pairs, place)
@@ -82,7 +81,7 @@ CODES = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
 OWNERS = np.array([0, 0, 1, 2])
 
 
-def benchmark(*, rule: tuple[int, ...] | None = None) -> Benchmark:
+def benchmark(*, rule=None):
     # Image c is no query, nor is caption k; one right answer of caption n lies outside.
     t2i = RetrievalDirection(np.array([1, 2, 3]), Qrels.of([[0], [1, 0], [2, -1]]))
     i2t = RetrievalDirection(np.array([1, 0]), Qrels.of([[2], [0, 1, 2]]))
@@ -98,21 +97,21 @@ def benchmark(*, rule: tuple[int, ...] | None = None) -> Benchmark:
     )
 
 
-def test_listed_pairs_by_id() -> None:
+def test_listed_pairs_by_id():
     found = right_pairs(benchmark(), "t2i", ("n", "z", "m"), ("c", "b", "a", "y"))
     assert sorted(map(tuple, found.tolist())) == [(0, 0), (2, 1), (2, 2)]
     found = right_pairs(benchmark(), "i2t", ("a",), ("l", "m"))
     assert sorted(map(tuple, found.tolist())) == [(0, 0), (0, 1)]
 
 
-def test_which_pairs_are_right() -> None:
+def test_which_pairs_are_right():
     query, item = np.array([0, 0, 1, 2]), np.array([0, 2, 1, 1])
     # n with c, n with a, z with b, m with b.
     found = are_right(benchmark(), "t2i", ("n", "z", "m"), ("c", "b", "a"), query, item)
     assert {name: right.tolist() for name, right in found.items()} == {"toy": [True, False, False, True]}
 
 
-def test_which_pairs_a_rule_calls_right() -> None:
+def test_which_pairs_a_rule_calls_right():
     queries, items = ("n", "z", "m", "l"), ("c", "b", "a", "y")
     query, item = np.array([0, 1, 2, 2, 3, 3]), np.array([0, 1, 1, 2, 1, 3])
     # n with c: the same. z is nobody. m (cat, dog) with b: the same, with a (cat): one apart. l (cat) with b:
@@ -125,18 +124,18 @@ def test_which_pairs_a_rule_calls_right() -> None:
     assert list(are_right(benchmark(rule=(0,)), "t2i", queries, items, query, item)) == ["toy"]
 
 
-def test_a_rule_lists_nothing() -> None:
+def test_a_rule_lists_nothing():
     for listed, names in ((right_pairs, (("a",), ("k",))), (how_many, (("a",),))):
         with pytest.raises(DataError, match="toy: right is what a rule says, not a list"):
             listed(benchmark(rule=(0,)), "i2t", *names)
 
 
-def test_how_many_count_those_outside() -> None:
+def test_how_many_count_those_outside():
     assert how_many(benchmark(), "t2i", ("n", "k", "m", "z")).tolist() == [2, 0, 2, 0]
     assert how_many(benchmark(), "i2t", ("a", "b", "c")).tolist() == [3, 1, 0]
 
 
-def test_captions_of_one_image_are_together() -> None:
+def test_captions_of_one_image_are_together():
     found = asked_about(benchmark(), "t2i", ("k", "z", "l", "m")).components
     assert found[0] == found[2]
     assert len(set(found.tolist())) == 3
@@ -144,7 +143,7 @@ def test_captions_of_one_image_are_together() -> None:
     assert asked_about(None, "t2i", ("k", "l")).components.tolist() == [0, 1]
 
 
-def test_captions_of_one_text_are_shared() -> None:
+def test_captions_of_one_text_are_shared():
     known = benchmark()
     same = tuple(
         replace(c, text="a cat") if c.id in ("k", "m") else replace(c, text=c.id) for c in known.captions

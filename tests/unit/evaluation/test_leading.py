@@ -5,18 +5,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.benchmarks import Benchmark, Scores
+from counterfoil.benchmarks import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation
-from counterfoil.evaluation.result import Run
 from counterfoil.report.comparison_tables import main_measures as shown_measures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.notes import lead
@@ -35,7 +33,7 @@ CARDS = [
 ]
 
 
-def of_card(name: str) -> Benchmark:
+def of_card(name):
     """A toy benchmark with the card of a real one, and groups of four questions."""
     card = catalog.benchmark_card(name)
     made = {
@@ -54,7 +52,7 @@ def of_card(name: str) -> Benchmark:
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_scorers_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(name: str) -> None:
+def test_scorers_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(name):
     benchmark = of_card(name)
     first = benchmark.card.measures[0]
     assert leading(benchmark) == first
@@ -63,16 +61,16 @@ def test_scorers_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(n
         assert of_training(benchmark) == first
 
 
-def runs_of(benchmark: Benchmark, answers: dict[str, np.ndarray]) -> list[Run]:
+def runs_of(benchmark, answers):
     return [evaluated(name, benchmark, Scores(scores), draws=200) for name, scores in answers.items()]
 
 
-def chosen(right: NDArray[np.bool_]) -> np.ndarray:
+def chosen(right):
     """Scores of two candidates, of which the first is right."""
     return np.stack([right, ~right], axis=1) * 1.0
 
 
-def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
+def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other():
     """One scorer has both captions find their images in 60 of 100, the other has more groups right."""
     benchmark = of_card("cola")
     benchmark = replace(forms.quads(100), card=benchmark.card)
@@ -88,7 +86,7 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
     assert lead(comparison).endswith("ahead of the other by more than luck (p < 0.05 after Holm).")
 
 
-def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
+def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions():
     """A large group on which the one scorer is right, and small ones on which the other is."""
     subsets = {"large": 80, **{f"small {at}": 4 for at in range(10)}}
     benchmark = forms.choices(subsets, measures=("accuracy_macro", "accuracy"))
@@ -120,7 +118,7 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
 
 
 @pytest.mark.parametrize("interval", ["auto", "clusters", "crossed", "wilson", "folds"])
-def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval: str) -> None:
+def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval):
     benchmark = forms.quads(60, share=2, macro="type > half", measures=("group_macro",))
     halves = tuple("one" if at < 40 else "two" for at in range(60))
     questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, "half": halves})
@@ -146,7 +144,7 @@ def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval: str)
     assert macro.value == pytest.approx(np.mean(cells))
 
 
-def test_what_all_scorers_have_is_led_by() -> None:
+def test_what_all_scorers_have_is_led_by():
     """VSR's authors report accuracy, which scores that are no probabilities do not have."""
     benchmark = of_card("vsr-random")
     truth = benchmark.statements.truth
@@ -158,7 +156,7 @@ def test_what_all_scorers_have_is_led_by() -> None:
     assert shown_measures(both)[0] == "accuracy"
 
 
-def test_a_baseline_makes_two_families_under_two_headings() -> None:
+def test_a_baseline_makes_two_families_under_two_headings():
     benchmark = forms.quads(60)
     rng = np.random.default_rng(3)
     scores = {f"m{k}": rng.normal(size=(60, 2, 2)) + k * 0.3 * np.eye(2) for k in range(4)}
@@ -185,9 +183,7 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
 # --- orders of models
 
 
-def unequal(
-    measures: tuple[str, ...], macro: str = "subset", name: str = "toy"
-) -> tuple[Benchmark, list[Run]]:
+def unequal(measures, macro="subset", name="toy"):
     """Four models: the more often one is right in the large group, the less often in the small ones."""
     subsets = {"large": 40, **{f"small {at}": 4 for at in range(5)}}
     benchmark = forms.choices(subsets, measures=measures, macro=macro, name=name)
@@ -203,7 +199,7 @@ def unequal(
 
 
 @pytest.mark.parametrize("measures", [("accuracy_macro",), ("accuracy_macro", "accuracy")])
-def test_models_are_in_the_order_of_the_first_measure_of_the_card(measures: tuple[str, ...]) -> None:
+def test_models_are_in_the_order_of_the_first_measure_of_the_card(measures):
     _, runs = unequal(measures)
     found = rank_correlation([*runs, *unequal(measures, name="other")[1]], draws=20)
     assert {c.measure for c in found.columns} == set(measures)
@@ -216,7 +212,7 @@ def test_models_are_in_the_order_of_the_first_measure_of_the_card(measures: tupl
     assert np.argsort([run.result["accuracy"].value for run in runs]).tolist() == [0, 1, 2, 3]
 
 
-def test_measures_that_are_asked_for_order_as_they_are_asked_for() -> None:
+def test_measures_that_are_asked_for_order_as_they_are_asked_for():
     _, runs = unequal(("accuracy_macro", "accuracy"))
     found = rank_correlation(runs, measures=["accuracy", "accuracy_macro"], draws=20)
     assert [c.measure for c in found.columns] == ["accuracy", "accuracy_macro"]
@@ -226,7 +222,7 @@ def test_measures_that_are_asked_for_order_as_they_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("macro", ["subset", "size > subset"])
-def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro: str) -> None:
+def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro):
     """Against the definition, question by question; a group of which nothing is drawn is left out."""
     benchmark, runs = unequal(("accuracy_macro",), macro)
     questions = np.arange(60)
@@ -248,6 +244,6 @@ def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro: str) -> None:
     assert missed
 
 
-def test_a_gallery_is_ordered_by_the_mean_of_both_directions(mixed: list[Run]) -> None:
+def test_a_gallery_is_ordered_by_the_mean_of_both_directions(mixed):
     found = rank_correlation(mixed, draws=5)
     assert found.columns[found.lead].name == "whole:mean_map_at_r"

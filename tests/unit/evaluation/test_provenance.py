@@ -1,14 +1,12 @@
 """Results and runs from Python say as much of themselves as those of the command line."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.benchmarks import Benchmark, Scores
+from counterfoil.benchmarks import Scores
 from counterfoil.benchmarks.answers import versions
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.benchmarks.tables import read_table
@@ -35,7 +33,7 @@ class Linear:
         return means @ self.weights
 
 
-def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypatch) -> None:
+def test_a_run_saved_from_python_says_how_it_came_about(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/home/someone/study.py", "--fast"])
     benchmark, scorer = quads(14, size=32), Linear(np.array([0.1, 0.2, 0.3]))
     answers = run(benchmark, scorer, session=Session(batch_size=5))
@@ -65,7 +63,7 @@ def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypa
     ],
     ids=("gallery", "rated", "quads"),
 )
-def test_every_kind_of_answers_is_signed(drawn: Callable[[], Benchmark], scorer: str) -> None:
+def test_every_kind_of_answers_is_signed(drawn, scorer):
     benchmark = drawn()
     answers = run(benchmark, catalog.scorer(scorer, Options(seed=3)))
     result = evaluate(benchmark, answers, draws=100)
@@ -74,7 +72,7 @@ def test_every_kind_of_answers_is_signed(drawn: Callable[[], Benchmark], scorer:
     assert result.provenance["versions"] == versions()
 
 
-def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
+def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path):
     benchmark = quads(7)
     answers = Scores(np.zeros((7, 2, 2)))
     with pytest.raises(InputError, match="do not say which scorer gave them"):
@@ -86,13 +84,13 @@ def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
     assert saved.manifest["note"] == "by hand"
 
 
-def test_pac_s_through_another_model_says_so(tmp_path: Path) -> None:
+def test_pac_s_through_another_model_says_so(tmp_path):
     from counterfoil.models.captions import embedding
     from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
     given = PrecomputedEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
 
-    def title(name: str, **settings: str) -> str:
+    def title(name, **settings):
         options = Options(backbone="embeddings:a.npz", settings=settings)
         return embedding.load(name, options, lambda _: given).title
 

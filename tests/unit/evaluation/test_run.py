@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -18,13 +17,13 @@ from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.metrics.ties import Ties
 
 
-def _saved(folder: Path, benchmark, answers, *, scorer: str = "s", named: bool = True):
+def _saved(folder, benchmark, answers, *, scorer="s", named=True):
     result = evaluate(benchmark, answers, scorer=scorer, draws=100)
     manifest = {"benchmark": {"source": "a test"}, "named": named}
     return save_run(folder, benchmark, answers, result, manifest)
 
 
-def test_the_same_run_gives_the_same_bytes(tmp_path: Path, quads) -> None:
+def test_the_same_run_gives_the_same_bytes(tmp_path, quads):
     answers = Scores(np.random.default_rng(0).normal(size=(5, 2, 2)))
     for name in ("a", "b"):
         _saved(tmp_path / name, quads(5), answers)
@@ -32,7 +31,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path: Path, quads) -> None:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_a_changed_file_is_named(tmp_path: Path, quads) -> None:
+def test_a_changed_file_is_named(tmp_path, quads):
     _saved(tmp_path / "run", quads(3), Scores(np.zeros((3, 2, 2))))
     result = json.loads((tmp_path / "run/result.json").read_text())
     result["measures"]["group"]["value"] = 0.99
@@ -41,14 +40,14 @@ def test_a_changed_file_is_named(tmp_path: Path, quads) -> None:
         load_run(tmp_path / "run")
 
 
-def test_a_folder_without_runs_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_without_runs_is_an_error(tmp_path):
     with pytest.raises(DataError, match="no run in this folder"):
         find_runs([tmp_path])
     with pytest.raises(DataError, match="no such run folder"):
         find_runs([tmp_path / "nowhere"])
 
 
-def test_a_benchmark_is_no_run_and_a_run_no_benchmark(tmp_path: Path, quads) -> None:
+def test_a_benchmark_is_no_run_and_a_run_no_benchmark(tmp_path, quads):
     # Both folders have a card, tables of questions and a manifest.
     save(quads(3), tmp_path / "benchmark")
     with pytest.raises(DataError, match="benchmark: a benchmark, not a run: it holds no answers"):
@@ -60,7 +59,7 @@ def test_a_benchmark_is_no_run_and_a_run_no_benchmark(tmp_path: Path, quads) -> 
         catalog.benchmark("pairs", data=tmp_path / "run")
 
 
-def test_runs_without_a_name_are_named_after_their_folders(tmp_path: Path, quads) -> None:
+def test_runs_without_a_name_are_named_after_their_folders(tmp_path, quads):
     answers = Scores(np.zeros((3, 2, 2)))
     for scorer in ("clip", "siglip"):
         for name in ("toy", "other"):
@@ -76,7 +75,7 @@ def test_runs_without_a_name_are_named_after_their_folders(tmp_path: Path, quads
     assert names == ["runs/clip", "more/clip"]
 
 
-def test_names_that_were_given_count(tmp_path: Path, quads) -> None:
+def test_names_that_were_given_count(tmp_path, quads):
     answers, notes = Scores(np.zeros((3, 2, 2))), []
     for folder, scorer in (("a", "clip"), ("b", "vit"), ("c", "clip")):
         _saved(tmp_path / folder / "toy", quads(3), answers, scorer=scorer)
@@ -94,7 +93,7 @@ def test_names_that_were_given_count(tmp_path: Path, quads) -> None:
 
 
 @pytest.mark.parametrize("setting", [{"parts": True, "gains": True}, {"rule": True, "parts": True}])
-def test_a_gallery_is_loaded_bit_for_bit(tmp_path: Path, galleries, setting) -> None:
+def test_a_gallery_is_loaded_bit_for_bit(tmp_path, galleries, setting):
     asked = galleries(**setting)
     benchmark, rankings = asked.benchmark, asked.rankings
     images = list(benchmark.images)
@@ -130,7 +129,7 @@ def test_a_gallery_is_loaded_bit_for_bit(tmp_path: Path, galleries, setting) -> 
     assert replace(again, provenance=result.provenance) == result
 
 
-def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path: Path, galleries) -> None:
+def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path, galleries):
     asked = galleries(gains=True)
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     save_run(tmp_path, asked.benchmark, asked.rankings, result, {})
@@ -156,7 +155,7 @@ def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path: Path, galleries) ->
     assert (answers[5]["items"][0], answers[5]["scores"][0]) == (best, asked.scores[5, best])
 
 
-def test_rankings_without_tops_are_kept_too(tmp_path: Path, galleries) -> None:
+def test_rankings_without_tops_are_kept_too(tmp_path, galleries):
     asked = galleries()
     sides = [
         replace(side, top=side.top[:, :width], top_scores=side.top_scores[:, :width])

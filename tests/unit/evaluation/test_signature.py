@@ -7,13 +7,12 @@ import pytest
 
 from contracts import forms
 from counterfoil import __version__
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.comparison_tables import signature_of
 
 
-def made(benchmark: Benchmark, *, draws: int = 100, **how: object) -> Result:
+def made(benchmark, *, draws=100, **how):
     scores = forms.scores_of(benchmark)
     return evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="s", draws=draws, **how)
 
@@ -64,9 +63,7 @@ UNANSWERED = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy":
         ),
     ],
 )
-def test_a_signature_has_all_that_a_number_depends_on(
-    benchmark: Benchmark, how: dict[str, object], measure: str, signed: str
-) -> None:
+def test_a_signature_has_all_that_a_number_depends_on(benchmark, how, measure, signed):
     result = made(benchmark, **how)
     expected = "|".join([*([measure] if measure else []), signed, f"v{__version__}"])
     assert result.signature(measure) == expected
@@ -74,7 +71,7 @@ def test_a_signature_has_all_that_a_number_depends_on(
     assert result.to_json()["signature"] == result.signature()
 
 
-def test_given_outcomes_have_a_policy_that_is_not_known_and_a_bare_result_has_the_name() -> None:
+def test_given_outcomes_have_a_policy_that_is_not_known_and_a_bare_result_has_the_name():
     benchmark = forms.quads()
     outcomes = forms.outcomes_of(benchmark, forms.scores_of(benchmark))
     result = evaluate(benchmark, outcomes, scorer="s")
@@ -83,7 +80,7 @@ def test_given_outcomes_have_a_policy_that_is_not_known_and_a_bare_result_has_th
 
 
 @pytest.mark.parametrize("measure", ["i2t_recall_at_1", "mean_recall_at_1"])
-def test_cut_rankings_are_part_of_it(measure: str) -> None:
+def test_cut_rankings_are_part_of_it(measure):
     result = made(forms.gallery())
     drawn = f"ties:strict|ci:clusters|clusters:image|v{__version__}"
     assert result.signature(measure) == f"{measure}|{drawn}"
@@ -93,11 +90,11 @@ def test_cut_rankings_are_part_of_it(measure: str) -> None:
     assert cut.signature("t2i_recall_at_1") == f"t2i_recall_at_1|{drawn}"
 
 
-def test_runs_share_a_line_or_have_one_each() -> None:
+def test_runs_share_a_line_or_have_one_each():
     benchmark = forms.quads()
     strict, half = (made(benchmark, ties=ties) for ties in ("strict", "half"))
 
-    def run(name: str, result: Result) -> Run:
+    def run(name, result):
         answers = forms.answers_of(benchmark, forms.scores_of(benchmark))
         return Run(name, benchmark, answers, {}, result, {})
 
@@ -108,7 +105,7 @@ def test_runs_share_a_line_or_have_one_each() -> None:
     assert signature_of([run("a", strict)], "accuracy") == ""
 
 
-def test_what_ties_components() -> None:
+def test_what_ties_components():
     assert np.unique(forms.quads(12, share=3).sharing.components).size == 4
     assert forms.quads(12, share=3).sharing.clustered == "image"
     assert forms.quads().sharing.clustered == "question"

@@ -1,14 +1,12 @@
 """Evaluation of true and false statements: intervals, paired tests, given tables, the page, and the world."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contracts import forms
 from counterfoil.benchmarks.answers import Outcomes, Scores
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
@@ -25,7 +23,7 @@ from counterfoil.studies import oracle
 from counterfoil.world import statements
 
 
-def noisy(benchmark: Benchmark, seed: int, *, signal: float = 1.0, shared: float = 0.0) -> Scores:
+def noisy(benchmark, seed, *, signal=1.0, shared=0.0):
     """Scores of the truth and noise, some of it that of the image."""
     rng = np.random.default_rng(seed)
     questions = benchmark.statements
@@ -34,7 +32,7 @@ def noisy(benchmark: Benchmark, seed: int, *, signal: float = 1.0, shared: float
     return Scores(signal * questions.truth + shared * of_image + (1 - shared**2) ** 0.5 * noise)
 
 
-def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_are_wider() -> None:
+def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_are_wider():
     alone = forms.statements([True, False] * 100, per_image=1)
     scores = noisy(alone, 0)
     found = evaluate(alone, scores, scorer="one")["auroc"]
@@ -64,7 +62,7 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
             evaluate(together, noisy(together, 1), scorer="x", interval=interval)
 
 
-def test_a_difference_is_found_where_there_is_one() -> None:
+def test_a_difference_is_found_where_there_is_one():
     benchmark = forms.statements([True, False] * 60, per_image=2)
     strong, weak = (
         measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=name, draws=1))
@@ -78,7 +76,7 @@ def test_a_difference_is_found_where_there_is_one() -> None:
     assert 0 < found.low < found.value < found.high
 
 
-def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path: Path) -> None:
+def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
     benchmark = forms.statements([True, False] * 3)
     path = tmp_path / "given.csv"
     path.write_text("id,score\n" + "".join(f"q{i},{i % 2}\n" for i in reversed(range(6))))
@@ -100,7 +98,7 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path: Pat
         join_scores(load(str(path)), benchmark)
 
 
-def test_measures_without_a_value_say_why() -> None:
+def test_measures_without_a_value_say_why():
     benchmark = forms.statements([True, False] * 6, groups=2)
     result = evaluate(benchmark, noisy(benchmark, 0), scorer="cosines")
     assert set(result.undefined) == {"accuracy", "balanced_accuracy"}
@@ -113,7 +111,7 @@ def test_measures_without_a_value_say_why() -> None:
 
 
 @pytest.mark.parametrize("ties", list(Ties))
-def test_auroc_of_answers_of_two_values_counts_every_tie_as_a_half(ties: Ties) -> None:
+def test_auroc_of_answers_of_two_values_counts_every_tie_as_a_half(ties):
     """Three of four are told apart by 0 and 1: pairs that tie are worth a half, whatever the policy."""
     benchmark = forms.statements([True, False] * 20)
     truth = benchmark.statements.truth
@@ -127,7 +125,7 @@ def test_auroc_of_answers_of_two_values_counts_every_tie_as_a_half(ties: Ties) -
     assert coin["auroc"].low < 0.5 < coin["auroc"].high
 
 
-def test_the_page_shows_statements_with_their_truth_and_scores() -> None:
+def test_the_page_shows_statements_with_their_truth_and_scores():
     benchmark = forms.shown(forms.statements([True, False] * 10, groups=2, calibration=4))
     answers = {"sure": Scores(0.2 + 0.6 * benchmark.statements.truth), "cosines": noisy(benchmark, 3)}
     answers["given"] = Outcomes({"accuracy": np.arange(20) % 3 > 0})
@@ -149,7 +147,7 @@ def test_the_page_shows_statements_with_their_truth_and_scores() -> None:
     assert order
 
 
-def test_the_oracle_knows_which_statements_of_the_world_are_true() -> None:
+def test_the_oracle_knows_which_statements_of_the_world_are_true():
     world = statements(40, size=48, lazy=True)
     captions, images = world.statements.pairs()
     scores = oracle.load("oracle").score(

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +21,10 @@ Change = Callable[[Path], None]
 
 
 @pytest.fixture
-def run(tmp_path: Path, quads, choices, galleries) -> Callable[[str], Path]:
+def run(tmp_path, quads, choices, galleries):
     """The folder of a small run of a form."""
 
-    def make(form: str) -> Path:
+    def make(form):
         rng = np.random.default_rng(0)
         if form == "gallery":
             asked = galleries()
@@ -42,32 +41,32 @@ def run(tmp_path: Path, quads, choices, galleries) -> Callable[[str], Path]:
     return make
 
 
-def _column(file: str, name: str, change: Callable[[list[Any]], object]) -> Change:
+def _column(file, name, change):
     return lambda folder: change_column(folder / file, name, change)
 
 
-def _json(file: str, change: Callable[[dict[str, Any]], object]) -> Change:
+def _json(file, change):
     return lambda folder: change_json(folder / file, change)
 
 
 BIG = 10**6
 
 
-def _first(file: str, name: str, value: object, row: int = 0) -> Change:
+def _first(file, name, value, row=0):
     """Another value in one row of a column."""
     return _column(file, name, at(row, value))
 
 
-def _inner(name: str, value: int) -> Change:
+def _inner(name, value):
     """Another first number in the first list of a column of a gallery's answers."""
     return _column("answers.parquet", name, lambda lists: lists[0].__setitem__(0, value))
 
 
-def _measure(**fields: object) -> Change:
+def _measure(**fields):
     return _json("result.json", lambda v: v["measures"]["group"].update(fields))
 
 
-def _questions(**fields: object) -> Change:
+def _questions(**fields):
     return _json("manifest.json", lambda v: v["questions"].update(fields))
 
 
@@ -109,7 +108,7 @@ CASES: list[tuple[str, Change, str]] = [
 
 
 @pytest.mark.parametrize(("form", "change", "line"), CASES)
-def test_a_tampered_run_is_refused(run, form: str, change: Change, line: str) -> None:
+def test_a_tampered_run_is_refused(run, form, change, line):
     folder = run(form)
     change(folder)
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -120,7 +119,7 @@ def test_a_tampered_run_is_refused(run, form: str, change: Change, line: str) ->
     assert "\n" not in str(caught.value)
 
 
-def _error(read: Callable[[Path], object], folder: Path) -> str | None:
+def _error(read, folder):
     """The line of an error of ours, None where there was none; anything else is a failure of the test."""
     try:
         read(folder)
@@ -132,7 +131,7 @@ def _error(read: Callable[[Path], object], folder: Path) -> str | None:
 @pytest.mark.parametrize(
     ("kind", "every"), [("benchmark", 1), ("run", 12), pytest.param("run", 1, marks=pytest.mark.slow)]
 )
-def test_no_field_can_be_of_another_type(run, quads, tmp_path: Path, kind: str, every: int) -> None:
+def test_no_field_can_be_of_another_type(run, quads, tmp_path, kind, every):
     """Whatever field of its JSON is gone or of another type: the folder loads, or it is an error of ours."""
     if kind == "run":
         folder, read, sealed = run("quad"), load_run, "result.json"
@@ -156,7 +155,7 @@ def test_no_field_can_be_of_another_type(run, quads, tmp_path: Path, kind: str, 
     assert refused > 10 / every
 
 
-def _twice(file: str) -> Change:
+def _twice(file):
     return _column(file, "id", lambda ids: ids.__setitem__(1, ids[0]))
 
 
@@ -178,7 +177,7 @@ BENCHMARKS: list[tuple[Change, str]] = [
 
 
 @pytest.mark.parametrize(("change", "line"), BENCHMARKS)
-def test_a_tampered_benchmark_is_refused(quads, tmp_path: Path, change: Change, line: str) -> None:
+def test_a_tampered_benchmark_is_refused(quads, tmp_path, change, line):
     save(quads(4), tmp_path / "toy")
     change(tmp_path / "toy")
     reseal(tmp_path / "toy")

@@ -6,14 +6,12 @@ import re
 from fractions import Fraction
 from itertools import permutations
 from math import factorial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contracts import forms
 from counterfoil.benchmarks import Choice, Scores
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.catalog import scorer as load_scorer
 from counterfoil.engine.join_scores import join_scores
@@ -32,17 +30,17 @@ from counterfoil.report.page import page
 COUNTS = (2, 5, 3, 4, 2, 6, 3)
 
 
-def uneven(n: int = 21, **more: object) -> Benchmark:
+def uneven(n=21, **more):
     """Questions of 2 to 6 candidates in turn, in two subsets of different numbers."""
     return forms.choices({"add": n // 3, "swap": n - n // 3}, k=COUNTS, **more)
 
 
-def rows_of(benchmark: Benchmark, values: np.ndarray) -> list[list[float]]:
+def rows_of(benchmark, values):
     """The scores of each question as a list as long as its candidates."""
     return [row[row > -np.inf].tolist() for row in values]
 
 
-def value_of(row: list[float], ties: Ties) -> Fraction:
+def value_of(row, ties):
     """Accuracy of one question, whose first candidate is right; `half` by all orders of its candidates."""
     right, highest = row[0], max(row[1:])
     if ties != Ties.HALF:
@@ -54,7 +52,7 @@ def value_of(row: list[float], ties: Ties) -> Fraction:
 
 @pytest.mark.parametrize("asks", ["image", "caption"])
 @pytest.mark.parametrize("ties", Ties)
-def test_accuracy_is_that_of_lists_without_gaps(ties: Ties, asks: str) -> None:
+def test_accuracy_is_that_of_lists_without_gaps(ties, asks):
     benchmark = uneven(asks=asks)
     scores = forms.scores_of(benchmark, seed=2, values=3)
     lists = rows_of(benchmark, scores)
@@ -79,7 +77,7 @@ def test_accuracy_is_that_of_lists_without_gaps(ties: Ties, asks: str) -> None:
 
 
 @pytest.mark.parametrize("correct", [1, 2])
-def test_chance_is_that_of_each_question(correct: int) -> None:
+def test_chance_is_that_of_each_question(correct):
     counts = [each + correct - 1 for each in COUNTS]
     benchmark = forms.choices({"add": 5, "swap": 9}, k=counts, correct=correct)
     own = [Fraction(factorial(correct) * factorial(k - correct), factorial(k)) for k in counts * 2]
@@ -95,7 +93,7 @@ def test_chance_is_that_of_each_question(correct: int) -> None:
     assert result["accuracy_macro"].chance == found["accuracy_macro"]
 
 
-def test_what_the_form_says_of_itself(tmp_path: Path) -> None:
+def test_what_the_form_says_of_itself(tmp_path):
     even, wide = forms.choices({"a": 6}, k=3), forms.choices({"a": 6, "b": 1}, k=(3,) * 6 + (7,))
     part = wide.select(np.arange(6))
     assert part.choices.shape == (6, 7)
@@ -133,12 +131,12 @@ def test_what_the_form_says_of_itself(tmp_path: Path) -> None:
         ([[0, 1, -2], [3, 4, 5]], "question 'a': candidates are no positions"),
     ],
 )
-def test_gaps_are_behind_the_last_candidate(candidates: list[list[int]], message: str) -> None:
+def test_gaps_are_behind_the_last_candidate(candidates, message):
     with pytest.raises(DataError, match=message):
         Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array(candidates))
 
 
-def test_scores_fit_the_gaps() -> None:
+def test_scores_fit_the_gaps():
     benchmark = uneven(7)
     scores = forms.scores_of(benchmark)
     Scores(scores).check(benchmark, where="here")
@@ -153,13 +151,13 @@ def test_scores_fit_the_gaps() -> None:
             Scores(odd).check(benchmark, where="here")
 
 
-def some_scores() -> tuple[Benchmark, np.ndarray]:
+def some_scores():
     benchmark = uneven(14)
     gaps = benchmark.choices.candidates < 0
     return benchmark, np.where(gaps, -np.inf, np.random.default_rng(0).normal(size=(14, 6)))
 
 
-def _rows(benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -> list[list[str]]:
+def _rows(benchmark, scores, *, captions=False):
     """A table of scores, by the questions' ids or by their captions; empty behind the last candidate."""
     width = range(scores.shape[1])
     names = [f"s{k}" for k in width]
@@ -172,14 +170,14 @@ def _rows(benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -
     return rows
 
 
-def _joined(path: Path, rows: list[list[str]], benchmark: Benchmark) -> np.ndarray:
+def _joined(path, rows, benchmark):
     """The scores of the benchmark's questions in a table."""
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     return join_scores(precomputed.load(str(path)), benchmark).scores
 
 
-def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> None:
+def test_given_tables_are_empty_behind_the_last_candidate(tmp_path):
     benchmark, scores = some_scores()
     path, rows = tmp_path / "scores.csv", _rows(benchmark, scores)
     np.testing.assert_array_equal(_joined(path, rows, benchmark), scores)
@@ -202,7 +200,7 @@ def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> Non
             _joined(path, changed, benchmark)
 
 
-def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Path) -> None:
+def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path):
     benchmark, scores = some_scores()
     path, (head, *lines) = tmp_path / "scores.csv", _rows(benchmark, scores, captions=True)
     with pytest.warns(UserWarning, match="matched by their captions"):
@@ -219,7 +217,7 @@ def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Pa
         _joined(path, [["id", "score"], *pairs], benchmark)
 
 
-def test_blind_scorers_and_an_audit() -> None:
+def test_blind_scorers_and_an_audit():
     """What is learned from the others' candidates: every wrong one has a word of its own."""
     benchmark = forms.shown(uneven(42))
     right = set(benchmark.choices.candidates[:, 0].tolist())
@@ -240,7 +238,7 @@ def test_blind_scorers_and_an_audit() -> None:
 
 
 @pytest.mark.parametrize("asks", ["image", "caption"])
-def test_the_page_shows_each_question_with_its_own_candidates(asks: str) -> None:
+def test_the_page_shows_each_question_with_its_own_candidates(asks):
     benchmark = forms.shown(uneven(14, asks=asks))
     runs = [
         measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=f"scorer {seed}", draws=50))

@@ -9,7 +9,7 @@ from counterfoil.evaluation.preferences import preferences
 from printed_votes import PRINTED
 
 
-def test_the_printed_votes() -> None:
+def test_the_printed_votes():
     found = preferences(Votes(tuple("ABCDE"), PRINTED), draws=2000)
     assert [round(float(found.strength[i]), 2) for i in found.order] == [70.85, 13.15, 10.66, 4.89, 0.44]
     assert found.written_order == "C > D > A > B > E"
@@ -27,7 +27,7 @@ def test_the_printed_votes() -> None:
     assert found.to_json()["strengths"]["C"]["rank_worst"] == 1
 
 
-def test_two_things_have_the_interval_of_a_proportion() -> None:
+def test_two_things_have_the_interval_of_a_proportion():
     # 60 of 100 votes: a share of 0.6 with a standard error of (0.6 * 0.4 / 100) ** 0.5 = 0.049.
     found = preferences(Votes(("a", "b"), np.array([[0, 60], [40, 0]])), draws=20_000, seed=1)
     assert found.strength == pytest.approx([60, 40])
@@ -40,7 +40,7 @@ def test_two_things_have_the_interval_of_a_proportion() -> None:
     assert close.ranks == ((1, 2), (1, 2))
 
 
-def test_judges_that_vote_alike_leave_less_to_go_by() -> None:
+def test_judges_that_vote_alike_leave_less_to_go_by():
     # Ten judges with ten votes each, seven always for a and three always for b: as good as ten votes.
     judges = np.zeros((10, 2, 2), dtype=np.int64)
     judges[:7, 0, 1] = judges[7:, 1, 0] = 10
@@ -54,7 +54,7 @@ def test_judges_that_vote_alike_leave_less_to_go_by() -> None:
     assert ratio == pytest.approx([10**0.5] * 2, rel=0.15)
 
 
-def test_draws_in_which_somebody_wins_all_are_counted() -> None:
+def test_draws_in_which_somebody_wins_all_are_counted():
     # 1 of 10 lost: with chance 0.9 ** 10 = 0.349 no draw of ten votes has it.
     found = preferences(Votes(("a", "b"), np.array([[0, 9], [1, 0]])), draws=10_000)
     assert found.separated == pytest.approx(3490, abs=4 * (10_000 * 0.349 * 0.651) ** 0.5)
@@ -73,13 +73,13 @@ def test_draws_in_which_somebody_wins_all_are_counted() -> None:
         ),
     ],
 )
-def test_votes_that_say_nothing(votes: Votes, message: str) -> None:
+def test_votes_that_say_nothing(votes, message):
     with pytest.raises(InputError, match=message):
         preferences(votes)
 
 
 @pytest.mark.slow
-def test_intervals_cover_the_truth() -> None:
+def test_intervals_cover_the_truth():
     """95 % intervals from 200 simulated tables hold the true strengths about that often."""
     truth = np.array([50.0, 30.0, 20.0])
     rng = np.random.default_rng(5)

@@ -2,7 +2,6 @@
 
 import json
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +33,7 @@ RECALL = np.array(
 )
 
 
-def test_the_examples_of_equation_e6() -> None:
+def test_the_examples_of_equation_e6():
     found = bias(RECALL.T, np.vstack([np.eye(5), np.ones(5)]).astype(bool), RECALL[:, 5])
     assert [round(v[0], 1) for v in (found.total, found.own, found.others)] == [9.5, 0.1, 11.8]
     # By hand from the column of CLIP: differences 34.6, 32.9, 33.3, 23.1 and 15.0 to the last column.
@@ -47,7 +46,7 @@ def test_the_examples_of_equation_e6() -> None:
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_bias_is_the_mean_of_both_parts(n: int, seed: int) -> None:
+def test_bias_is_the_mean_of_both_parts(n, seed):
     rng = np.random.default_rng(seed)
     members = subsets(n)
     assert len(members) == 2**n - 1
@@ -64,14 +63,14 @@ def test_bias_is_the_mean_of_both_parts(n: int, seed: int) -> None:
 
 
 @st.composite
-def judgements(draw: st.DrawFn) -> list[tuple[set[int], set[int], set[int]]]:
+def judgements(draw):
     items = st.sets(st.integers(0, 7))
     rows = draw(st.lists(st.tuples(items, items, items), min_size=1, max_size=5))
     return [(r, h, t & h) for r, h, t in rows]
 
 
 @given(judgements())
-def test_precision_and_recall_of_sets(rows: list[tuple[set[int], set[int], set[int]]]) -> None:
+def test_precision_and_recall_of_sets(rows):
     sets = [Qrels.of([sorted(row[i]) for row in rows]) for i in range(3)]
     precision, recall = precision_recall(*sets)
     for q, (r, h, t) in enumerate(rows):
@@ -86,7 +85,7 @@ def test_precision_and_recall_of_sets(rows: list[tuple[set[int], set[int], set[i
             assert np.isnan(recall[q])
 
 
-def test_judgements_that_do_not_fit() -> None:
+def test_judgements_that_do_not_fit():
     one, two = Qrels.of([[1]]), Qrels.of([[1], [2]])
     with pytest.raises(InputError, match="given: 2, 1 and 1 queries"):
         precision_recall(two, one, one)
@@ -99,10 +98,10 @@ def test_judgements_that_do_not_fit() -> None:
     assert precision[1] == 1
 
 
-def test_table_3_of_eccv_caption(shared_data: Path) -> None:
+def test_table_3_of_eccv_caption(shared_data):
     """Qrels per data set over the queries of ECCV Caption."""
 
-    def table(name: str) -> dict[str, list[int]]:
+    def table(name):
         return json.loads((shared_data / "eccv" / f"{name}.json").read_text())
 
     counts = {}
@@ -121,18 +120,18 @@ def test_table_3_of_eccv_caption(shared_data: Path) -> None:
     }
 
 
-def test_a_pool_needs_models() -> None:
+def test_a_pool_needs_models():
     with pytest.raises(InputError, match="no model proposes"):
         pool([])
 
 
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_a_pool_is_a_union_of_sets(models: int, n: int, k: int, seed: int) -> None:
+def test_a_pool_is_a_union_of_sets(models, n, k, seed):
     rng = np.random.default_rng(seed)
     tops = [np.stack([rng.permutation(6)[:k] for _ in range(n)]) for _ in range(models)]
     pooled = pool(tops)
 
-    def handed_in(chosen: tuple[int, ...], j: int) -> set[tuple[int, int]]:
+    def handed_in(chosen, j):
         return {(q, int(i)) for m in chosen for q in range(n) for i in tops[m][q, :j]}
 
     pairs = list(zip(pooled.query.tolist(), pooled.item.tolist(), strict=True))

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
 from printed_votes import PRINTED
 
 
-def test_the_printed_votes_give_the_printed_strengths_in_another_order() -> None:
+def test_the_printed_votes_give_the_printed_strengths_in_another_order():
     strengths = dict(zip("ABCDE", bradley_terry(PRINTED), strict=True))
     assert {name: round(float(s), 2) for name, s in strengths.items()} == {
         "C": 70.85,
@@ -27,7 +26,7 @@ votes = st.integers(2, 5).flatmap(lambda n: arrays(np.int64, (n, n), elements=st
 
 
 @given(votes)
-def test_at_the_likeliest_strengths_expected_wins_are_the_wins(wins: ndarray) -> None:
+def test_at_the_likeliest_strengths_expected_wins_are_the_wins(wins):
     # The derivative of the log-likelihood by log p_i: wins of i less the sum of n_ij p_i / (p_i + p_j).
     p = bradley_terry(wins)
     assert p.sum() == pytest.approx(100)
@@ -48,19 +47,19 @@ def test_at_the_likeliest_strengths_expected_wins_are_the_wins(wins: ndarray) ->
         ([[1]], "two things to compare; given: 1"),
     ],
 )
-def test_votes_without_strengths(wins: list[list[float]], message: str) -> None:
+def test_votes_without_strengths(wins, message):
     with pytest.raises(InputError, match=message):
         bradley_terry(np.array(wins))
 
 
-def test_too_few_rounds_are_noted() -> None:
+def test_too_few_rounds_are_noted():
     with pytest.raises(InputError, match="preferences did not settle; given: 1 rounds"):
         bradley_terry(PRINTED, rounds=1)
 
 
 @settings(deadline=None)
 @given(st.integers(2, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_many_tables_at_once_give_what_each_gives_alone(n: int, draws: int, seed: int) -> None:
+def test_many_tables_at_once_give_what_each_gives_alone(n, draws, seed):
     wins = np.random.default_rng(seed).integers(1, 200, size=(draws, n, n))
     together = bradley_terry_draws(wins)
     for table, strengths in zip(wins, together, strict=True):
@@ -69,7 +68,7 @@ def test_many_tables_at_once_give_what_each_gives_alone(n: int, draws: int, seed
 
 @settings(deadline=None)
 @given(st.integers(2, 6).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(0, 1))))
-def test_strengths_exist_where_every_one_is_reached_by_wins(wins: ndarray) -> None:
+def test_strengths_exist_where_every_one_is_reached_by_wins(wins):
     n = len(wins)
     # By hand: i reaches j where i beat j, or beat one who reaches j.
     reached = {(i, j) for i in range(n) for j in range(n) if wins[i, j] or i == j}
@@ -88,7 +87,7 @@ def test_strengths_exist_where_every_one_is_reached_by_wins(wins: ndarray) -> No
             bradley_terry_draws(wins[None])
 
 
-def test_lopsided_votes_settle() -> None:
+def test_lopsided_votes_settle():
     # One win in a thousand: strengths 999 to 1, far from the start.
     wins = np.array([[[0, 999, 999], [1, 0, 999], [1, 1, 0]]])
     assert bradley_terry_draws(wins)[0] == pytest.approx(bradley_terry(wins[0]), rel=1e-6)

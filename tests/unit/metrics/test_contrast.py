@@ -31,7 +31,7 @@ DEFINED = {
 OF_QUADS = [name for name, measure in contrast.QUAD.items() if not measure.macro_of]
 
 
-def orders(scores: np.ndarray) -> list[list[list[tuple[float, int]]]]:
+def orders(scores):
     """Every strict order that respects the scores, as pairs of a score and its place among equals."""
     flat = scores.ravel()
     return [
@@ -41,7 +41,7 @@ def orders(scores: np.ndarray) -> list[list[list[tuple[float, int]]]]:
 
 
 @given(TIED)
-def test_every_policy_of_ties_is_what_it_says_of_orders(scores: np.ndarray) -> None:
+def test_every_policy_of_ties_is_what_it_says_of_orders(scores):
     for name, defined in DEFINED.items():
         strict, half, optimistic = (contrast.QUAD[name](scores[None], ties=ties)[0] for ties in Ties)
         assert half == pytest.approx(np.mean([defined(order) for order in orders(scores)]), abs=1e-12), name
@@ -51,7 +51,7 @@ def test_every_policy_of_ties_is_what_it_says_of_orders(scores: np.ndarray) -> N
 
 
 @given(TIED)
-def test_group_match_compares_the_two_matchings(scores: np.ndarray) -> None:
+def test_group_match_compares_the_two_matchings(scores):
     gap = float(scores[0, 0] + scores[1, 1] - scores[0, 1] - scores[1, 0])
     for ties, at_tie in zip(Ties, (0.0, 0.5, 1.0), strict=True):
         expected = 1.0 if gap > 0 else 0.0 if gap < 0 else at_tie
@@ -59,7 +59,7 @@ def test_group_match_compares_the_two_matchings(scores: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("name", OF_QUADS)
-def test_chance_is_the_mean_over_all_orders_of_distinct_scores(name: str) -> None:
+def test_chance_is_the_mean_over_all_orders_of_distinct_scores(name):
     # Group match depends on the numbers, not only on their order; with these no two matchings are equal.
     scores = np.array(list(permutations([1.0, 2.0, 4.0, 8.0]))).reshape(24, 2, 2)
     assert contrast.QUAD[name](scores).mean() == pytest.approx(contrast.QUAD[name].expected, abs=1e-12)
@@ -69,7 +69,7 @@ def test_chance_is_the_mean_over_all_orders_of_distinct_scores(name: str) -> Non
 
 
 @given(ANY)
-def test_margins_are_positive_where_the_strict_measure_is_won(scores: np.ndarray) -> None:
+def test_margins_are_positive_where_the_strict_measure_is_won(scores):
     margins = contrast.quad_margins(scores[None])
     for name in OF_QUADS:
         margin, measure = margins[name][0], contrast.QUAD[name]
@@ -77,7 +77,7 @@ def test_margins_are_positive_where_the_strict_measure_is_won(scores: np.ndarray
         assert (margin >= 0) == (measure(scores[None], ties=Ties.OPTIMISTIC)[0] == 1), name
 
 
-def test_margins_of_group_match_survive_rounding() -> None:
+def test_margins_of_group_match_survive_rounding():
     # 0.0 + 0.5 = 0.4 + 0.1 in floating point, while 0.0 + 0.5 - 0.4 - 0.1 is -2.8e-17 there.
     scores = np.array([[[0.0, 0.4], [0.1, 0.5]]])
     assert contrast.group_match(scores, ties=Ties.OPTIMISTIC)[0] == 1
@@ -85,7 +85,7 @@ def test_margins_of_group_match_survive_rounding() -> None:
 
 
 @given(arrays(np.bool_, (4, 9)))
-def test_outcomes_give_the_measures_that_strict_scores_give(right: np.ndarray) -> None:
+def test_outcomes_give_the_measures_that_strict_scores_give(right):
     names = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
     values = contrast.from_directions(dict(zip(names, right, strict=True)))
     assert values["i2t"].tolist() == (right[0] & right[1]).astype(float).tolist()
@@ -98,7 +98,7 @@ _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(0, 3))
-def test_by_counting(seed: int, n: int, draws: int) -> None:
+def test_by_counting(seed, n, draws):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 3, (n, 2, draws) if draws else (n, 2)).astype(float)
     label = rng.integers(0, 2, n)
@@ -122,7 +122,7 @@ FORMS = [(k, m) for k in range(2, 7) for m in range(1, k)]
 
 @pytest.mark.parametrize(("k", "m"), FORMS)
 @pytest.mark.parametrize("constant", [0.0, -3.5, 1e300])
-def test_a_constant_choice_gets_nothing_chance_or_everything(k: int, m: int, constant: float) -> None:
+def test_a_constant_choice_gets_nothing_chance_or_everything(k, m, constant):
     scores = np.full((3, k), constant)
     assert (contrast.choice_accuracy(scores, correct=m, ties=Ties.STRICT) == 0).all()
     chance = np.mean([min(order[:m]) > max(order[m:]) for order in permutations(range(k))])
@@ -132,7 +132,7 @@ def test_a_constant_choice_gets_nothing_chance_or_everything(k: int, m: int, con
 
 
 @given(st.sampled_from(FORMS), st.data())
-def test_margin_and_tied_say_what_the_policies_do(form: tuple[int, int], data: st.DataObject) -> None:
+def test_margin_and_tied_say_what_the_policies_do(form, data):
     k, m = form
     scores = np.array([data.draw(st.lists(st.integers(0, 3).map(float), min_size=k, max_size=k))])
     strict, _, optimistic = (contrast.choice_accuracy(scores, correct=m, ties=ties)[0] for ties in Ties)

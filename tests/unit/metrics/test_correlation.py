@@ -1,8 +1,6 @@
 """Correlations against their formulas."""
 
-from collections.abc import Callable
 from math import isnan
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from counterfoil.metrics.correlation import (
 )
 
 
-def test_pearson_by_hand() -> None:
+def test_pearson_by_hand():
     # Deviations (-1, 0, 1) and (-1, 1, 0): covariance 1 over sqrt(2 * 2); t = 0.5 / sqrt(0.75) on one degree
     # of freedom, whose two-sided tail is 1 - 2 * atan(t) / pi = 2 / 3.
     coefficient, p = pearson(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0]))
@@ -28,7 +26,7 @@ def test_pearson_by_hand() -> None:
     assert p == pytest.approx(2 / 3)
 
 
-def test_spearman_sees_ranks_only_and_shares_those_of_equals() -> None:
+def test_spearman_sees_ranks_only_and_shares_those_of_equals():
     x = np.array([1.0, 2.0, 2.0, 4.0])
     coefficient, _ = spearman(x, np.array([1.0, 10.0, 100.0, 1000.0]))
     # Ranks (1, 2.5, 2.5, 4) and (1, 2, 3, 4): covariance 4.5 over sqrt(4.5 * 5).
@@ -36,14 +34,14 @@ def test_spearman_sees_ranks_only_and_shares_those_of_equals() -> None:
 
 
 @pytest.mark.parametrize("correlation", [pearson, spearman])
-def test_a_constant_column_is_undefined_and_two_rows_are_refused(correlation: object) -> None:
+def test_a_constant_column_is_undefined_and_two_rows_are_refused(correlation):
     assert callable(correlation)
     assert all(isnan(x) for x in correlation(np.ones(5), np.arange(5.0)))
     with pytest.raises(InputError, match="too few rows"):
         correlation(np.arange(2.0), np.arange(2.0))
 
 
-def test_tau_b_of_the_micro_check_and_by_counting_pairs() -> None:
+def test_tau_b_of_the_micro_check_and_by_counting_pairs():
     # FORMATS 0.4, from scipy's source.
     x = np.array([0.1, 0.4, 0.4, 0.3, 0.9, 0.7, 0.2, 0.65])
     y = np.array([1.0, 2.0, 3.0, 1.0, 4.0, 3.0, 2.0, 4.0])
@@ -62,7 +60,7 @@ def test_tau_b_of_the_micro_check_and_by_counting_pairs() -> None:
     [(weighted_tau_b, kendall_tau_b), (weighted_spearman, lambda x, y: spearman(x, y)[0])],
     ids=["tau", "spearman"],
 )
-def test_weights_are_copies_of_rows(many: Callable[..., Any], one: Callable[..., float]) -> None:
+def test_weights_are_copies_of_rows(many, one):
     rng = np.random.default_rng(0)
     values = rng.integers(0, 4, size=(60, 6, 3)).astype(float)
     weights = rng.integers(0, 3, size=(60, 6)).astype(float)
@@ -80,7 +78,7 @@ def test_weights_are_copies_of_rows(many: Callable[..., Any], one: Callable[...,
     assert undefined > 0
 
 
-def test_a_weighted_column_that_holds_nan_is_undefined_and_equal_columns_give_exactly_1() -> None:
+def test_a_weighted_column_that_holds_nan_is_undefined_and_equal_columns_give_exactly_1():
     values = np.random.default_rng(1).random((5, 4, 2))
     values[:, :, 1] = values[:, :, 0]
     assert (weighted_tau_b(values, np.ones((5, 4))) == 1).all()
@@ -91,7 +89,7 @@ def test_a_weighted_column_that_holds_nan_is_undefined_and_equal_columns_give_ex
     assert found[2, 0, 0] == 1
 
 
-def test_middle_ranks_are_scipys() -> None:
+def test_middle_ranks_are_scipys():
     rng = np.random.default_rng(2)
     for n in (1, 2, 7, 60):
         values = rng.integers(0, 9, n) / 3

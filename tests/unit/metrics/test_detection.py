@@ -1,7 +1,6 @@
 """The detector baseline of BiVLC section 5.3: its rule, and its printed numbers from the released outputs."""
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from counterfoil.metrics import contrast, detection
 PROBABILITIES = arrays(np.float64, (6, 2), elements=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
 
 
-def twin(captions: list[float], images: list[float]) -> dict[str, bool]:
+def twin(captions, images):
     """The rule of FORMATS and section 5.3, with Python's own rounding, a question at a time."""
     (c0, c1), (i0, i1) = captions, images
     return {
@@ -28,25 +27,25 @@ def twin(captions: list[float], images: list[float]) -> dict[str, bool]:
 
 
 @given(PROBABILITIES, PROBABILITIES)
-def test_two_steps_equal_the_rule_written_out(captions: np.ndarray, images: np.ndarray) -> None:
+def test_two_steps_equal_the_rule_written_out(captions, images):
     found = detection.two_steps(captions, images)
     expected = [twin(c, i) for c, i in zip(captions.tolist(), images.tolist(), strict=True)]
     for name, right in found.items():
         assert right.tolist() == [row[name] for row in expected]
 
 
-def test_one_half_is_natural() -> None:
+def test_one_half_is_natural():
     assert detection.accuracy(np.array([[0.5, 0.5]])).tolist() == [[1.0, 0.0]]
 
 
-def read(path: Path, column: str) -> np.ndarray:
+def read(path, column):
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     values = np.array([float(row[column]) for row in rows])
     return detection.by_label(values, np.array([float(row["label"]) for row in rows]))
 
 
-def test_bivlc_as_released(shared_data: Path) -> None:
+def test_bivlc_as_released(shared_data):
     path = shared_data / "detectors" / "bivlc_CLIP_baseline.csv"
     captions, images = read(path, "text_pred"), read(path, "img_pred")
     assert captions.shape == (2933, 2)
@@ -63,20 +62,20 @@ def test_bivlc_as_released(shared_data: Path) -> None:
     ]
 
 
-def test_sugarcrepe_as_released(shared_data: Path) -> None:
+def test_sugarcrepe_as_released(shared_data):
     captions = read(shared_data / "detectors" / "sugarcrepe_CLIP_baseline.csv", "text_pred")
     right = detection.likelier(captions)
     # BiVLC section 5.3: 74.59 %.
     assert (int(right.sum()), len(right)) == (5603, 7512)
 
 
-def test_by_label_pairs_whatever_the_batches() -> None:
+def test_by_label_pairs_whatever_the_batches():
     values = np.arange(8.0)
     label = np.array([0.0, 1, 0, 0, 1, 1, 0, 1])
     assert detection.by_label(values, label).tolist() == [[0, 1], [2, 4], [3, 5], [6, 7]]
 
 
 @pytest.mark.parametrize("label", [[0.0, 0.0], [0.0, 1.0, 2.0], [1.0]])
-def test_by_label_refuses_what_does_not_pair(label: list[float]) -> None:
+def test_by_label_refuses_what_does_not_pair(label):
     with pytest.raises(InputError, match="in pairs"):
         detection.by_label(np.zeros(len(label)), np.array(label))

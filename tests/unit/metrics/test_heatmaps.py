@@ -18,7 +18,7 @@ from counterfoil.metrics.heatmaps import (
 )
 
 
-def slow_upsampled(heat: np.ndarray, height: int, width: int, box: tuple[float, ...]) -> np.ndarray:
+def slow_upsampled(heat, height, width, box):
     """Linear between the middles of cells, one pixel at a time."""
     found = np.full((height, width), heat.min())
     rows, columns = heat.shape
@@ -36,16 +36,16 @@ def slow_upsampled(heat: np.ndarray, height: int, width: int, box: tuple[float, 
 
 
 @pytest.mark.parametrize("box", [(0.0, 0.0, 1.0, 1.0), (0.25, 0.0, 0.75, 1.0), (0.0, 0.1, 1.0, 0.9)])
-def test_upsampling_is_linear_between_the_middles_of_cells(box: tuple[float, ...]) -> None:
+def test_upsampling_is_linear_between_the_middles_of_cells(box):
     heat = np.random.default_rng(0).normal(size=(3, 5))
     np.testing.assert_allclose(upsampled(heat, 13, 11, box=box), slow_upsampled(heat, 13, 11, box))
 
 
-def test_equal_cells_give_equal_pixels() -> None:
+def test_equal_cells_give_equal_pixels():
     assert len(np.unique(upsampled(np.full((7, 7), 0.1), 100, 90))) == 1
 
 
-def slow_iou(heat: np.ndarray, mask: np.ndarray) -> float:
+def slow_iou(heat, mask):
     """The IoU of the expected intersection over all sets of highest pixels, each as likely as any other."""
     area = int(mask.sum())
     values, true = heat.ravel().tolist(), mask.ravel().tolist()
@@ -60,7 +60,7 @@ def slow_iou(heat: np.ndarray, mask: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_both_measures_are_those_of_all_orders_of_ties(seed: int) -> None:
+def test_both_measures_are_those_of_all_orders_of_ties(seed):
     rng = np.random.default_rng(seed)
     # Few levels, so that many pixels tie.
     heat = rng.integers(0, 3, size=(3, 3)).astype(float)
@@ -70,19 +70,19 @@ def test_both_measures_are_those_of_all_orders_of_ties(seed: int) -> None:
     assert pointing_game(heat, mask) == pytest.approx(sum(mask[at] for at in best) / len(best))
 
 
-def test_what_points_nowhere_is_at_chance() -> None:
+def test_what_points_nowhere_is_at_chance():
     mask = np.random.default_rng(1).random((20, 30)) < 0.3
     assert pointing_game(np.zeros(mask.shape), mask) == pytest.approx(pointing_chance(mask))
     assert area_iou(np.zeros(mask.shape), mask) == pytest.approx(iou_chance(mask))
 
 
-def test_the_mask_itself_is_found_whole() -> None:
+def test_the_mask_itself_is_found_whole():
     mask = np.random.default_rng(1).random((20, 30)) < 0.3
     assert (pointing_game(mask.astype(float), mask), area_iou(mask.astype(float), mask)) == (1.0, 1.0)
     assert np.isnan(area_iou(mask.astype(float), np.zeros_like(mask)))
 
 
-def test_rollout_is_the_sum_over_all_paths() -> None:
+def test_rollout_is_the_sum_over_all_paths():
     rng = np.random.default_rng(0)
     layers = [rng.random((2, 3, 3)) for _ in range(3)]
     layers = [layer / layer.sum(axis=2, keepdims=True) for layer in layers]
@@ -94,7 +94,7 @@ def test_rollout_is_the_sum_over_all_paths() -> None:
     np.testing.assert_allclose(rollout(layers).sum(axis=1), 1)
 
 
-def exact(cost: np.ndarray) -> float:
+def exact(cost):
     """The least cost by a linear program."""
     n, m = cost.shape
     rows = np.kron(np.eye(n), np.ones(m))
@@ -104,7 +104,7 @@ def exact(cost: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_transport_comes_near_the_linear_program(seed: int) -> None:
+def test_transport_comes_near_the_linear_program(seed):
     rng = np.random.default_rng(seed)
     cost = cosine_cost(rng.normal(size=(3, 6)), rng.normal(size=(7, 6)))
     least = exact(cost)
@@ -117,7 +117,7 @@ def test_transport_comes_near_the_linear_program(seed: int) -> None:
     assert least - 1e-3 < few < cost.mean()
 
 
-def test_transport_does_not_leave_the_range_of_floats() -> None:
+def test_transport_does_not_leave_the_range_of_floats():
     rng = np.random.default_rng(1)
     plan = transport(cosine_cost(rng.normal(size=(20, 4)), rng.normal(size=(240, 4))), steps=2000)
     assert np.isfinite(plan).all()

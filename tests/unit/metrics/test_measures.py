@@ -9,14 +9,14 @@ from counterfoil.metrics.measure import DIRECTIONS, FORMS, Measure
 from counterfoil.metrics.measures import MEASURES, every, find, of_form
 
 
-def first_above_0(scores: np.ndarray, *, ties: str) -> np.ndarray:
+def first_above_0(scores, *, ties):
     return (scores[:, 0, 0] > 0) * 1.0
 
 
 OWN = Measure("first_positive", "quad", "First", "the first pair scores above 0", "1/2", first_above_0)
 
 
-def test_names_parse_and_print_alike() -> None:
+def test_names_parse_and_print_alike():
     for form in FORMS:
         sides = [""] if form != "gallery" else ["", *(f"{side}_" for side in DIRECTIONS)]
         for measure in of_form(form):
@@ -28,23 +28,23 @@ def test_names_parse_and_print_alike() -> None:
 
 
 @pytest.mark.parametrize("name", ["recall_at_05", "recall_at_0", "recall_at_K5", "i2t_group", "Group"])
-def test_other_writings_are_no_names(name: str) -> None:
+def test_other_writings_are_no_names(name):
     assert find(name) is None
 
 
-def test_a_list_of_all_has_each_once_and_says_what_k_is() -> None:
+def test_a_list_of_all_has_each_once_and_says_what_k_is():
     names = [(measure.form, measure.name) for measure in every()]
     assert len(set(names)) == len(names)
     assert ("gallery", "recall_at_K") in names
     assert {form for form, _ in names} == set(FORMS)
 
 
-def test_only_correlations_are_signed() -> None:
+def test_only_correlations_are_signed():
     signed = {measure.name for measure in every() if measure.signed}
     assert signed == {"kendall_tau_b", "kendall_tau_c", "spearman", "pearson"}
 
 
-def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1() -> None:
+def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1():
     with pytest.raises(InputError, match="needs one arithmetic"):
         Measure("none", "quad", "None", "nothing", "0")
     with pytest.raises(InputError, match=r"must be in \[0, 1\]"):
@@ -55,7 +55,7 @@ def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1() -> None:
         find("accuracy_macro")()
 
 
-def test_what_cannot_be_registered() -> None:
+def test_what_cannot_be_registered():
     for name, reason in {"group": "of this name already", "i2t_group": "so it is 'group'"}.items():
         with pytest.raises(InputError, match=reason):
             MEASURES.register(Measure(name, "quad", "Group", "as group", "1/6", first_above_0))
@@ -69,7 +69,7 @@ def test_what_cannot_be_registered() -> None:
         )
 
 
-def test_one_that_is_registered_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_registered_is_found(monkeypatch):
     monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
     assert MEASURES.register(OWN) is OWN
     assert find("first_positive") is OWN

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from contracts import forms
 from counterfoil.benchmarks.answers import Scores
@@ -15,7 +14,7 @@ from counterfoil.metrics import correlation as pairs
 from counterfoil.report.forms import report_of
 
 
-def counted(scores: NDArray[np.float64], ratings: NDArray[np.float64], tie: float) -> float:
+def counted(scores, ratings, tie):
     """Pair by pair."""
     right = 0
     for i, j in combinations(range(len(scores)), 2):
@@ -25,7 +24,7 @@ def counted(scores: NDArray[np.float64], ratings: NDArray[np.float64], tie: floa
     return right / (len(scores) * (len(scores) - 1) / 2)
 
 
-def sample(seed: int, n: int = 30) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def sample(seed, n=30):
     rng = np.random.default_rng(seed)
     ratings = rng.integers(1, 5, n).astype(np.float64)
     scores = ratings + rng.normal(scale=1.0, size=n)
@@ -33,9 +32,7 @@ def sample(seed: int, n: int = 30) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_measure_and_its_threshold_are_those_of_all_pairs(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch):
     scores, ratings = sample(seed)
     # A few rows at a time.
     monkeypatch.setattr(pairs, "_BLOCK", 100)
@@ -51,13 +48,13 @@ def test_the_measure_and_its_threshold_are_those_of_all_pairs(
     assert pairs.tied_ratings(ratings) == pytest.approx(counted(0 * scores, ratings, 0.0))
 
 
-def test_an_item_alone_has_no_pairs() -> None:
+def test_an_item_alone_has_no_pairs():
     for measure in (pairs.pairwise_accuracy, pairs.fitted_tie):
         with pytest.raises(InputError, match="too few items for pairs"):
             measure(np.ones(1), np.ones(1))
 
 
-def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning() -> None:
+def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning():
     names = ("pairwise_accuracy_fitted", "pearson", "pairwise_accuracy")
     grades = forms.grades(120)
     benchmark = forms.rated(grades, per_image=1, groups=2)

@@ -10,7 +10,6 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranks as module
 from counterfoil.metrics.ranks import (
     Qrels,
-    Ranks,
     distinct_pairs,
     from_counts,
     join,
@@ -23,7 +22,7 @@ Task = tuple[ndarray, list[list[int]], list[list[float]]]
 
 
 @st.composite
-def tasks(draw: st.DrawFn) -> Task:
+def tasks(draw):
     """Few levels of scores, so that ties abound; any positives, absent ones among them."""
     n, gallery = draw(st.integers(1, 5)), draw(st.integers(1, 12))
     levels = st.lists(st.integers(0, 4), min_size=gallery, max_size=gallery)
@@ -34,18 +33,18 @@ def tasks(draw: st.DrawFn) -> Task:
     return scores, items, gains
 
 
-def made(task: Task) -> tuple[ndarray, Qrels]:
+def made(task):
     scores, items, gains = task
     return scores, Qrels.of(items, gains)
 
 
-def entries(ranks: Ranks) -> list[tuple[float, ...]]:
+def entries(ranks):
     """What is known of each positive, in an order of its own."""
     columns = (ranks.query, ranks.wrong, ranks.tied, ranks.before, ranks.gains)
     return sorted(zip(*(c.tolist() for c in columns), strict=True))
 
 
-def by_hand(scores: ndarray, positives: Qrels) -> list[tuple[float, ...]]:
+def by_hand(scores, positives):
     """The same, item by item from the meaning of the words."""
     found = []
     for q, row in enumerate(scores.tolist()):
@@ -61,7 +60,7 @@ def by_hand(scores: ndarray, positives: Qrels) -> list[tuple[float, ...]]:
 
 @pytest.mark.parametrize("sort_from", [100, 3, 1])
 @given(tasks())
-def test_all_ways_of_counting_count_the_same(sort_from: int, task: Task) -> None:
+def test_all_ways_of_counting_count_the_same(sort_from, task):
     scores, positives = made(task)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_SORT_FROM", sort_from)
@@ -74,7 +73,7 @@ def test_all_ways_of_counting_count_the_same(sort_from: int, task: Task) -> None
 
 
 @given(tasks(), st.integers(1, 5))
-def test_blocks_of_any_size_are_the_whole(task: Task, size: int) -> None:
+def test_blocks_of_any_size_are_the_whole(task, size):
     scores, positives = made(task)
     parts = [
         positive_ranks(scores[lo : lo + size], positives.take(slice(lo, lo + size)))
@@ -89,7 +88,7 @@ def test_blocks_of_any_size_are_the_whole(task: Task, size: int) -> None:
 
 
 @given(tasks(), st.data())
-def test_a_part_of_the_gallery_is_a_task_of_its_own(task: Task, data: st.DataObject) -> None:
+def test_a_part_of_the_gallery_is_a_task_of_its_own(task, data):
     scores, positives = made(task)
     columns = np.array(data.draw(st.lists(st.integers(0, scores.shape[1] - 1), unique=True)), dtype=np.int64)
     place = {int(c): i for i, c in enumerate(columns)}
@@ -105,7 +104,7 @@ def test_a_part_of_the_gallery_is_a_task_of_its_own(task: Task, data: st.DataObj
 
 
 @given(tasks(), st.integers(0, 2**32 - 1))
-def test_lists_are_scores_without_ties(task: Task, seed: int) -> None:
+def test_lists_are_scores_without_ties(task, seed):
     scores, positives = made(task)
     rng = np.random.default_rng(seed)
     gallery = scores.shape[1]
@@ -123,7 +122,7 @@ def test_lists_are_scores_without_ties(task: Task, seed: int) -> None:
     assert (cut.cut == (lost > 0)).all()
 
 
-def test_infinite_scores_are_in_order_and_nan_is_named() -> None:
+def test_infinite_scores_are_in_order_and_nan_is_named():
     scores = np.array([[np.inf, 0.0, -np.inf], [1.0, 2.0, 3.0]])
     ranks = positive_ranks(scores, Qrels.of([[1, 2], [0]]))
     assert ranks.wrong.tolist() == [1, 1, 2]
@@ -132,7 +131,7 @@ def test_infinite_scores_are_in_order_and_nan_is_named() -> None:
         positive_ranks(scores, Qrels.of([[1, 2], [0]]))
 
 
-def test_absent_positives_are_counted() -> None:
+def test_absent_positives_are_counted():
     positives = Qrels.of([[0, -1, -1], [], [-1]])
     assert positives.absent.tolist() == [2, 0, 1]
     assert positives.counts.tolist() == [3, 0, 1]
@@ -149,12 +148,12 @@ def test_absent_positives_are_counted() -> None:
         ([[1, 2]], [[1.0]], "items and gains of positives do not go together"),
     ],
 )
-def test_positives_that_cannot_be(items: list[list[int]], gains: object, message: str) -> None:
+def test_positives_that_cannot_be(items, gains, message):
     with pytest.raises(InputError, match=message):
         Qrels.of(items, gains)  # type: ignore[arg-type]
 
 
-def test_scores_and_lists_that_do_not_fit() -> None:
+def test_scores_and_lists_that_do_not_fit():
     positives = Qrels.of([[0, 3]])
     with pytest.raises(ScoreError, match="1 queries x 3 items; allowed: 1 queries, more than 3 items"):
         positive_ranks(np.zeros((1, 3)), positives)
@@ -171,7 +170,7 @@ def test_scores_and_lists_that_do_not_fit() -> None:
 
 
 @st.composite
-def scores_and_items(draw: st.DrawFn) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+def scores_and_items(draw):
     """Scores of few levels (queries x gallery), and two sets of positives, some absent."""
     n, gallery = draw(st.integers(1, 6)), draw(st.integers(1, 12))
     items = st.lists(st.integers(-1, gallery - 1), unique=True)
@@ -180,9 +179,7 @@ def scores_and_items(draw: st.DrawFn) -> tuple[list[list[int]], list[list[int]],
 
 
 @given(scores_and_items(), st.integers(1, 12), st.sampled_from([1, 5, 1 << 18]))
-def test_parts_of_any_size_add_up_to_the_ranks_of_the_whole(
-    task: tuple[list[list[int]], list[list[int]], list[list[int]]], size: int, at_once: int
-) -> None:
+def test_parts_of_any_size_add_up_to_the_ranks_of_the_whole(task, size, at_once):
     scores = np.array(task[0], dtype=np.float32)
     sets = [Qrels.of(items) for items in task[1:]]
     gallery = scores.shape[1]
@@ -201,7 +198,7 @@ def test_parts_of_any_size_add_up_to_the_ranks_of_the_whole(
             assert (getattr(added, name) == getattr(whole, name)).all()
 
 
-def test_more_rows_than_a_byte_counts() -> None:
+def test_more_rows_than_a_byte_counts():
     scores = np.repeat([[0.0, 1.0], [1.0, 1.0]], [700, 300], axis=0)
     above, level = tally(scores, np.array([0, 0, 1]), np.array([0.0, 0.5, 1.0]))
     assert above.tolist() == [300, 300, 0]

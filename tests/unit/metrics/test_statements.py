@@ -1,11 +1,9 @@
 """Measures of true and false statements against plain counting over pairs, resampling and closed forms."""
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import statements
@@ -16,26 +14,24 @@ from counterfoil.metrics.ties import Ties
 WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 
-def sample(seed: int, n: int = 40, levels: int = 8) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def sample(seed, n=40, levels=8):
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n) < 3 * n // 8)
     return rng.integers(0, levels, n) / (levels - 1) + 0.0 * truth, truth
 
 
-def pair(above: float, below: float, ties: Ties) -> float:
+def pair(above, below, ties):
     return WORTH[ties] if above == below else float(above > below)
 
 
-def counted(scores: Sequence[float], truth: Sequence[bool], ties: Ties) -> float:
+def counted(scores, truth, ties):
     """AUROC, pair by pair."""
     true = [s for s, t in zip(scores, truth, strict=True) if t]
     false = [s for s, t in zip(scores, truth, strict=True) if not t]
     return sum(pair(a, b, ties) for a in true for b in false) / (len(true) * len(false))
 
 
-def accuracies(
-    scores: Sequence[float], truth: Sequence[bool], at: Sequence[float], ties: Ties
-) -> tuple[float, float]:
+def accuracies(scores, truth, at, ties):
     """Accuracy and balanced accuracy, statement by statement."""
     right = [pair(s, a, ties) if t else pair(a, s, ties) for s, t, a in zip(scores, truth, at, strict=True)]
     true = [r for r, t in zip(right, truth, strict=True) if t]
@@ -45,7 +41,7 @@ def accuracies(
 
 @pytest.mark.parametrize("ties", Ties)
 @pytest.mark.parametrize("seed", range(5))
-def test_measures_are_those_counted_pair_by_pair(ties: Ties, seed: int) -> None:
+def test_measures_are_those_counted_pair_by_pair(ties, seed):
     scores, truth = sample(seed)
     at = np.random.default_rng(seed).choice([0.4, 3 / 7], len(scores))
     # A tie is one half in AUROC, whatever the policy.
@@ -58,7 +54,7 @@ def test_measures_are_those_counted_pair_by_pair(ties: Ties, seed: int) -> None:
 
 
 @pytest.mark.parametrize("ties", Ties)
-def test_weights_are_repetitions(ties: Ties) -> None:
+def test_weights_are_repetitions(ties):
     scores, truth = sample(3)
     clusters = np.arange(len(scores)) // 4
     right = np.stack([statements.correct_at(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
@@ -73,7 +69,7 @@ def test_weights_are_repetitions(ties: Ties) -> None:
 
 
 @pytest.mark.parametrize("ties", Ties)
-def test_influences_are_derivatives_by_the_weights(ties: Ties) -> None:
+def test_influences_are_derivatives_by_the_weights(ties):
     scores, truth = sample(1)
     n = len(scores)
     right = np.stack([statements.correct_at(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
@@ -85,7 +81,7 @@ def test_influences_are_derivatives_by_the_weights(ties: Ties) -> None:
     np.testing.assert_allclose(found, nudged / step, atol=1e-5)
 
 
-def test_the_variance_of_auroc_is_delongs() -> None:
+def test_the_variance_of_auroc_is_delongs():
     scores, truth = sample(2, levels=1000)
     ready = WeightedStatements(scores, truth, np.full((40, 2), np.nan), np.arange(40), 40)
     true, false = scores[truth], scores[~truth]
@@ -97,7 +93,7 @@ def test_the_variance_of_auroc_is_delongs() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_threshold_is_the_best_of_all_middles(seed: int) -> None:
+def test_a_threshold_is_the_best_of_all_middles(seed):
     scores, truth = sample(seed, n=24, levels=30)
     found = statements.threshold(scores, truth)
     levels = sorted(set(scores.tolist()))
@@ -108,7 +104,7 @@ def test_a_threshold_is_the_best_of_all_middles(seed: int) -> None:
     assert statements.threshold(np.full(4, 7.0), np.array([True, False] * 2)) == 7
 
 
-def test_a_statement_has_no_part_in_its_own_threshold() -> None:
+def test_a_statement_has_no_part_in_its_own_threshold():
     scores, truth = sample(4, n=30)
     folds = np.arange(30) % 3
     before = statements.cross_fitted(scores, truth, folds)
@@ -128,7 +124,7 @@ def test_a_statement_has_no_part_in_its_own_threshold() -> None:
     assert abs(np.mean(other) - 0.5) < 0.025
 
 
-def test_one_kind_of_statement_has_no_auroc_and_no_threshold() -> None:
+def test_one_kind_of_statement_has_no_auroc_and_no_threshold():
     scores, truth = np.array([0.1, 0.9]), np.array([True, True])
     for measure in (statements.auroc, statements.balanced_accuracy, statements.threshold):
         with pytest.raises(InputError, match="not both true and false"):
@@ -138,7 +134,7 @@ def test_one_kind_of_statement_has_no_auroc_and_no_threshold() -> None:
     assert np.isnan(statements.placements(scores, truth)).all()
 
 
-def test_fleiss_kappa_of_published_and_plain_examples() -> None:
+def test_fleiss_kappa_of_published_and_plain_examples():
     # The worked example of Fleiss's measure in common use: 10 subjects, 14 raters, 5 categories.
     rows = "0 0 0 0 14; 0 2 6 4 2; 0 0 3 5 6; 0 3 9 2 0; 2 2 8 1 1; 7 7 0 0 0; 3 2 6 3 0; 2 5 3 2 2; "
     table = np.array([row.split() for row in f"{rows}6 5 2 1 0; 0 2 2 3 7".split(";")], dtype=int)

@@ -24,7 +24,7 @@ def _written_out(x, y, clusters, weights):
 
 
 @given(st.data())
-def test_equal_to_scipy_with_ties_everywhere(data: st.DataObject) -> None:
+def test_equal_to_scipy_with_ties_everywhere(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     n = data.draw(st.integers(1, 90))
     x = rng.integers(0, data.draw(st.integers(1, 40)), n) * 0.1
@@ -40,7 +40,7 @@ def test_equal_to_scipy_with_ties_everywhere(data: st.DataObject) -> None:
     assert points.order(weights).tolist() == np.einsum("di,ij,dj->d", of_points, signs, of_points).tolist()
 
 
-def test_continuous_ratings_and_many_points_in_several_blocks() -> None:
+def test_continuous_ratings_and_many_points_in_several_blocks():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 3000))
     clusters = np.arange(3000) // 3
@@ -53,7 +53,7 @@ def test_continuous_ratings_and_many_points_in_several_blocks() -> None:
     assert (found[::9] == np.array(few)).all()
 
 
-def test_what_agrees_throughout_is_exactly_one() -> None:
+def test_what_agrees_throughout_is_exactly_one():
     grades = np.tile([1.0, 2.0, 3.0, 4.0], 25)
     weights = np.vstack([np.ones(100), np.random.default_rng(0).integers(0, 4, (50, 100))]).astype(float)
     found = WeightedCorrelation.of(grades, grades, np.arange(100)).correlations(weights)
@@ -63,7 +63,7 @@ def test_what_agrees_throughout_is_exactly_one() -> None:
     assert (found[1:, 1] < 1).any()
 
 
-def test_points_that_are_no_numbers_are_refused() -> None:
+def test_points_that_are_no_numbers_are_refused():
     with pytest.raises(InputError, match="no points"):
         WeightedCorrelation.of(np.empty(0), np.empty(0), np.empty(0, np.int64))
     with pytest.raises(InputError, match="finite"):
@@ -71,7 +71,7 @@ def test_points_that_are_no_numbers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("levels", [2, 4, 30])
-def test_they_are_derivatives_by_weight(levels: int) -> None:
+def test_they_are_derivatives_by_weight(levels):
     rng = np.random.default_rng(levels)
     scores, ratings = np.round(rng.normal(size=30), 1), rng.integers(0, levels, 30).astype(np.float64)
     ratings[:2] = 0, levels - 1
@@ -83,14 +83,14 @@ def test_they_are_derivatives_by_weight(levels: int) -> None:
     np.testing.assert_allclose(influences(scores, ratings), slopes, atol=2e-6)
 
 
-def test_columns_sum_to_nothing_and_constants_have_none() -> None:
+def test_columns_sum_to_nothing_and_constants_have_none():
     rng = np.random.default_rng(0)
     assert influences(rng.normal(size=50), rng.normal(size=50)).sum(axis=0) == pytest.approx(np.zeros(4))
     assert np.isnan(influences(np.ones(5), np.arange(5.0))).all()
 
 
 @pytest.mark.parametrize("clusters", [40, 1500])
-def test_heavy_samples_are_exact(clusters: int) -> None:
+def test_heavy_samples_are_exact(clusters):
     rng = np.random.default_rng(2)
     n = 3 * clusters
     x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)

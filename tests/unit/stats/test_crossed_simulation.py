@@ -3,7 +3,6 @@
 import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 PATH = Path(__file__).parents[3] / "benchmarks" / "coverage.py"
 
 
-def benchmark() -> ModuleType:
+def benchmark():
     if "coverage_benchmark" not in sys.modules:
         spec = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
         assert spec is not None
@@ -21,7 +20,7 @@ def benchmark() -> ModuleType:
     return sys.modules["coverage_benchmark"]
 
 
-def margin(share: float, repetitions: int) -> float:
+def margin(share, repetitions):
     """Four standard errors of a share of so many repetitions."""
     return 4 * float(np.sqrt(share * (1 - share) / repetitions))
 
@@ -36,7 +35,7 @@ def margin(share: float, repetitions: int) -> float:
         ("quad", 40, "both"),
     ],
 )
-def test_intervals_cover_and_p_values_are_uniform(form: str, captions: int, effect: str) -> None:
+def test_intervals_cover_and_p_values_are_uniform(form, captions, effect):
     """400 questions of 200 images."""
     module, repetitions = benchmark(), 250
     found = module.measured(module.Setting(form, 200, 2, captions, effect, 0.8), repetitions=repetitions)
@@ -48,7 +47,7 @@ def test_intervals_cover_and_p_values_are_uniform(form: str, captions: int, effe
     assert found.given == 0
 
 
-def test_clusters_that_run_together_say_nothing_where_crossed_factors_do() -> None:
+def test_clusters_that_run_together_say_nothing_where_crossed_factors_do():
     """What went wrong before: one component of nearly all questions, and an interval of everything."""
     module = benchmark()
     setting = module.Setting("choice", 200, 2, 40, "neither", 0.8)
@@ -63,7 +62,7 @@ def test_clusters_that_run_together_say_nothing_where_crossed_factors_do() -> No
     assert wide[1][0] - wide[0][0] > 0.5
 
 
-def test_54_images_of_40_to_1_questions() -> None:
+def test_54_images_of_40_to_1_questions():
     """Sums of squares over images, without corrections, cover 90 %."""
     repetitions = 800
     found = benchmark().acceptance(repetitions, 1)

@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.inattention import SIGNS, CarelessSigns, careless, lower_tail, run_tail
+from counterfoil.stats.inattention import SIGNS, careless, lower_tail, run_tail
 
 KINDS = ("able", "hasty", "side", "careless", "adversarial", "bot")
 
 
-def campaign(
-    rng: np.random.Generator,
-    kinds: list[str],
-    *,
-    per_person: int = 60,
-    labels: int = 3,
-    classes: int = 4,
-    golden: int = 10,
-    skill: tuple[float, float] = (12, 1.5),
-) -> CarelessSigns:
+def campaign(rng, kinds, *, per_person=60, labels=3, classes=4, golden=10, skill=(12, 1.5)):
     """The signs of people who judge random items and all golden ones, in random order.
 
     Able people differ in skill, speed and habits. Hasty ones take a fifth of the time and guess 30 % of it;
@@ -51,7 +42,7 @@ def campaign(
     return careless(who, item, answer, n_classes=classes, seconds=seconds, known=known)
 
 
-def false_alarms(repetitions: int, people: int, **settings) -> float:
+def false_alarms(repetitions, people, **settings):
     """How often any of a pool of able people is flagged."""
     rng = np.random.default_rng(0)
     return float(
@@ -59,7 +50,7 @@ def false_alarms(repetitions: int, people: int, **settings) -> float:
     )
 
 
-def detected(repetitions: int, **settings) -> dict[str, float]:
+def detected(repetitions, **settings):
     """How often people of each kind are flagged, one or two of each among 24 able ones."""
     rng = np.random.default_rng(1)
     kinds = ["able"] * 24 + list(KINDS[1:])
@@ -69,7 +60,7 @@ def detected(repetitions: int, **settings) -> dict[str, float]:
 
 # 5 % are promised; 8 repetitions know that to 8 points, and 30 to 4.
 @pytest.mark.parametrize(("pools", "crowds"), [(8, 2), pytest.param(30, 8, marks=pytest.mark.slow)])
-def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools: int, crowds: int) -> None:
+def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools, crowds):
     assert false_alarms(pools, 30) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
     found = detected(crowds)
     assert found["able"] <= 0.05 / crowds
@@ -80,7 +71,7 @@ def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools: int, cro
     assert found["hasty"] > 0.15
 
 
-def test_each_sign_sees_what_it_is_for() -> None:
+def test_each_sign_sees_what_it_is_for():
     rng = np.random.default_rng(2)
     people, items = np.tile(np.arange(20), 80), np.repeat(np.arange(80), 20)
     truth = np.repeat(rng.integers(0, 3, 80), 20)
@@ -88,7 +79,7 @@ def test_each_sign_sees_what_it_is_for() -> None:
     seconds = 4 * np.exp(0.4 * rng.standard_normal(1600))
     known = np.where(np.arange(80) < 20, truth[::20], -1)
 
-    def signs(answers: np.ndarray, seconds: np.ndarray) -> dict[int, tuple[str, ...]]:
+    def signs(answers, seconds):
         found = careless(people, items, answers, n_classes=3, seconds=seconds, known=known)
         return {int(p): found.reasons(int(p)) for p in np.flatnonzero(found.flagged())}
 
@@ -108,7 +99,7 @@ def test_each_sign_sees_what_it_is_for() -> None:
     assert found.reasons(11) == ("straight",)
 
 
-def test_one_slow_answer_or_an_unknown_time_makes_no_difference() -> None:
+def test_one_slow_answer_or_an_unknown_time_makes_no_difference():
     rng = np.random.default_rng(3)
     people, items = np.tile(np.arange(10), 30), np.repeat(np.arange(30), 10)
     seconds = np.exp(rng.standard_normal(300))
@@ -123,13 +114,13 @@ def test_one_slow_answer_or_an_unknown_time_makes_no_difference() -> None:
     assert not np.isnan(second.adjusted[4, 1])
 
 
-def test_answers_below_the_floor_are_seen_even_where_all_are_fast() -> None:
+def test_answers_below_the_floor_are_seen_even_where_all_are_fast():
     people, items = np.tile(np.arange(10), 40), np.repeat(np.arange(40), 10)
     found = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
     assert all(found.reasons(person) == ("fast",) for person in range(10))
 
 
-def test_few_people_have_no_pool() -> None:
+def test_few_people_have_no_pool():
     people, items = np.tile(np.arange(5), 30), np.repeat(np.arange(30), 5)
     known = np.zeros(30, dtype=np.int64)
     found = careless(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), known=known)
@@ -138,10 +129,10 @@ def test_few_people_have_no_pool() -> None:
     assert not found.flagged().any()
 
 
-def test_run_tail_is_never_below_how_often_such_runs_come() -> None:
+def test_run_tail_is_never_below_how_often_such_runs_come():
     for answers in ([0, 0, 0, 1, 1, 2], [0, 0, 0, 0, 1, 2], [1, 1, 1, 1, 1, 0], [0, 1, 0, 1, 0, 1]):
 
-        def longest(row) -> int:
+        def longest(row):
             ends = [i for i in range(len(row)) if i + 1 == len(row) or row[i + 1] != row[i]]
             return max(b - a for a, b in zip([-1, *ends], ends, strict=False))
 
@@ -153,7 +144,7 @@ def test_run_tail_is_never_below_how_often_such_runs_come() -> None:
     assert run_tail(np.r_[np.zeros(30, dtype=np.int64), np.ones(30, dtype=np.int64)], 2) < 1e-15
 
 
-def test_tails_of_a_normal_pool_are_uniform_enough() -> None:
+def test_tails_of_a_normal_pool_are_uniform_enough():
     rng = np.random.default_rng(4)
     noise = np.full(40, 0.5)
     p = np.concatenate(
@@ -168,7 +159,7 @@ def test_tails_of_a_normal_pool_are_uniform_enough() -> None:
     assert np.isnan(lower_tail(np.r_[np.zeros(7), np.nan], np.ones(8))).all()
 
 
-def test_refuses_no_answers() -> None:
+def test_refuses_no_answers():
     none = np.empty(0, dtype=np.int64)
     with pytest.raises(InputError, match="no answers"):
         careless(none, none, none, n_classes=2)

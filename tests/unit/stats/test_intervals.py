@@ -59,7 +59,7 @@ def test_few_numbers_have_no_interval():
 
 
 @given(st.integers(1, 500), st.floats(0, 1), st.floats(0.5, 13))
-def test_wilson_ends_are_where_the_score_test_turns(n: int, p: float, z: float) -> None:
+def test_wilson_ends_are_where_the_score_test_turns(n, p, z):
     low, high = (float(x[0]) for x in wilson_score(np.array([p]), np.array([float(n)]), np.array([z])))
     assert 0 <= low <= p <= high <= 1
     for end in (low, high):
@@ -68,7 +68,7 @@ def test_wilson_ends_are_where_the_score_test_turns(n: int, p: float, z: float) 
             assert (p - end) ** 2 == pytest.approx(z * z * end * (1 - end) / n, rel=1e-6, abs=1e-12)
 
 
-def loglikelihood(second_only: float, d: float, b: int, c: int, n: int) -> float:
+def loglikelihood(second_only, d, b, c, n):
     """Multinomial log-likelihood of b questions only the first, c only the second gets right, given d."""
     cells = np.array([second_only + d, second_only, 1 - 2 * second_only - d])
     counts = np.array([b, c, n - b - c])
@@ -80,7 +80,7 @@ def loglikelihood(second_only: float, d: float, b: int, c: int, n: int) -> float
 @pytest.mark.parametrize(
     ("b", "c", "n"), [(5, 2, 20), (0, 0, 30), (9, 0, 12), (1, 8, 50), (12, 12, 24), (40, 1, 400)]
 )
-def test_tango_ends_are_where_the_score_test_turns(b: int, c: int, n: int) -> None:
+def test_tango_ends_are_where_the_score_test_turns(b, c, n):
     """The nuisance share is maximised numerically here, and in closed form there."""
     z = 1.959964
     difference = (b - c) / n
@@ -102,7 +102,7 @@ def test_tango_ends_are_where_the_score_test_turns(b: int, c: int, n: int) -> No
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 1000), st.floats(0.5, 13))
-def test_tango_turns_round_when_the_two_are_swapped(discord: float, share: float, n: float, z: float) -> None:
+def test_tango_turns_round_when_the_two_are_swapped(discord, share, n, z):
     difference = discord * (2 * share - 1)
     rows = [np.array([x, y]) for x, y in ((difference, -difference), (discord, discord), (n, n), (z, z))]
     low, high = tango_score(*rows)

@@ -21,7 +21,7 @@ from counterfoil.stats.label_planning import (
 )
 
 
-def noise_held(hard: float, repeats: int = 12) -> float:
+def noise_held(hard, repeats=12):
     """How often the interval of wrong labels, told from answers alone, holds where people guess on some."""
     rng, yes = np.random.default_rng(0), np.array(list(product((False, True), repeat=3)))
     held = 0
@@ -31,20 +31,19 @@ def noise_held(hard: float, repeats: int = 12) -> float:
         said = np.where(right, truth[:, None], ~truth[:, None])
         counts = np.bincount(said @ np.array([4, 2, 1]), minlength=8)
         there, majority = counts > 0, yes.sum(axis=1) > 1
-        found = Patterns(yes[there], ~yes[there], counts[there], np.empty(0, dtype=np.int64))
-        so = drawn_so(found, rng, draws=200)
+        so = drawn_so(Patterns(yes[there], ~yes[there], counts[there]), rng, draws=200)
         share = np.where(majority[there], counts[there] - so, so).sum(axis=1) / 500
         low, high = np.quantile(share, [0.025, 0.975])
         held += low <= float((majority[said @ np.array([4, 2, 1])] != truth).mean()) <= high
     return held / repeats
 
 
-def test_hard_items_hide_wrong_labels_from_answers_alone() -> None:
+def test_hard_items_hide_wrong_labels_from_answers_alone():
     assert noise_held(0.0) > 0.85
     assert noise_held(0.1) < 0.6
 
 
-def drawn(design: LabelDesign, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def drawn(design, rng):
     """Truth, people and answers (items, labels) of a design."""
     k, people = design.n_classes, design.people or design.labels
     truth = rng.choice(k, design.items, p=design.shares)
@@ -56,7 +55,7 @@ def drawn(design: LabelDesign, rng: np.random.Generator) -> tuple[np.ndarray, np
     return truth, who, np.where(rng.random(who.shape) < right, truth[:, None], wrong)
 
 
-def by_hand(design: LabelDesign) -> tuple[float, float]:
+def by_hand(design):
     """Label accuracy and pairs that agree, going through all sequences of answers."""
     confusion, k = design.confusion(), design.n_classes
     accuracy = agreement = 0.0
@@ -83,7 +82,7 @@ def by_hand(design: LabelDesign) -> tuple[float, float]:
         LabelDesign(items=50, labels=1, accuracy=0.8, n_classes=5),
     ],
 )
-def test_plans_are_sums_over_all_answers(design: LabelDesign) -> None:
+def test_plans_are_sums_over_all_answers(design):
     plan = plan_labels(design)
     accuracy, agreement = by_hand(design)
     assert plan.label_accuracy == pytest.approx(accuracy, abs=1e-12)
@@ -94,7 +93,7 @@ def test_plans_are_sums_over_all_answers(design: LabelDesign) -> None:
         assert np.isnan(plan.alpha.half_width)
 
 
-def test_ways_that_are_drawn_agree_with_ways_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ways_that_are_drawn_agree_with_ways_gone_through(monkeypatch):
     # 3,003 ways for 10 answers of 6 classes.
     design = LabelDesign(items=500, labels=10, accuracy=0.4, n_classes=6)
     exact = plan_labels(design)
@@ -116,7 +115,7 @@ def test_ways_that_are_drawn_agree_with_ways_gone_through(monkeypatch: pytest.Mo
         LabelDesign(items=200, labels=4, accuracy=0.7, n_classes=4),
     ],
 )
-def test_half_widths_are_two_standard_errors_of_what_comes_out(design: LabelDesign) -> None:
+def test_half_widths_are_two_standard_errors_of_what_comes_out(design):
     plan, rng = plan_labels(design), np.random.default_rng(0)
     drawn_values = []
     for _ in range(300):
@@ -144,7 +143,7 @@ def test_half_widths_are_two_standard_errors_of_what_comes_out(design: LabelDesi
         LabelDesign(items=1000, labels=2, accuracy=0.85, people=25, spread=0.08),
     ],
 )
-def test_the_promised_interval_is_the_one_that_results_get(design: LabelDesign) -> None:
+def test_the_promised_interval_is_the_one_that_results_get(design):
     plan, rng = plan_labels(design), np.random.default_rng(1)
     raws, alphas = [], []
     for seed in range(6):
@@ -157,7 +156,7 @@ def test_the_promised_interval_is_the_one_that_results_get(design: LabelDesign) 
     assert plan.alpha.half_width == pytest.approx(np.mean(alphas), rel=0.25)
 
 
-def test_a_score_gets_wilsons_interval() -> None:
+def test_a_score_gets_wilsons_interval():
     plan = plan_labels(LabelDesign(items=100, labels=1, accuracy=0.8))
     low, high = wilson(80, 100)
     # Student's quantile for 99 degrees of freedom.
@@ -165,7 +164,7 @@ def test_a_score_gets_wilsons_interval() -> None:
     assert plan_labels(LabelDesign(items=100, labels=3, accuracy=1.0)).score.half_width > 0.01
 
 
-def test_people_who_differ_widen_intervals_and_more_people_narrow_them() -> None:
+def test_people_who_differ_widen_intervals_and_more_people_narrow_them():
     alike = plan_labels(LabelDesign(items=2000, labels=3, accuracy=0.8))
     ten = plan_labels(LabelDesign(items=2000, labels=3, accuracy=0.8, people=10, spread=0.1))
     hundred = plan_labels(LabelDesign(items=2000, labels=3, accuracy=0.8, people=100, spread=0.1))
@@ -174,7 +173,7 @@ def test_people_who_differ_widen_intervals_and_more_people_narrow_them() -> None
     assert ten.alpha.value == alike.alpha.value
 
 
-def test_label_noise_has_the_interval_that_is_promised() -> None:
+def test_label_noise_has_the_interval_that_is_promised():
     design = LabelDesign(items=600, labels=4, accuracy=(0.9, 0.85), share=0.4)
     promised = noise_half_width(design, seed=0, repeats=6)
     again = noise_half_width(design, seed=0, repeats=6)
@@ -188,7 +187,7 @@ def test_label_noise_has_the_interval_that_is_promised() -> None:
     assert more.half_width < promised.half_width / 2
 
 
-def test_the_fewest_labels_are_those_that_just_suffice() -> None:
+def test_the_fewest_labels_are_those_that_just_suffice():
     design = LabelDesign(items=500, labels=1, accuracy=0.75)
     plan = labels_needed(design, 0.03, of="agreement")
     assert plan.agreement.half_width <= 0.03
@@ -199,7 +198,7 @@ def test_the_fewest_labels_are_those_that_just_suffice() -> None:
     assert plan_labels(LabelDesign(items=500, labels=6, accuracy=0.75)).label_accuracy < 0.9
 
 
-def test_what_labels_cannot_do_is_refused_with_what_they_can() -> None:
+def test_what_labels_cannot_do_is_refused_with_what_they_can():
     design = LabelDesign(items=50, labels=1, accuracy=0.75)
     for width, of, message in (
         (0.001, "agreement", r"agreement so narrow; given: \+- 0.001; .*plan more items"),
@@ -214,7 +213,7 @@ def test_what_labels_cannot_do_is_refused_with_what_they_can() -> None:
         noise_half_width(LabelDesign(items=50, labels=2, accuracy=0.5), seed=0)
 
 
-def test_hours_and_cost() -> None:
+def test_hours_and_cost():
     assert labelling_hours(500, 1, 36) == 5
     assert labelling_cost(5, 9.0) == 45
     assert labelling_cost(5, 9.0, fee=0.4) == pytest.approx(63)
@@ -240,6 +239,6 @@ def test_hours_and_cost() -> None:
         ({"spread": 0.1}, "give people"),
     ],
 )
-def test_refuses_designs_that_are_none(settings: dict, message: str) -> None:
+def test_refuses_designs_that_are_none(settings, message):
     with pytest.raises(InputError, match=message):
         LabelDesign(**{"items": 100, "labels": 3, "accuracy": 0.8, **settings})

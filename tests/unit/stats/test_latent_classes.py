@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.dawid_skene import drawn_so, fit, patterns
+from counterfoil.stats.dawid_skene import dawid_skene, drawn_so, patterns
+from counterfoil.stats.label_models import Labels
 
 
-def answered(n: int, hits, rejections, share: float, seed: int, *, absent: float = 0.0):
+def answered(n, hits, rejections, share, seed, *, absent=0.0):
     """Truth, yes and no of people with known rates, some of whom were not asked."""
     rng = np.random.default_rng(seed)
     so = rng.random(n) < share
@@ -18,7 +19,7 @@ def answered(n: int, hits, rejections, share: float, seed: int, *, absent: float
     return so, yes & there, ~yes & there
 
 
-def slow(yes: np.ndarray, no: np.ndarray, rounds: int) -> tuple[list, list, list]:
+def slow(yes, no, rounds):
     people, items = yes.shape
     asked = yes.sum(axis=0) + no.sum(axis=0)
     so = [yes[:, i].sum() / asked[i] if asked[i] else 0.5 for i in range(items)]
@@ -40,27 +41,19 @@ def slow(yes: np.ndarray, no: np.ndarray, rounds: int) -> tuple[list, list, list
     return hits, rejections, so
 
 
-def test_fit_is_that_of_a_loop_over_items() -> None:
+def test_the_model_is_that_of_a_loop_over_items():
     _, yes, no = answered(80, (0.9, 0.8, 0.7, 0.85), (0.95, 0.7, 0.8, 0.9), 0.4, 1, absent=0.2)
-    found = patterns(yes, no)
-    here = fit(found.yes, found.no, found.counts, rounds=20, tolerance=0.0)
+    person, item = np.nonzero(yes | no)
+    given = Labels.of(item, person, yes[person, item].astype(int), n_classes=2, n_items=80)
+    here = dawid_skene(given, rounds=20, tolerance=0.0)
     hits, rejections, so = slow(yes, no, 20)
-    assert here.hits == pytest.approx(hits)
-    assert here.rejections == pytest.approx(rejections)
-    assert here.so[found.of_item] == pytest.approx(so)
-
-
-def test_patterns_count_items() -> None:
-    _, yes, no = answered(200, (0.9, 0.6), (0.8, 0.7), 0.5, 2, absent=0.3)
-    found = patterns(yes, no)
-    assert found.counts.sum() == 200
-    assert (yes == found.yes[found.of_item].T).all()
-    assert (no == found.no[found.of_item].T).all()
-    assert (np.bincount(found.of_item) == found.counts).all()
+    assert here.confusion[:, 1, 1] == pytest.approx(hits)
+    assert here.confusion[:, 0, 0] == pytest.approx(rejections)
+    assert here.posterior[:, 1] == pytest.approx(so)
 
 
 @pytest.mark.parametrize("repeats", [15, pytest.param(60, marks=pytest.mark.slow)])
-def test_draws_hold_the_number_that_is_so_as_often_as_they_claim(repeats: int) -> None:
+def test_draws_hold_the_number_that_is_so_as_often_as_they_claim(repeats):
     inside = 0
     for seed in range(repeats):
         so, yes, no = answered(300, (0.9, 0.85, 0.8), (0.85, 0.9, 0.9), 0.3, seed)
@@ -71,7 +64,7 @@ def test_draws_hold_the_number_that_is_so_as_often_as_they_claim(repeats: int) -
     assert inside / repeats > 0.95 - 2.5 * (0.05 * 0.95 / repeats) ** 0.5
 
 
-def test_draws_of_one_seed_are_the_same_and_two_people_do_not_pin_rates_down() -> None:
+def test_draws_of_one_seed_are_the_same_and_two_people_do_not_pin_rates_down():
     _, yes, no = answered(50, (0.9, 0.9, 0.9), (0.9, 0.9, 0.9), 0.5, 3)
     found = patterns(yes, no)
     one, again, other = (drawn_so(found, np.random.default_rng(seed), draws=120) for seed in (1, 1, 2))

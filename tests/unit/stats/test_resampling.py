@@ -15,7 +15,7 @@ MANY = 5000
 
 
 @pytest.mark.parametrize("draw", [cluster_draws, sign_draws])
-def test_the_seed_decides_and_more_draws_begin_with_fewer(draw: object) -> None:
+def test_the_seed_decides_and_more_draws_begin_with_fewer(draw):
     assert callable(draw)
     few, many, other = (
         np.concatenate(list(draw(MANY, draws, seed=seed))) for draws, seed in ((500, 3), (900, 3), (500, 4))
@@ -27,7 +27,7 @@ def test_the_seed_decides_and_more_draws_begin_with_fewer(draw: object) -> None:
 
 @pytest.mark.parametrize("draw", [cluster_draws, sign_draws])
 @pytest.mark.parametrize(("n_clusters", "draws"), [(1, 1), (7, 1), (3, 2500), (MANY, 1000), (3_000_000, 2)])
-def test_blocks_are_bounded_and_add_up(draw: object, n_clusters: int, draws: int) -> None:
+def test_blocks_are_bounded_and_add_up(draw, n_clusters, draws):
     assert callable(draw)
     shapes = [block.shape for block in draw(n_clusters, draws, seed=0)]
     assert sum(rows for rows, _ in shapes) == draws
@@ -36,12 +36,12 @@ def test_blocks_are_bounded_and_add_up(draw: object, n_clusters: int, draws: int
 
 
 @pytest.mark.parametrize(("draws", "seed"), [(0, 0), (-1, 0), (10, -1)])
-def test_refuses_no_draws_and_negative_seeds(draws: int, seed: int) -> None:
+def test_refuses_no_draws_and_negative_seeds(draws, seed):
     with pytest.raises(InputError, match="out of range; given"):
         list(cluster_draws(5, draws, seed=seed))
 
 
-def test_counts_are_multinomial_and_signs_fair() -> None:
+def test_counts_are_multinomial_and_signs_fair():
     # Each count is binomial(5, 1/5): mean 1, variance 4/5, covariance of two -1/5. With 40,000 draws the mean
     # is known to 0.0045, the second moments to about 0.01.
     counts = np.concatenate(list(cluster_draws(5, 40_000, seed=1)))
@@ -55,13 +55,13 @@ def test_counts_are_multinomial_and_signs_fair() -> None:
     assert signs.mean(axis=0) == pytest.approx(np.zeros(9), abs=0.025)
 
 
-def test_counts_and_signs_of_one_seed_come_from_different_streams() -> None:
+def test_counts_and_signs_of_one_seed_come_from_different_streams():
     counts = next(iter(cluster_draws(64, 1, seed=5)))[0]
     signs = next(iter(sign_draws(64, 1, seed=5)))[0]
     assert abs(np.corrcoef(counts, signs)[0, 1]) < 0.5
 
 
-def test_cluster_sums_take_any_numbers_in_any_order() -> None:
+def test_cluster_sums_take_any_numbers_in_any_order():
     values = np.arange(12.0).reshape(6, 2)
     sums = cluster_sums(values, np.array([9, -1, 9, 4, 4, 9]))
     # Clusters -1, 4 and 9 hold rows {1}, {3, 4} and {0, 2, 5}.
@@ -74,7 +74,7 @@ POINTS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(POINTS, st.integers(0, 4)), min_size=1, max_size=30), st.data())
-def test_sums_of_points_for_ties_are_exact(rows: list[tuple[Fraction, int]], data: st.DataObject) -> None:
+def test_sums_of_points_for_ties_are_exact(rows, data):
     clusters = sorted({cluster for _, cluster in rows})
     weights = data.draw(st.lists(st.integers(0, 9), min_size=len(clusters), max_size=len(clusters)))
     values = np.array([[float(value)] for value, _ in rows])
@@ -83,20 +83,18 @@ def test_sums_of_points_for_ties_are_exact(rows: list[tuple[Fraction, int]], dat
     found = made.weighted(np.array([weights], dtype=np.float32))[0, 0]
     assert found == int(found)
     assert Fraction(found) / Fraction(made.scale) == exact
-    assert made.slack == 0
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
-def test_other_numbers_are_rounded_to_a_fine_grid(values: list[float]) -> None:
+def test_other_numbers_are_rounded_to_a_fine_grid(values):
     made = exact_sums(np.array(values)[:, None], np.arange(len(values)))
     found = made.weighted(np.ones((1, len(values)), dtype=np.float32))[0, 0]
     assert found == int(found)
     exact = float(sum(Fraction(value) for value in values))
-    assert abs(found / made.scale - exact) <= made.slack / made.scale + 1e-9
-    assert made.slack / made.scale < 1e-9
+    assert abs(found / made.scale - exact) <= 2e-9
 
 
-def test_large_sums_leave_float32() -> None:
+def test_large_sums_leave_float32():
     # 2**25 + 1 is not a float32; halves of it force a scale of 2.
     values = np.full((3, 1), 2.0**25 + 0.5)
     made = exact_sums(values, np.array([0, 1, 1]))
@@ -105,7 +103,7 @@ def test_large_sums_leave_float32() -> None:
     assert exact_sums(np.ones((3, 1)), np.arange(3)).numbers.dtype == np.float32
 
 
-def test_products_do_not_depend_on_how_the_columns_are_split() -> None:
+def test_products_do_not_depend_on_how_the_columns_are_split():
     rng = np.random.default_rng(0)
     values, clusters = rng.random((300, 40)), rng.integers(0, 60, 300)
     made = exact_sums(values, clusters, repeats=60)
@@ -117,7 +115,7 @@ def test_products_do_not_depend_on_how_the_columns_are_split() -> None:
     assert (together == again[:, ::-1]).all()
 
 
-def test_shares_are_drawn_around_what_was_found() -> None:
+def test_shares_are_drawn_around_what_was_found():
     parts, wholes = np.array([30, 0, 7, 0]), np.array([40, 5, 7, 0])
     rows = np.concatenate(list(share_draws(parts, wholes, 4000, seed=3)))
     assert rows.shape == (4000, 4)

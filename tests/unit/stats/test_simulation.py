@@ -8,42 +8,42 @@ in some ten thousand seeds.
 
 import numpy as np
 import pytest
-from numpy import ndarray
 from scipy.special import ndtr, ndtri
 
-from counterfoil.stats.estimates import cluster_interval, difference_interval, spread
+from counterfoil.stats.estimates import cluster_interval, spread
 from counterfoil.stats.intervals import wilson
 from counterfoil.stats.resampling import cluster_draws, cluster_sums
 from counterfoil.stats.tests import mcnemar
+from paired_columns import difference_interval
 
 Rng = np.random.Generator
 
 
-def margin(share: float, repetitions: int) -> float:
+def margin(share, repetitions):
     return 4 * float(np.sqrt(share * (1 - share) / repetitions))
 
 
-def coverage(interval: tuple[ndarray, ndarray], truth: float) -> float:
+def coverage(interval, truth):
     low, high = interval
     return float(((low <= truth) & (truth <= high)).mean())
 
 
-def sizes(n_clusters: int, mean: float, rng: Rng) -> ndarray:
+def sizes(n_clusters, mean, rng):
     """Clusters of 1 question and more, `mean` on average (SugarCrepe has 4.8 questions to an image)."""
     return np.repeat(np.arange(n_clusters), 1 + rng.poisson(mean - 1, n_clusters))
 
 
-def beta_binomial(clusters: ndarray, p: float, icc: float, repetitions: int, rng: Rng) -> ndarray:
+def beta_binomial(clusters, p, icc, repetitions, rng):
     """Right and wrong answers whose probability is a cluster's own, beta with mean `p`; correlation `icc`."""
     strength = (1 - icc) / icc
     own = rng.beta(p * strength, (1 - p) * strength, size=(clusters.max() + 1, repetitions))
     return (rng.random((len(clusters), repetitions)) < own[clusters]).astype(np.float64)
 
 
-def paired(clusters: ndarray, p: tuple[float, float], icc: float, repetitions: int, rng: Rng) -> ndarray:
+def paired(clusters, p, icc, repetitions, rng):
     """Answers of two scorers, (n, 2, repetitions), alike through clusters and questions they find hard."""
 
-    def normal(rows: int, both: bool) -> ndarray:
+    def normal(rows, both):
         return rng.normal(size=(rows, 1 if both else 2, repetitions))
 
     c, n = int(clusters.max()) + 1, len(clusters)
@@ -52,7 +52,7 @@ def paired(clusters: ndarray, p: tuple[float, float], icc: float, repetitions: i
     return (of_cluster + of_question < ndtri(np.array(p))[:, None]).astype(np.float64)
 
 
-def side_by_side(answers: ndarray) -> tuple[ndarray, ndarray]:
+def side_by_side(answers):
     """(n, 2, repetitions) answers as columns, and the pairs of columns that belong together."""
     n, _, repetitions = answers.shape
     first = np.arange(repetitions)
@@ -63,7 +63,7 @@ def side_by_side(answers: ndarray) -> tuple[ndarray, ndarray]:
 
 
 @pytest.mark.parametrize(("p", "icc"), [(0.8, 0.3), (0.9, 0.1)])
-def test_clustered_intervals_cover_95_percent_and_wilson_does_not(p: float, icc: float) -> None:
+def test_clustered_intervals_cover_95_percent_and_wilson_does_not(p, icc):
     """SugarCrepe's shape: about five questions to an image, answered alike."""
     rng = np.random.default_rng(1)
     clusters = sizes(300, 4.8, rng)
@@ -78,7 +78,7 @@ def test_clustered_intervals_cover_95_percent_and_wilson_does_not(p: float, icc:
     assert coverage((naive[:, 0], naive[:, 1]), p) < (0.85 if icc == 0.3 else 0.92)
 
 
-def test_few_clusters_with_nearly_all_right_are_covered_where_percentiles_are_not() -> None:
+def test_few_clusters_with_nearly_all_right_are_covered_where_percentiles_are_not():
     rng = np.random.default_rng(2)
     clusters = sizes(25, 5, rng)
     values = beta_binomial(clusters, 0.95, 0.3, 1000, rng)
@@ -87,14 +87,14 @@ def test_few_clusters_with_nearly_all_right_are_covered_where_percentiles_are_no
     assert percentile_coverage(values, clusters, 0.95) < 0.90
 
 
-def percentile_coverage(values: ndarray, clusters: ndarray, truth: float) -> float:
+def percentile_coverage(values, clusters, truth):
     sums, counts = cluster_sums(values, clusters), np.bincount(clusters)
     weights = np.concatenate(list(cluster_draws(len(counts), 1000, seed=0))).astype(np.float64)
     low, high = np.quantile(weights @ sums / (weights @ counts)[:, None], [0.025, 0.975], axis=0)
     return coverage((low, high), truth)
 
 
-def test_macro_means_over_groups_that_share_images_are_covered() -> None:
+def test_macro_means_over_groups_that_share_images_are_covered():
     rng = np.random.default_rng(4)
     clusters = sizes(120, 5, rng)
     # Three groups of very different sizes and difficulty, spread over all clusters.
@@ -110,7 +110,7 @@ def test_macro_means_over_groups_that_share_images_are_covered() -> None:
 
 
 @pytest.mark.parametrize(("n_clusters", "p"), [(150, (0.75, 0.7)), (60, (0.97, 0.95)), (25, (0.8, 0.75))])
-def test_intervals_of_differences_cover_95_percent(n_clusters: int, p: tuple[float, float]) -> None:
+def test_intervals_of_differences_cover_95_percent(n_clusters, p):
     rng = np.random.default_rng(5)
     clusters = sizes(n_clusters, 5, rng)
     values, pairs = side_by_side(paired(clusters, p, 0.3, 600, rng))
@@ -124,7 +124,7 @@ ALPHAS = (0.01, 0.05, 0.1, 0.25, 0.5)
 
 
 @pytest.mark.parametrize("n_clusters", [30, 300])
-def test_p_values_are_uniform_without_a_difference(n_clusters: int) -> None:
+def test_p_values_are_uniform_without_a_difference(n_clusters):
     """Continuous values have no ties: uniform at every level."""
     rng, repetitions = np.random.default_rng(6), 1000
     clusters = sizes(n_clusters, 5, rng)
@@ -137,9 +137,7 @@ def test_p_values_are_uniform_without_a_difference(n_clusters: int) -> None:
 
 
 @pytest.mark.parametrize(("n_clusters", "icc"), [(60, 0.3), (300, 0.1)])
-def test_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_discrete(
-    n_clusters: int, icc: float
-) -> None:
+def test_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_discrete(n_clusters, icc):
     rng, repetitions = np.random.default_rng(7), 1000
     clusters = sizes(n_clusters, 5, rng)
     values, pairs = side_by_side(paired(clusters, (0.7, 0.7), icc, repetitions, rng))
@@ -154,7 +152,7 @@ def test_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_dis
         assert rejected == pytest.approx(alpha, abs=step + margin(alpha, repetitions))
 
 
-def test_mcnemar_is_valid_for_independent_questions_and_not_for_clusters() -> None:
+def test_mcnemar_is_valid_for_independent_questions_and_not_for_clusters():
     rng, repetitions = np.random.default_rng(8), 1000
     alone = paired(np.arange(400), (0.7, 0.7), 0.3, repetitions, rng)
     p = np.array([mcnemar(alone[:, 0, i], alone[:, 1, i]) for i in range(repetitions)])

@@ -13,7 +13,7 @@ from counterfoil.stats.tests import discordant, holm, mcnemar, williams
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 5), st.integers(0, 5))
-def test_mcnemar_equals_the_sum_of_binomial_chances(wins: int, losses: int, both: int, ties: int) -> None:
+def test_mcnemar_equals_the_sum_of_binomial_chances(wins, losses, both, ties):
     first = np.array([1.0] * (wins + both) + [0.0] * losses + [0.5] * ties)
     second = np.array([0.0] * wins + [1.0] * (both + losses) + [0.0] * ties)
     n = wins + losses
@@ -24,7 +24,7 @@ def test_mcnemar_equals_the_sum_of_binomial_chances(wins: int, losses: int, both
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_as_defined(p: list[float]) -> None:
+def test_holm_as_defined(p):
     adjusted = holm(np.array(p))
     order = sorted(range(len(p)), key=lambda i: p[i])
     for place, i in enumerate(order):
@@ -33,13 +33,13 @@ def test_holm_as_defined(p: list[float]) -> None:
     assert (adjusted >= p).all()
 
 
-def test_holm_of_nothing_and_as_published() -> None:
+def test_holm_of_nothing_and_as_published():
     assert holm(np.zeros(0)).tolist() == []
     # 0.01 * 4, then 0.02 * 3, then 0.03 * 2 raised to the step before, then 0.04 * 1 raised as well.
     assert holm(np.array([0.03, 0.01, 0.04, 0.02])) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
 
-def test_williams_holds_its_size() -> None:
+def test_williams_holds_its_size():
     """Where both metrics are as good, its p-values are uniform: rows here are independent and normal."""
     rng = np.random.default_rng(5)
     truth = rng.normal(size=(2000, 60))

@@ -9,22 +9,18 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
 from counterfoil.stats.dependence import Shared, Sharing
-from counterfoil.stats.estimates import (
-    cluster_interval,
-    difference_interval,
-    macro_table_differences,
-    table_spread,
-)
+from counterfoil.stats.estimates import cluster_interval, spread
 from counterfoil.stats.intervals import wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
+from paired_columns import difference_interval
 
 
-def crossed(n: int, images: int, captions: int, seed: int = 0, wide: int = 1) -> Sharing:
+def crossed(n, images, captions, seed=0, wide=1):
     rng = np.random.default_rng(seed)
     return Sharing(rng.integers(0, images, (n, wide)), rng.integers(0, captions, (n, wide)))
 
 
-def pairs_of(sharing: Sharing) -> np.ndarray:
+def pairs_of(sharing):
     """The slow twin: for every two questions, whether they have an item in common that is not given."""
     n = len(sharing)
     found = np.eye(n, dtype=bool)
@@ -35,9 +31,7 @@ def pairs_of(sharing: Sharing) -> np.ndarray:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 25), st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
-def test_sums_over_pairs_equal_a_list_of_all_pairs(
-    seed: int, n: int, images: int, captions: int, wide: int
-) -> None:
+def test_sums_over_pairs_equal_a_list_of_all_pairs(seed, n, images, captions, wide):
     sharing = crossed(n, images, captions, seed, wide)
     alike = pairs_of(sharing)
     values = np.random.default_rng(seed).normal(size=(n, 3))
@@ -48,13 +42,13 @@ def test_sums_over_pairs_equal_a_list_of_all_pairs(
     assert sharing.independent == (alike.sum() == n)
 
 
-def test_components_are_reached_through_others() -> None:
+def test_components_are_reached_through_others():
     sharing = Sharing(np.array([[0, 1], [2, 3], [3, 4]]), np.array([[0], [1], [2]]))
     assert sharing.components.tolist() == [0, 1, 1]
     assert sharing.counts == (5, 3)
 
 
-def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
+def test_where_sets_are_apart_it_is_the_variance_of_the_sets():
     # 40 images of four questions, captions of their own: the textbook variance of cluster means.
     rng = np.random.default_rng(0)
     values = rng.random((40, 4))
@@ -67,7 +61,7 @@ def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
     assert sharing.shared.n_independent == 40
 
 
-def test_two_ways_are_both_ways_less_what_is_in_both() -> None:
+def test_two_ways_are_both_ways_less_what_is_in_both():
     # Every image with every caption, 12 x 15: Cameron, Gelbach and Miller's sum of three.
     rng = np.random.default_rng(1)
     table = rng.normal(size=(12, 1)) + rng.normal(size=(1, 15)) + rng.normal(size=(12, 15))
@@ -83,7 +77,7 @@ def test_two_ways_are_both_ways_less_what_is_in_both() -> None:
 # -------------------------------------------------------------------------------- what is taken as given
 
 
-def test_two_captions_of_all_questions_are_given_and_the_photographs_counted() -> None:
+def test_two_captions_of_all_questions_are_given_and_the_photographs_counted():
     """159 photographs, each with "a photo of a cat" and "a photo of a dog"; 154 right."""
     sharing = Sharing(np.arange(159)[:, None], np.tile([[0, 1]], (159, 1)))
     assert sharing.given_captions.tolist() == [True, True]
@@ -109,14 +103,12 @@ def test_two_captions_of_all_questions_are_given_and_the_photographs_counted() -
         (np.concatenate([np.zeros(3, int), np.arange(1, 9)]), []),
     ],
 )
-def test_captions_in_more_than_a_quarter_of_what_is_left_are_given(
-    captions: np.ndarray, taken: list[int]
-) -> None:
+def test_captions_in_more_than_a_quarter_of_what_is_left_are_given(captions, taken):
     sharing = Sharing(np.arange(len(captions))[:, None], captions[:, None])
     assert np.flatnonzero(sharing.given_captions).tolist() == taken
 
 
-def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not() -> None:
+def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not():
     beside = Sharing(np.stack([np.arange(30), np.full(30, 30)], axis=1), np.arange(30)[:, None])
     assert np.flatnonzero(beside.given_images).tolist() == [30]
     assert beside.independent
@@ -129,34 +121,18 @@ def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not() -> N
 # ------------------------------------------------------------------------------- all users of the variance
 
 
-def test_means_groups_and_tables_say_the_same() -> None:
-    sharing = crossed(300, 150, 20)
-    assert sharing.crossed
-    rng = np.random.default_rng(0)
-    values = (rng.random((300, 2)) < 0.7).astype(np.float64)
-    low, high = cluster_interval(values, sharing)
-    table = table_spread(values, np.zeros((300, 2), int), sharing)
-    assert np.array(table.wilson(0.95)) == pytest.approx(np.array([low, high]))
-    pair = np.array([[0, 1]])
-    ends = difference_interval(values, sharing, pair)
-    found = macro_table_differences(
-        np.stack([values[:, :1], values[:, 1:]]), np.zeros((300, 1), int), sharing, pair
-    )
-    assert np.array(found[1:]).reshape(-1) == pytest.approx(np.array(ends).reshape(-1))
-
-
-def test_columns_know_their_own_rows() -> None:
+def test_columns_know_their_own_rows():
     sharing = crossed(200, 100, 12)
     rng = np.random.default_rng(0)
     values = (rng.random((200, 2)) < 0.6).astype(np.float64)
     groups = np.stack([np.where(np.arange(200) < 120, 0, -1), np.where(np.arange(200) < 120, -1, 0)], axis=1)
-    low, high = table_spread(values, groups, sharing).wilson(0.95)
+    low, high = spread(values, sharing, groups=groups).wilson(0.95)
     for column, rows in ((0, slice(0, 120)), (1, slice(120, 200))):
         alone = cluster_interval(values[rows, [column]], sharing.take(np.arange(200)[rows]))
         assert (low[column], high[column]) == pytest.approx((alone[0][0], alone[1][0]))
 
 
-def test_clusters_are_the_same_by_number_and_by_what_is_shared() -> None:
+def test_clusters_are_the_same_by_number_and_by_what_is_shared():
     sharing = Sharing(np.repeat(np.arange(60), 3)[:, None], np.arange(180)[:, None])
     values = (np.random.default_rng(0).random((180, 2)) < 0.6).astype(np.float64)
     pair = np.array([[0, 1]])
@@ -170,7 +146,7 @@ def test_clusters_are_the_same_by_number_and_by_what_is_shared() -> None:
     assert inflation(sharing, values - values.mean(axis=0)) == pytest.approx(np.full(2, widened))
 
 
-def test_the_test_of_crossed_questions_is_that_of_a_student_t() -> None:
+def test_the_test_of_crossed_questions_is_that_of_a_student_t():
     """Many images and ten captions that lean one way: the p-value is that of the crossed standard error."""
     rng = np.random.default_rng(3)
     sharing = Sharing((np.arange(600) // 2)[:, None], rng.integers(0, 10, 600)[:, None])
@@ -187,7 +163,7 @@ def test_the_test_of_crossed_questions_is_that_of_a_student_t() -> None:
     assert p > 100 * difference_interval(values, np.arange(600), np.array([[0, 1]]))[2][0]
 
 
-def test_accounts_of_the_same_questions_are_joined() -> None:
+def test_accounts_of_the_same_questions_are_joined():
     one = Sharing(np.array([[0], [0], [1]]), np.array([[0], [1], [2]]))
     renamed = Sharing(np.array([[7], [7], [3]]), np.array([[2], [1], [0]]))
     other = Sharing(np.array([[0], [1], [2]]), np.array([[0], [1], [1]]))
@@ -196,7 +172,7 @@ def test_accounts_of_the_same_questions_are_joined() -> None:
     assert Sharing.joined([one]).components.tolist() == [0, 0, 1]
 
 
-def test_a_hub_caption_costs_no_list_of_pairs() -> None:
+def test_a_hub_caption_costs_no_list_of_pairs():
     """23,937 questions as in ARO: images with several, captions from unique to thousands of repeats."""
     rng = np.random.default_rng(0)
     n = 23_937

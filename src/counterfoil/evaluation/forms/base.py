@@ -15,7 +15,13 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeanDraws, MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import (
+    DrawnQuestions,
+    JointDraws,
+    MeanDraws,
+    MeasureDraws,
+    WeightedMeasures,
+)
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
@@ -23,6 +29,8 @@ from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.intervals import Spread
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What columns of answers hold, beside the question's id.
 _SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
@@ -319,9 +327,16 @@ class JointEvaluation(FormEvaluation):
     """Forms whose measures are of all questions together: none has a value of its own, each has one score."""
 
     values_per_item: ClassVar[bool] = False
+    #: All measures of the form, in the order in which `weighted_run` has them.
+    joint: ClassVar[tuple[str, ...]]
+    #: Whether intervals by `clusters` are over images alone, whatever captions share.
+    images_alone: ClassVar[bool] = False
     #: What the measures are, where an interval is refused, and why.
     refused: ClassVar[str]
     why_refused: ClassVar[str | None] = None
+    #: The largest difference of two values, and what is said of the ends of differences.
+    widest: ClassVar[float] = 1.0
+    ends: ClassVar[Mapping[str, str]] = {}
 
     def refuse(self, interval: IntervalMethod, benchmark: Benchmark) -> None:
         """Raise `InputError` for an interval that these measures do not have."""
@@ -344,6 +359,62 @@ class JointEvaluation(FormEvaluation):
     def has(self, run: Run, measure: str) -> bool:
         """Whether a measure is defined."""
         return measure in run.result.measures
+
+    @abstractmethod
+    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedMeasures | None:
+        """The measures of a run under weights of the clusters of questions; None where none is defined."""
+
+    def test(self, paired: PairedRuns) -> Tested:
+        """Student's t intervals and p-values, since no question has a value of its own to compare."""
+        benchmark = paired.runs[0].benchmark
+        self.refuse(paired.interval, benchmark)
+        sharing = paired.sharing.part(benchmark.questions.measured)
+        sharing = shared_by(sharing, paired.interval, images_alone=self.images_alone)
+        table = self.differences(paired.runs, sharing, paired.of_scorers, paired.main)
+        value, low, high, p = table.reshape(4, -1)
+        method = "crossed" if sharing.crossed else "influence"
+        return Tested(
+            value, low, high, p, [None] * len(value), paired.facts(sharing, method=method, **self.ends)
+        )
+
+    def differences(
+        self, runs: Sequence[Run], sharing: Sharing, pairs: Sequence[tuple[int, int]], names: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """(4, pairs, names) the value, both ends and p: run a less run b, from the influences of questions.
+
+        NaN where one of the two is not defined, as for a scorer that says the same of everything.
+        """
+        where = [self.joint.index(name) for name in names]
+        units = float(len(np.unique(sharing.units)))
+        ready = [self.weighted_run(run, np.zeros(len(run.benchmark), dtype=np.int64), 1) for run in runs]
+        nothing = np.full(len(names), np.nan)
+        values = [nothing if one is None else one.values()[where] for one in ready]
+        moves = [nothing if one is None else one.influences()[:, where] for one in ready]
+        table = np.full((4, len(pairs), len(names)), np.nan)
+        for k, (a, b) in enumerate(pairs):
+            value = values[a] - values[b]
+            defined = ~np.isnan(value)
+            if defined.any():
+                variance, freedom = linear_variance(sharing, (moves[a] - moves[b])[:, defined])
+                spread = Spread(value[defined], variance, freedom, np.full(len(variance), units))
+                table[:, k, defined] = spread.value, *spread.student(0.95, widest=self.widest)
+                if units == 1 and self.widest == 2:
+                    # Of one unit nothing is known of how much a correlation varies.
+                    table[1:, k, defined] = np.array([[-2.0], [2.0], [1.0]])
+        return table
+
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
+        """NaN where a run has no value of a measure; runs without any are left out."""
+        where = tuple(self.joint.index(name) for name in measures)
+        both = [(run.name, self.weighted_run(run, drawn.clusters, drawn.n_clusters)) for run in runs]
+        ready = {name: of_run for name, of_run in both if of_run is not None}
+        wide = None
+        if drawn.sharing.crossed:
+            part = drawn.sharing.part(drawn.benchmark.questions.measured)
+            moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready.values())
+            wide = np.stack([inflation(part, moved) for moved in moves])
+        in_draws = tuple(of_run.measures for of_run in ready.values())
+        return JointDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, in_draws, where)
 
 
 def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:

@@ -7,6 +7,7 @@ sums.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -64,6 +65,19 @@ class MeasureDraws(ABC):
     @abstractmethod
     def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """The measures under the weights alone."""
+
+
+class WeightedMeasures(Protocol):
+    """Measures of all questions together, made ready for samples of clusters of questions."""
+
+    def measures(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws every"]:
+        """The measures where each cluster counts as often as its weight; NaN where one is not defined."""
+
+    def values(self) -> Float[ndarray, "every"]:
+        """The measures themselves: every cluster once."""
+
+    def influences(self) -> Float[ndarray, "n every"]:
+        """What each question adds to the error of each measure, to first order; columns sum to 0."""
 
 
 @dataclass(frozen=True, eq=False)

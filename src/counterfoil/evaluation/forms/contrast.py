@@ -26,7 +26,7 @@ from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, find
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import difference_interval, macro_weights, t_over_folds
+from counterfoil.stats.estimates import differences, macro_weights, t_over_folds
 from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.
@@ -223,12 +223,13 @@ class ContrastEvaluation(FormEvaluation):
         shared = dependence(sharing, IntervalMethod.AUTO if folds else paired.interval)
         macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
         macro = np.tile(macro, len(paired.of_scorers))
-        # The difference, its ends and its p-value.
+        # A column as a table of its own; the difference, its ends and its p-value.
+        of_columns = values.T[:, :, None]
         table = np.empty((4, len(pairs)))
         means = values.mean(axis=0)
         table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
         if not macro.all():
-            table[1:, ~macro] = difference_interval(values, shared, pairs[~macro])
+            table[1:, ~macro] = differences(of_columns, shared, pairs[~macro])[1:, :, 0]
         if folds:
             gaps = (values[:, a] - values[:, b] for a, b in pairs)
             table[1:3] = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
@@ -236,7 +237,8 @@ class ContrastEvaluation(FormEvaluation):
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(values), dtype=bool))
             weighed = macro_weights(groups, shares) @ values
             table[0, macro] = weighed[pairs[macro, 0]] - weighed[pairs[macro, 1]]
-            table[1:, macro] = difference_interval(values, shared, pairs[macro], groups=groups, shares=shares)
+            of_groups = differences(of_columns, shared, pairs[macro], groups=groups, shares=shares)
+            table[1:, macro] = of_groups[1:, :, 0]
         mcnemars = [
             None if is_macro or not sharing.independent else mcnemar(values[:, a], values[:, b])
             for (a, b), is_macro in zip(pairs, macro, strict=True)

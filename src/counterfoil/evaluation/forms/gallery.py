@@ -29,8 +29,8 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
+from counterfoil.stats import estimates
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import macro_table_differences, table_spread
 from counterfoil.stats.intervals import Spread, wilson
 
 
@@ -68,9 +68,9 @@ def spread(
     names: Sequence[str],
     shared: Int[ndarray, "n"] | Sharing,
 ) -> Spread:
-    """How far each measure moves with other queries (`table_spread`)."""
+    """How far each measure moves with other queries."""
     table, groups, averages = _table(benchmark, values, names)
-    return table_spread(table, groups, shared, averages=averages)
+    return estimates.spread(table, shared, groups=groups, averages=averages)
 
 
 def differences(
@@ -79,12 +79,12 @@ def differences(
     names: Sequence[str],
     shared: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
-) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
+) -> Float[ndarray, "4 p k"]:
     """(value, low, high, p) of the differences between pairs of scorers in each measure."""
     of_each = [_table(benchmark, values, names) for values in of_scorers]
     _, groups, averages = of_each[0]
     tables = np.stack([table for table, _, _ in of_each])
-    return macro_table_differences(tables, groups, shared, pairs, averages=averages)
+    return estimates.differences(tables, shared, pairs, groups=groups, averages=averages)
 
 
 def _estimates(
@@ -253,7 +253,7 @@ class GalleryEvaluation(FormEvaluation):
         names = tuple(query_values.values)
         by_chance = gallery_values.chance_per_item(benchmark, names)
 
-        def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
+        def measures(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
             values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
             chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
@@ -279,8 +279,8 @@ class GalleryEvaluation(FormEvaluation):
             described["method"] = "clusters"
         return settings.result(
             benchmark,
-            estimates(np.ones(len(benchmark), dtype=bool)),
-            {label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            measures(np.ones(len(benchmark), dtype=bool)),
+            {label: measures(mask) for label, mask in benchmark.questions.groups().items()},
             ties,
             interval=described,
             gallery=self._facts(benchmark, rankings, query_values.unsupported),

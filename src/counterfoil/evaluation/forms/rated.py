@@ -12,8 +12,9 @@ of the samples (`stats.two_way_clustering.inflation`). Differences of two metric
 Student's t intervals from how much every question moves them, and the p-values of these.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,12 +30,10 @@ from counterfoil.errors import ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     JointEvaluation,
-    PairedRuns,
-    Tested,
     refuse_rankings,
     shared_by,
 )
-from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import correlation
@@ -43,9 +42,8 @@ from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
-from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.resampling import cluster_draws, percentiles
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
@@ -98,33 +96,36 @@ def points(
     )
 
 
-def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[WeightedCorrelation, ...]:
-    """The points made ready for samples; `clusters` numbers the questions' clusters from 0."""
-    return tuple(
-        WeightedCorrelation.of(part.scores, part.ratings, clusters[part.questions]) for part in parts
-    )
+@dataclass(frozen=True, eq=False)
+class WeightedRatings:
+    """Points made ready for samples; `clusters` has the cluster of each question, of so many."""
 
+    parts: tuple[Points, ...]
+    clusters: Int[ndarray, "n"]
+    n_clusters: int
 
-def correlations(
-    parts: Sequence[WeightedCorrelation], weights: Iterable[Float[ndarray, "draws c"]]
-) -> Float[ndarray, "draws 4"]:
-    """The four measures in each of many samples, which say how often each cluster counts: means over `parts`.
+    @cached_property
+    def correlated(self) -> tuple[WeightedCorrelation, ...]:
+        return tuple(
+            WeightedCorrelation.of(part.scores, part.ratings, self.clusters[part.questions])
+            for part in self.parts
+        )
 
-    NaN where a part has no correlation in the sample.
-    """
-    blocks = [
-        np.mean([part.correlations(block[:, : part.n_clusters]) for part in parts], axis=0)
-        for block in weights
-    ]
-    return np.concatenate(blocks)
+    def measures(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws 4"]:
+        """The four measures in each sample, means over `parts`; NaN where one has no correlation."""
+        of_parts = [part.correlations(weights[:, : part.n_clusters]) for part in self.correlated]
+        return np.asarray(np.mean(of_parts, axis=0))
 
+    def values(self) -> Float[ndarray, "4"]:
+        """The measures themselves: every cluster once."""
+        return np.asarray(self.measures(np.ones((1, self.n_clusters)))[0])
 
-def influence(parts: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
-    """How much each of n questions moves the measures: the sum over its points, the mean over `parts`."""
-    total = np.zeros((n, len(MEASURES)))
-    for part in parts:
-        np.add.at(total, part.questions, influences(part.scores, part.ratings) / len(parts))
-    return total
+    def influences(self) -> Float[ndarray, "n 4"]:
+        """How much each question moves the measures: the sum over its points, the mean over `parts`."""
+        total = np.zeros((len(self.clusters), len(MEASURES)))
+        for part in self.parts:
+            np.add.at(total, part.questions, influences(part.scores, part.ratings) / len(self.parts))
+        return total
 
 
 def measured(
@@ -136,7 +137,6 @@ def measured(
     interval: IntervalMethod = IntervalMethod.AUTO,
     draws: int,
     seed: int,
-    level: float = 0.95,
 ) -> dict[str, Estimate]:
     """The named measures over some questions; empty where they are not defined.
 
@@ -150,17 +150,15 @@ def measured(
     numbers, inside = np.unique(shared.units, return_inverse=True)
     clusters = np.zeros(len(questions), dtype=np.int64)
     clusters[chosen] = inside.reshape(-1)
-    every = np.ones((1, len(numbers)), dtype=np.float32)
-    ready = prepared(parts, clusters)
-    value = correlations(ready, [every])[0]
+    ready = WeightedRatings(parts, clusters, len(numbers))
+    value = ready.values()
     low, high = -np.ones(len(MEASURES)), np.ones(len(MEASURES))
     if len(numbers) > 1:
-        samples = correlations(ready, cluster_draws(len(numbers), draws, seed=seed))
-        wide = inflation(shared, influence(parts, len(questions))[chosen], level=level)
-        # Of the samples that have a value.
-        usable = samples[~np.isnan(samples).any(axis=1)]
-        if len(usable):
-            low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        drawn = cluster_draws(len(numbers), draws, seed=seed)
+        samples = np.concatenate([ready.measures(weights) for weights in drawn])
+        wide = inflation(shared, ready.influences()[chosen])
+        ends = percentiles(samples)
+        low, high = (np.where(np.isnan(end), far, end) for end, far in zip(ends, (low, high), strict=True))
         low, high = (value + wide * (end - value) for end in (low, high))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
@@ -173,49 +171,13 @@ def measured(
     }
 
 
-def differences(
-    runs: Sequence[Run],
-    sharing: Sharing,
-    pairs: Sequence[tuple[int, int]],
-    names: Sequence[str],
-    *,
-    level: float = 0.95,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(value, low, high, p), each (pairs, names): the correlation of run a less that of run b for each pair.
-
-    NaN throughout where one of the two is not defined, as for a scorer that says the same of everything. With
-    one unit of `sharing` the interval is all of [-2, 2].
-    """
-    where = [MEASURES.index(name) for name in names]
-    n, units = len(sharing), len(np.unique(sharing.units))
-    together, every = np.zeros(n, dtype=np.int64), np.ones((1, 1), dtype=np.float32)
-    of_runs: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
-    for run in runs:
-        parts = points(run.benchmark.rated, run.answers.scores)
-        if any(part.undefined for part in parts):
-            of_runs.append(None)
-            continue
-        value = correlations(prepared(parts, together), [every])[0]
-        of_runs.append((value[where], influence(parts, n)[:, where]))
-    table = np.full((4, len(pairs), len(names)), np.nan)
-    for k, (a, b) in enumerate(pairs):
-        first, second = of_runs[a], of_runs[b]
-        if first is None or second is None:
-            continue
-        value = first[0] - second[0]
-        variance, freedom = linear_variance(sharing, first[1] - second[1])
-        # Half a difference lies in [-1, 1].
-        half = Spread(value / 2, variance / 4, freedom, np.full(len(names), float(units)))
-        low, high, p = half.student(level)
-        table[:, k] = value, 2 * low, 2 * high, p
-        if units == 1:
-            table[1:, k] = np.array([[-2.0], [2.0], [1.0]])
-    return table[0], table[1], table[2], table[3]
-
-
 class RatedEvaluation(JointEvaluation):
     """Ratings."""
 
+    joint = MEASURES
+    images_alone = True
+    widest: ClassVar[float] = 2.0
+    ends: ClassVar[Mapping[str, str]] = {"ends": "t"}
     refused = "a correlation has"
     why_refused = (
         "Wilson's is for shares of independent questions, and four folds of a correlation are not means"
@@ -323,29 +285,15 @@ class RatedEvaluation(JointEvaluation):
             "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
         }
 
-    def test(self, paired: PairedRuns) -> Tested:
-        """Student's t intervals and p-values, since a correlation has no values of questions to compare."""
-        self.refuse(paired.interval, paired.runs[0].benchmark)
-        sharing = shared_by(paired.sharing, paired.interval, images_alone=True)
-        table = differences(paired.runs, sharing, paired.of_scorers, paired.main)
-        value, low, high, p = (column.reshape(-1) for column in table)
-        described = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
-        return Tested(value, low, high, p, [None] * len(value), described)
+    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedRatings | None:
+        parts = points(run.benchmark.rated, run.answers.scores)
+        undefined = any(part.undefined for part in parts)
+        return None if undefined else WeightedRatings(parts, clusters, n_clusters)
 
-    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
         """Those of the runs that have all of the measures."""
-        runs = [run for run in runs if all(self.has(run, name) for name in measures)]
-        sharing = drawn.sharing
-        where = tuple(MEASURES.index(name) for name in measures)
-        of_runs = [points(run.benchmark.rated, run.answers.scores) for run in runs]
-        wide = None
-        if sharing.crossed:
-            moves = (influence(parts, len(sharing))[:, where] for parts in of_runs)
-            wide = np.stack([inflation(sharing, moved) for moved in moves])
-        names = tuple(run.name for run in runs)
-        ready = (prepared(parts, drawn.clusters) for parts in of_runs)
-        in_draws = tuple(lambda weights, parts=parts: correlations(parts, [weights]) for parts in ready)
-        return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
+        having = [run for run in runs if all(self.has(run, name) for name in measures)]
+        return super().draws(having, measures, drawn)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other ratings were given, or they are measured otherwise."""

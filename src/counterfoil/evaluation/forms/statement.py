@@ -9,7 +9,7 @@ Sources: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, 1988; N. A. Obuchowsk
 clustered ROC curve data, 1997.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +25,10 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     JointEvaluation,
-    PairedRuns,
-    Tested,
     outcome_ties,
     refuse_rankings,
     shared_by,
 )
-from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
 from counterfoil.evaluation.intervals import facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
@@ -40,7 +37,7 @@ from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.two_way_clustering import inflation, linear_variance
+from counterfoil.stats.two_way_clustering import linear_variance
 
 #: The measures in the order of reports.
 MEASURES = tuple(statements.MEASURES)
@@ -133,11 +130,6 @@ def weighted(
     )
 
 
-def weighted_run(run: Run, chosen: Bool[ndarray, "n"], *clusters: Any) -> WeightedStatements:
-    """The chosen statements of a run, under its policy of ties; `clusters` as in `weighted`."""
-    return weighted(run.benchmark, run.answers, Ties(run.result.ties["policy"]), chosen, *clusters)
-
-
 def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
     """The measures with their variances; `ready` has every statement of `shared`."""
     value, moved = ready.values(), np.nan_to_num(ready.influences())
@@ -152,6 +144,7 @@ def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
 class StatementEvaluation(JointEvaluation):
     """Statements."""
 
+    joint = MEASURES
     refused = "measures of true and false statements together have"
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
@@ -265,44 +258,10 @@ class StatementEvaluation(JointEvaluation):
             },
         }
 
-    def test(self, paired: PairedRuns) -> Tested:
-        """Student's t intervals of the differences and their p-values, from the influences of questions.
-
-        NaN throughout where one of two runs has no value.
-        """
-        self.refuse(paired.interval, paired.runs[0].benchmark)
-        chosen = paired.runs[0].benchmark.statements.measured
-        sharing = shared_by(paired.sharing.take(chosen), paired.interval)
-        ready = [weighted_run(run, chosen) for run in paired.runs]
-        where = [MEASURES.index(name) for name in paired.main]
-        values = np.concatenate([of_run.values()[where] for of_run in ready])
-        moved = np.hstack([of_run.influences()[:, where] for of_run in ready])
-        first, second = paired.columns.T
-        value = values[first] - values[second]
-        terms = moved[:, first] - moved[:, second]
-        defined = ~np.isnan(value)
-        low, high, p = (np.full(len(value), np.nan) for _ in range(3))
-        if defined.any():
-            defined_terms = terms[:, defined]
-            variance, freedom = linear_variance(sharing, defined_terms)
-            units = np.full(len(freedom), float(len(np.unique(sharing.units))))
-            spread = Spread(value[defined], variance, freedom, units)
-            low[defined], high[defined], p[defined] = spread.student(0.95)
-        made_by = paired.facts(sharing, method="crossed" if sharing.crossed else "influence")
-        return Tested(value, low, high, p, [None] * len(value), made_by)
-
-    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
-        """NaN where a run has no value of a measure."""
-        chosen = runs[0].benchmark.statements.measured
-        ready = tuple(weighted_run(run, chosen, drawn.clusters, drawn.n_clusters) for run in runs)
-        where = tuple(MEASURES.index(name) for name in measures)
-        wide = None
-        if drawn.sharing.crossed:
-            part = drawn.sharing.part(chosen)
-            moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready)
-            wide = np.stack([inflation(part, moved) for moved in moves])
-        names, in_draws = tuple(run.name for run in runs), tuple(of_run.measures for of_run in ready)
-        return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
+    def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedStatements:
+        """The measured statements under the run's policy of ties."""
+        measured, ties = run.benchmark.statements.measured, Ties(run.result.ties["policy"])
+        return weighted(run.benchmark, run.answers, ties, measured, clusters, n_clusters)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """How far each score is on the right side of the threshold that other questions chose."""

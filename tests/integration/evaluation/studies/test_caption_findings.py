@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.findings import CLAIMS, Claim, caption_findings, measure_of, verdict
 from counterfoil.world.benchmarks import clips
 from counterfoil.world.ratings import preferences, rated
@@ -17,7 +16,7 @@ from evaluation.made_runs import evaluated
 SURE = Claim("sure", "The oracle knows more than luck does.", "clip-s", "cider")
 
 
-def truth(benchmark: Benchmark) -> np.ndarray:
+def truth(benchmark):
     questions = benchmark.judged
     if isinstance(questions, Preference):
         return np.eye(2)[questions.label]
@@ -25,7 +24,7 @@ def truth(benchmark: Benchmark) -> np.ndarray:
     return questions.ratings[:, 0]
 
 
-def comparison(benchmark: Benchmark, names: tuple[str, str], *, seed: int = 0) -> Comparison:
+def comparison(benchmark, names, *, seed=0):
     """Two runs: the truth under the first name, luck under the second."""
     luck = np.random.default_rng(seed).normal(size=truth(benchmark).shape)
     both = zip(names, (truth(benchmark), luck), strict=True)
@@ -33,7 +32,7 @@ def comparison(benchmark: Benchmark, names: tuple[str, str], *, seed: int = 0) -
 
 
 @pytest.fixture(scope="module")
-def three() -> tuple[Comparison, ...]:
+def three():
     return (
         comparison(rated(48, size=32, lazy=True), ("clip-s", "cider")),
         comparison(preferences(48, size=48, lazy=True), ("clip-s", "cider")),
@@ -41,7 +40,7 @@ def three() -> tuple[Comparison, ...]:
     )
 
 
-def test_a_claim_is_decided_on_pictures_and_reported_for_clips(three: tuple[Comparison, ...]) -> None:
+def test_a_claim_is_decided_on_pictures_and_reported_for_clips(three):
     (found,) = caption_findings(three, [SURE])
     assert found.verdict == verdict(found.evidence) == "holds"
     assert [(each.measure, each.decides) for each in found.differences] == [
@@ -56,7 +55,7 @@ def test_a_claim_is_decided_on_pictures_and_reported_for_clips(three: tuple[Comp
     assert "On clips, em-score differs from cider by" in found.sentence
 
 
-def test_the_other_way_round_it_does_not_hold(three: tuple[Comparison, ...]) -> None:
+def test_the_other_way_round_it_does_not_hold(three):
     (found,) = caption_findings(three, [replace(SURE, ahead="cider", behind="clip-s")])
     assert found.verdict == "does not hold"
     (upright,) = caption_findings(three, [SURE])
@@ -65,7 +64,7 @@ def test_the_other_way_round_it_does_not_hold(three: tuple[Comparison, ...]) -> 
     assert turned.label == "cider − clip-s (tau-b)"
 
 
-def test_luck_against_luck_is_undecided() -> None:
+def test_luck_against_luck_is_undecided():
     benchmark = rated(48, size=48, lazy=True)
     luck = [
         comparison(benchmark, ("truth", name), seed=k).runs[1] for k, name in enumerate(("clip-s", "cider"))
@@ -74,6 +73,6 @@ def test_luck_against_luck_is_undecided() -> None:
     assert found.verdict == "undecided"
 
 
-def test_claims_without_their_runs_are_left_out(three: tuple[Comparison, ...]) -> None:
+def test_claims_without_their_runs_are_left_out(three):
     assert [each.key for each in caption_findings(three)] == [CLAIMS[0].key]
     assert caption_findings(three[2:], [SURE]) == ()

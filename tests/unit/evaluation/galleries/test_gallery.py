@@ -12,7 +12,7 @@ from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 
 
-def test_what_was_left_out_is_reported(galleries) -> None:
+def test_what_was_left_out_is_reported(galleries):
     asked = galleries(parts=True)
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     assert result.provenance["gallery"] == {
@@ -28,7 +28,7 @@ def test_what_was_left_out_is_reported(galleries) -> None:
     assert [result.measures[f"{side}_mrr"].n for side in ("i2t", "t2i", "mean")] == [12, 35, 47]
 
 
-def test_intervals(galleries) -> None:
+def test_intervals(galleries):
     asked = galleries(parts=True, gains=True)
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
     again = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
@@ -46,7 +46,7 @@ def test_intervals(galleries) -> None:
         evaluate(asked.benchmark, asked.rankings, scorer="s", interval=IntervalMethod.FOLDS)
 
 
-def test_groups_are_of_queries(galleries) -> None:
+def test_groups_are_of_queries(galleries):
     asked = galleries()
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     # Only images are odd, so that there is no mean of both directions.
@@ -58,7 +58,7 @@ def test_groups_are_of_queries(galleries) -> None:
     assert result.groups["odd"]["i2t_ndcg"].chance == pytest.approx(chance[:12:2].mean(), abs=1e-15)
 
 
-def test_one_direction_alone(galleries) -> None:
+def test_one_direction_alone(galleries):
     asked = galleries()
     images = asked.benchmark.select(np.arange(12))
     rankings = Rankings(
@@ -77,7 +77,7 @@ def test_one_direction_alone(galleries) -> None:
         gallery_values.expand(("t2i_mrr",), images)
 
 
-def test_names_with_and_without_a_direction(galleries) -> None:
+def test_names_with_and_without_a_direction(galleries):
     benchmark = galleries().benchmark
     assert main_measures(benchmark) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
     assert gallery_values.measure_names(benchmark)[:4] == (*main_measures(benchmark), "i2t_recall_at_1")
@@ -99,7 +99,7 @@ def test_names_with_and_without_a_direction(galleries) -> None:
     assert "graded_recall_at_1" in gallery_values.base_names(galleries(gains=True).benchmark)
 
 
-def test_chance_is_what_counting_says(galleries) -> None:
+def test_chance_is_what_counting_says(galleries):
     asked = galleries()
     chance = gallery_values.chance(asked.benchmark, ("recall_at_5", "r_precision"))
     found, wanted = asked.benchmark.gallery.i2t.positives, []

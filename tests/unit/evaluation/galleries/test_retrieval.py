@@ -20,7 +20,7 @@ NAMES = (
 SETTINGS = [{"gains": True}, {"gains": True, "parts": True}, {"gains": True, "parts": True, "values": 2}]
 
 
-def listed(asked, ties: Ties):
+def listed(asked, ties):
     """(direction, part, gains down the list, gains of the right answers) of each query, by sorting."""
     gallery = asked.benchmark.gallery
     worst_first = -1 if ties is Ties.OPTIMISTIC else 1
@@ -37,7 +37,7 @@ def listed(asked, ties: Ties):
             yield direction, part, [right.get(i, 0.0) for i in seen], list(right.values())
 
 
-def by_hand(name: str, gains: list[float], right: list[float]) -> float:
+def by_hand(name, gains, right):
     """A measure of one list, from its definition."""
     r = len(right)
     if not r:
@@ -60,7 +60,7 @@ def by_hand(name: str, gains: list[float], right: list[float]) -> float:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("ties", [Ties.STRICT, Ties.OPTIMISTIC])
-def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> None:
+def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
     asked = galleries(**setting)
     values = gallery_values.per_item(asked.benchmark, asked.rankings, ties=ties, measures=NAMES)
     lists = list(listed(asked, ties))
@@ -91,7 +91,7 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> Non
     assert isnan(values["t2i_mrr"][-1])
 
 
-def test_half_is_the_mean_over_random_orders(galleries) -> None:
+def test_half_is_the_mean_over_random_orders(galleries):
     """Ties broken at random 100 times: the mean is within five standard errors of the closed form."""
     asked = galleries(**SETTINGS[-1])
     half = gallery_values.per_item(
@@ -114,7 +114,7 @@ def test_half_is_the_mean_over_random_orders(galleries) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_ties_are_counted_by_query(galleries, setting) -> None:
+def test_ties_are_counted_by_query(galleries, setting):
     asked = galleries(**setting)
     gallery = asked.benchmark.gallery
     expected = []
@@ -138,7 +138,7 @@ def test_ties_are_counted_by_query(galleries, setting) -> None:
 
 
 @pytest.mark.parametrize("parts", [False, True])
-def test_right_by_rule(galleries, parts) -> None:
+def test_right_by_rule(galleries, parts):
     asked = galleries(rule=True, parts=parts)
     assert gallery_values.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
     gallery, rankings = asked.benchmark.gallery, asked.rankings
@@ -163,7 +163,7 @@ def test_right_by_rule(galleries, parts) -> None:
         np.testing.assert_allclose(getattr(counted, side).shares, getattr(constant, side).shares, atol=1e-12)
 
 
-def cut(asked, depth: int) -> Rankings:
+def cut(asked, depth):
     """The rankings of a scorer without ties, known to `depth` items only."""
     sides = []
     for side in ("i2t", "t2i"):
@@ -180,7 +180,7 @@ def cut(asked, depth: int) -> Rankings:
     return Rankings(*sides)
 
 
-def test_cut_rankings_support_what_they_reach(galleries) -> None:
+def test_cut_rankings_support_what_they_reach(galleries):
     asked = galleries()
     asked = asked.scored(np.random.default_rng(3).random(asked.scores.shape))
     rankings = cut(asked, 6)
@@ -205,7 +205,7 @@ def test_cut_rankings_support_what_they_reach(galleries) -> None:
 
 
 @pytest.mark.parametrize("part", ["above", "depth", "top"])
-def test_answers_that_do_not_fit(galleries, part) -> None:
+def test_answers_that_do_not_fit(galleries, part):
     asked = galleries()
     placed = asked.rankings.i2t
     short = Rankings(replace(placed, **{part: getattr(placed, part)[:-1]}), asked.rankings.t2i)
@@ -213,7 +213,7 @@ def test_answers_that_do_not_fit(galleries, part) -> None:
         evaluate(asked.benchmark, short, scorer="s")
 
 
-def test_answers_of_another_kind(galleries, quads) -> None:
+def test_answers_of_another_kind(galleries, quads):
     asked = galleries()
     with pytest.raises(ScoreError, match="a gallery is answered by rankings"):
         evaluate(asked.benchmark, Scores(np.zeros((3, 2, 2))), scorer="s")

@@ -14,7 +14,7 @@ from counterfoil.stats.dependence import Sharing
 from evaluation.made_runs import evaluated
 
 
-def judged(images: int, captions: int, n: int, rng: np.random.Generator) -> Benchmark:
+def judged(images, captions, n, rng):
     """One rating of n captions of a pool, each with some image; captions have a quality of their own."""
     image, caption = np.arange(n) % images, rng.integers(0, captions, n)
     quality = rng.normal(size=captions)[caption] + rng.normal(size=n)
@@ -28,13 +28,13 @@ def judged(images: int, captions: int, n: int, rng: np.random.Generator) -> Benc
     )
 
 
-def scored(benchmark: Benchmark, rng: np.random.Generator, captions: int) -> Scores:
+def scored(benchmark, rng, captions):
     """Scores that lean on captions too, though they have nothing to do with the ratings."""
     questions = benchmark.judged
     return Scores(rng.normal(size=captions)[questions.captions] + rng.normal(size=len(questions)))
 
 
-def covers(repetitions: int, interval: str) -> float:
+def covers(repetitions, interval):
     """How often 0 is in the interval of Pearson's correlation, where that is the truth."""
     inside = 0
     for seed in range(repetitions):
@@ -49,14 +49,14 @@ def covers(repetitions: int, interval: str) -> float:
 
 
 @pytest.mark.slow
-def test_coverage_of_correlations_over_many_repetitions() -> None:
+def test_coverage_of_correlations_over_many_repetitions():
     assert covers(80, "clusters") < 0.8
     # 91.6 % of these thousand seeds, with 25 captions that make half of both scores and ratings: so few items
     # do not tell their own variance. Two standard errors; of images alone it is 66 %.
     assert 0.898 < covers(1000, "auto") < 0.934
 
 
-def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats() -> None:
+def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats():
     rng = np.random.default_rng(0)
     benchmark = judged(40, 200, 200, rng)
     unique = Sharing(benchmark.sharing.images, np.arange(200)[:, None])
@@ -65,7 +65,7 @@ def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats() -
     assert np.array_equal(by_images.units, unique.units)
 
 
-def test_differences_know_of_captions_too() -> None:
+def test_differences_know_of_captions_too():
     rng = np.random.default_rng(4)
     benchmark = judged(150, 25, 300, rng)
     runs = [evaluated(name, benchmark, scored(benchmark, rng, 25), draws=50) for name in ("a", "b")]

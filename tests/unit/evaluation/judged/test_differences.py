@@ -5,20 +5,18 @@ import pytest
 
 from contracts.forms import grades, preferred, rated
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.replicates import Replicates
-from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 from evaluation.made_runs import evaluated
 
 
-def _run(name: str, benchmark: Benchmark, values, ties: str = "strict") -> Run:
+def _run(name, benchmark, values, ties="strict"):
     return evaluated(name, benchmark, Scores(values), draws=20, ties=ties)
 
 
-def _people(rng: np.random.Generator, images: int, each: int, raters: int):
+def _people(rng, images, each, raters):
     """How good captions are, some images having better ones than others, and what people gave them."""
     quality = rng.normal(size=images).repeat(each) * 0.6 + rng.normal(size=images * each) * 0.8
     ratings = quality[:, None] + 0.5 * rng.normal(size=(images * each, raters))
@@ -26,7 +24,7 @@ def _people(rng: np.random.Generator, images: int, each: int, raters: int):
 
 
 @pytest.mark.parametrize("raters", ["points", "apart"])
-def test_a_better_metric_is_found(raters: str) -> None:
+def test_a_better_metric_is_found(raters):
     rng = np.random.default_rng(0)
     quality, ratings = _people(rng, 80, 4, 3)
     benchmark = rated(ratings, per_image=4, raters=raters)
@@ -53,7 +51,7 @@ def test_a_better_metric_is_found(raters: str) -> None:
     assert again.differences == comparison.differences
 
 
-def test_the_interval_is_of_paired_samples() -> None:
+def test_the_interval_is_of_paired_samples():
     """Two metrics that are nearly the same differ by little, however far either may be off."""
     rng = np.random.default_rng(1)
     quality, ratings = _people(rng, 60, 2, 1)
@@ -69,7 +67,7 @@ def test_the_interval_is_of_paired_samples() -> None:
         assert d.high - d.low < 0.3 * (own.high - own.low)
 
 
-def test_scorers_without_a_correlation_are_left_out_of_the_tests() -> None:
+def test_scorers_without_a_correlation_are_left_out_of_the_tests():
     benchmark = rated(grades(40))
     runs = [
         _run("blind:constant", benchmark, np.zeros(40)),
@@ -84,7 +82,7 @@ def test_scorers_without_a_correlation_are_left_out_of_the_tests() -> None:
     assert blind.differences == ()
 
 
-def test_other_ratings_cannot_be_paired_and_ties_do_not_matter() -> None:
+def test_other_ratings_cannot_be_paired_and_ties_do_not_matter():
     benchmark, other = rated(grades(40)), rated(grades(40, seed=1))
     scores = np.random.default_rng(0).normal(size=40)
     with pytest.raises(InputError, match="other ratings or votes"):
@@ -96,7 +94,7 @@ def test_other_ratings_cannot_be_paired_and_ties_do_not_matter() -> None:
         compare([_run("a", preferred(votes), votes), _run("b", preferred(votes[::-1]), votes)])
 
 
-def test_preferences_are_compared_question_by_question() -> None:
+def test_preferences_are_compared_question_by_question():
     rng = np.random.default_rng(2)
     first = rng.integers(0, 2, 60).astype(float)
     votes = np.stack([first, 1 - first], axis=1)
@@ -110,7 +108,7 @@ def test_preferences_are_compared_question_by_question() -> None:
     assert (found.measure, found.p < 0.01, found.mcnemar is not None) == ("accuracy", True, True)
 
 
-def test_seeds_have_no_values_to_average() -> None:
+def test_seeds_have_no_values_to_average():
     benchmark = rated(grades(12))
     model = Replicates("m", tuple(_run(f"seed {s}", benchmark, np.arange(12.0) + s) for s in range(2)))
     with pytest.raises(InputError, match="seeds have no values to average"):
@@ -120,7 +118,7 @@ def test_seeds_have_no_values_to_average() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("raters", ["points", "apart"])
 @pytest.mark.parametrize("rounded", [False, True])
-def test_size_and_power(raters: str, rounded: bool) -> None:
+def test_size_and_power(raters, rounded):
     """Of 400 pairs of equally good metrics 5 % have p < 0.05, give or take; of unequal ones far more.
 
     Captions of one image share an error in each metric, so a test that took captions as independent would
@@ -133,7 +131,7 @@ def test_size_and_power(raters: str, rounded: bool) -> None:
         quality, ratings = _people(rng, 80, 4, 2)
         benchmark = rated(ratings, per_image=4, raters=raters)
 
-        def metric(noise: float, quality: np.ndarray = quality, benchmark: Benchmark = benchmark) -> Run:
+        def metric(noise, quality=quality, benchmark=benchmark):
             own = rng.normal(size=80).repeat(4) + rng.normal(size=320)
             scores = quality + noise * own
             return _run(f"{noise}/{rng.random()}", benchmark, np.rint(scores) if rounded else scores)

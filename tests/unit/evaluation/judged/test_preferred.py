@@ -13,12 +13,12 @@ from counterfoil.metrics.contrast import preference_accuracy
 from counterfoil.metrics.ties import Ties
 
 
-def _votes(n: int, seed: int = 0) -> np.ndarray:
+def _votes(n, seed=0):
     first = np.random.default_rng(seed).permutation(np.r_[np.zeros(n // 2), np.ones(n - n // 2)])
     return np.stack([first, 1 - first], axis=1) * 7 + 2
 
 
-def test_an_oracle_and_its_opposite() -> None:
+def test_an_oracle_and_its_opposite():
     votes = _votes(40)
     benchmark = preferred(votes, groups=4, macro=True)
     result = evaluate(benchmark, Scores(votes / 9), scorer="oracle", draws=200)
@@ -32,7 +32,7 @@ def test_an_oracle_and_its_opposite() -> None:
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_the_macro_average_is_the_mean_of_the_categories() -> None:
+def test_the_macro_average_is_the_mean_of_the_categories():
     rng = np.random.default_rng(1)
     benchmark = preferred(_votes(50), groups=4, macro=True)
     result = evaluate(benchmark, Scores(rng.normal(size=(50, 2))), scorer="s", draws=50)
@@ -41,7 +41,7 @@ def test_the_macro_average_is_the_mean_of_the_categories() -> None:
     assert result.measures["accuracy_macro"].value == pytest.approx(np.mean(of_groups))
 
 
-def test_ties_by_every_policy_and_by_polos() -> None:
+def test_ties_by_every_policy_and_by_polos():
     votes = _votes(40)
     benchmark = preferred(votes)
     result = evaluate(benchmark, Scores(np.ones((40, 2))), scorer="blind:constant", draws=20)
@@ -58,7 +58,7 @@ def test_ties_by_every_policy_and_by_polos() -> None:
     assert half.measures["accuracy"].value == 0.5
 
 
-def test_draws_of_references_are_averaged() -> None:
+def test_draws_of_references_are_averaged():
     votes = _votes(12)
     benchmark = preferred(votes, sample=2, draws=3)
     scores = np.random.default_rng(2).integers(0, 3, (12, 2, 3)).astype(float)
@@ -71,7 +71,7 @@ def test_draws_of_references_are_averaged() -> None:
     assert result.measures["accuracy"].value == pytest.approx(result.ties["measures"]["strict"]["accuracy"])
 
 
-def test_intervals_know_that_questions_share_an_image() -> None:
+def test_intervals_know_that_questions_share_an_image():
     votes = _votes(40)
     scores = Scores(np.random.default_rng(3).normal(size=(40, 2)))
     method = [
@@ -81,7 +81,7 @@ def test_intervals_know_that_questions_share_an_image() -> None:
     assert method == ["wilson", "clusters"]
 
 
-def test_right_and_wrong_may_be_given() -> None:
+def test_right_and_wrong_may_be_given():
     benchmark = preferred(_votes(4), per_image=1)
     result = evaluate(benchmark, Outcomes({"accuracy": np.array([1, 1, 0, 1], bool)}), scorer="s")
     assert result.measures["accuracy"].value == 0.75

@@ -22,7 +22,7 @@ from counterfoil.evaluation.result import Result
 from counterfoil.metrics.weighted_correlation import MEASURES
 
 
-def test_an_oracle_is_right_throughout() -> None:
+def test_an_oracle_is_right_throughout():
     benchmark = rated(grades(80))
     result = evaluate(benchmark, Scores(benchmark.judged.ratings[:, 0] / 7), scorer="oracle", draws=500)
     assert tuple(result.measures) == MEASURES
@@ -35,7 +35,7 @@ def test_an_oracle_is_right_throughout() -> None:
     assert result.measures["kendall_tau_c"].low < 1.0
 
 
-def test_every_rating_is_a_point() -> None:
+def test_every_rating_is_a_point():
     rng = np.random.default_rng(0)
     ratings = grades(60, raters=3)
     ratings[rng.random(ratings.shape) < 0.3] = np.nan
@@ -54,7 +54,7 @@ def test_every_rating_is_a_point() -> None:
     assert result.measures["pearson"].n == given.sum()
 
 
-def test_raters_apart_are_averaged_and_scores_rounded_first() -> None:
+def test_raters_apart_are_averaged_and_scores_rounded_first():
     rng = np.random.default_rng(1)
     ratings = grades(60, raters=3)
     ratings[:7, 1] = np.nan
@@ -73,7 +73,7 @@ def test_raters_apart_are_averaged_and_scores_rounded_first() -> None:
     assert unrounded.measures["kendall_tau_b"].value != result.measures["kendall_tau_b"].value
 
 
-def test_the_interval_is_of_whole_images() -> None:
+def test_the_interval_is_of_whole_images():
     """Five copies of a caption under one image: drawn by image they are one caption."""
     rng = np.random.default_rng(2)
     ratings, noise = grades(100), rng.normal(size=100)
@@ -91,7 +91,7 @@ def test_the_interval_is_of_whole_images() -> None:
     )
 
 
-def test_equal_scores_have_no_correlation_and_a_note_says_so() -> None:
+def test_equal_scores_have_no_correlation_and_a_note_says_so():
     benchmark = rated(grades(40), groups=2)
     result = evaluate(benchmark, Scores(np.ones(40)), scorer="blind:constant", draws=50)
     assert result.measures == {}
@@ -110,7 +110,7 @@ def test_equal_scores_have_no_correlation_and_a_note_says_so() -> None:
     assert set(alone.provenance["undefined"].values()) == {"fewer than two ratings of one rater"}
 
 
-def test_groups_leave_out_what_is_not_defined_in_them() -> None:
+def test_groups_leave_out_what_is_not_defined_in_them():
     ratings = grades(40)
     benchmark = rated(ratings, groups=2)
     scores = np.random.default_rng(0).normal(size=40)
@@ -125,13 +125,13 @@ def test_groups_leave_out_what_is_not_defined_in_them() -> None:
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_one_image_says_nothing_of_the_spread() -> None:
+def test_one_image_says_nothing_of_the_spread():
     benchmark = rated(grades(8), per_image=8)
     estimate = evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", draws=50).measures["spearman"]
     assert (estimate.low, estimate.high) == (-1.0, 1.0)
 
 
-def test_the_question_about_ratings() -> None:
+def test_the_question_about_ratings():
     benchmark = rated(grades(8))
     assert measure_names(benchmark) == main_measures(benchmark) == MEASURES
     assert chance(benchmark) == dict.fromkeys(MEASURES, 0.0)
@@ -152,7 +152,7 @@ def test_the_question_about_ratings() -> None:
         evaluate(benchmark, Scores(np.full(8, np.nan)), scorer="s")
 
 
-def test_the_card_says_which_correlations_are_compared() -> None:
+def test_the_card_says_which_correlations_are_compared():
     benchmark = rated(grades(8))
     card = benchmark.card.model_copy(update={"measures": ("kendall_tau_c", "made_up")})
     assert main_measures(
@@ -162,7 +162,7 @@ def test_the_card_says_which_correlations_are_compared() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("raters", ["points", "apart"])
-def test_noise_has_intervals_around_nothing(raters: str) -> None:
+def test_noise_has_intervals_around_nothing(raters):
     """Of 300 scorers of noise the intervals of 95 % hold 0, give or take four standard errors."""
     rng = np.random.default_rng(3)
     ratings = np.clip(np.rint(2.5 + rng.normal(size=(60, 1)) + rng.normal(size=(60, 2)) / 2), 1, 4)

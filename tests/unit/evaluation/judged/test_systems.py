@@ -21,15 +21,15 @@ HUMANS = {
 }
 
 
-def _scipys(x, y) -> list[float]:
+def _scipys(x, y):
     return [kendalltau(x, y).statistic, spearmanr(x, y).statistic, pearsonr(x, y).statistic]
 
 
-def _named(values) -> dict[str, float]:
+def _named(values):
     return {f"s{i}": float(value) for i, value in enumerate(values)}
 
 
-def test_values_are_scipys() -> None:
+def test_values_are_scipys():
     people = {name: _named(values) for name, values in HUMANS.items()}
     found = system_correlations(people, people, over="systems", draws=300)
     for measure, value in zip(MEASURES, _scipys(*HUMANS.values()), strict=True):
@@ -44,7 +44,7 @@ def test_values_are_scipys() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_test_looks_at_every_order(seed: int) -> None:
+def test_the_test_looks_at_every_order(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 5, 6).astype(float), rng.normal(size=6)
     x[:2] = 0.0, 7.0
@@ -57,7 +57,7 @@ def test_the_test_looks_at_every_order(seed: int) -> None:
     assert "only 6 systems" in found.notes[0]
 
 
-def test_drawn_orders_come_near_all_orders() -> None:
+def test_drawn_orders_come_near_all_orders():
     rng = np.random.default_rng(0)
     x = rng.normal(size=9)
     y = x + 1.5 * rng.normal(size=9)
@@ -67,7 +67,7 @@ def test_drawn_orders_come_near_all_orders() -> None:
     assert one.p == pytest.approx(kendalltau(x, y, method="exact").pvalue, abs=0.015)
 
 
-def test_few_systems_that_agree_are_no_proof() -> None:
+def test_few_systems_that_agree_are_no_proof():
     found = system_correlations({"m": _named(range(4))}, {"h": _named(range(4))}, over="systems", draws=100)
     for measure in MEASURES:
         one = found.get("m", "h", measure)
@@ -76,7 +76,7 @@ def test_few_systems_that_agree_are_no_proof() -> None:
         assert one.p > 0.05
 
 
-def test_systems_that_one_lacks_are_left_out_and_named() -> None:
+def test_systems_that_one_lacks_are_left_out_and_named():
     humans = {"h": _named(range(5)), "other": _named(range(4))}
     found = system_correlations({"m": _named(range(5))}, humans, over="systems", draws=20)
     assert [found.get("m", human, "pearson").systems for human in humans] == [5, 4]
@@ -84,7 +84,7 @@ def test_systems_that_one_lacks_are_left_out_and_named() -> None:
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_what_cannot_be_correlated_is_refused() -> None:
+def test_what_cannot_be_correlated_is_refused():
     with pytest.raises(InputError, match="too few systems"):
         system_correlations({"m": {"a": 1.0, "b": 2.0, "c": 3.0}}, {"h": {"a": 1.0, "b": 2.0, "d": 3.0}})
     with pytest.raises(InputError, match="not a finite number"):
@@ -97,14 +97,14 @@ NAMES = ("a", "b", "c", "d", "e")
 IMAGES = 12
 
 
-def _world(seed: int, systems: int = 5, images: int = IMAGES) -> tuple[np.ndarray, ...]:
+def _world(seed, systems=5, images=IMAGES):
     """Scores of two metrics and of three judges, (systems, images), which go together."""
     rng = np.random.default_rng(seed)
     quality = np.linspace(0, 2, systems)[:, None] + rng.normal(size=images)
     return tuple(quality + rng.normal(size=quality.shape) for _ in range(5))
 
 
-def _found(world: int, **how):
+def _found(world, **how):
     first, second, *judged = _world(world)
     judges = {name: SystemScores.means(NAMES, of) for name, of in zip("xyz", judged, strict=True)}
     metrics = {"one": SystemScores.means(NAMES, first), "two": SystemScores.means(NAMES, second)}
@@ -112,7 +112,7 @@ def _found(world: int, **how):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_draws_of_images_written_out(seed: int) -> None:
+def test_draws_of_images_written_out(seed):
     first, second, *judged = _world(seed)
     people = np.mean(judged, axis=0)
     found = _found(seed, draws=60, seed=7)
@@ -142,7 +142,7 @@ def test_draws_of_images_written_out(seed: int) -> None:
 
 
 @pytest.mark.parametrize("over", ["images", "systems"])
-def test_swaps_written_out(over: str) -> None:
+def test_swaps_written_out(over):
     first, second, *judged = _world(1)
     people = np.mean(judged, axis=0).mean(axis=1)
     found = _found(1, draws=100, seed=3, over=over)
@@ -165,7 +165,7 @@ def test_swaps_written_out(over: str) -> None:
     assert np.isnan([each.williams for each in found.differences[:-1]]).all()
 
 
-def test_one_person_against_the_mean_of_the_others() -> None:
+def test_one_person_against_the_mean_of_the_others():
     judged = _world(2)[2:]
     found = _found(2, draws=50)
     means = [of.mean(axis=1) for of in judged]
@@ -183,7 +183,7 @@ def test_one_person_against_the_mean_of_the_others() -> None:
         )
 
 
-def test_people_of_whom_no_images_are_known_are_taken_as_given() -> None:
+def test_people_of_whom_no_images_are_known_are_taken_as_given():
     first, second, *_ = _world(4)
     people = dict(zip(NAMES, (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))
     found = system_correlations(
@@ -199,7 +199,7 @@ def test_people_of_whom_no_images_are_known_are_taken_as_given() -> None:
     assert np.isnan([each.p for each in found.differences]).all()
 
 
-def test_undefined_values_are_named() -> None:
+def test_undefined_values_are_named():
     same, other = np.ones((3, 4)), np.arange(12.0).reshape(3, 4)
     three = ("a", "b", "c")
     found = system_correlations(
@@ -221,7 +221,7 @@ def test_undefined_values_are_named() -> None:
         )
 
 
-def test_bleu_of_drawn_images_is_that_of_their_captions_written_out() -> None:
+def test_bleu_of_drawn_images_is_that_of_their_captions_written_out():
     candidates = ["a dog runs on grass", "two cats asleep", "a man rides one horse", "birds fly"]
     references = [["a dog runs on the grass"], ["two cats sleep", "cats asleep"]]
     references += [["a man on a horse"], ["birds fly by"]]
@@ -236,9 +236,7 @@ def test_bleu_of_drawn_images_is_that_of_their_captions_written_out() -> None:
         assert drawn == pytest.approx(whole.corpus[1], abs=1e-12)
 
 
-def _simulated(
-    repetitions: int, systems: int, images: int, noise: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _simulated(repetitions, systems, images, noise):
     """Shares: covered correlations, covered differences of 0, and p of at most 5 %, by measure."""
     rng, names = np.random.default_rng(5), tuple(f"s{i}" for i in range(systems))
     counts = np.zeros((3, len(MEASURES)))
@@ -264,7 +262,7 @@ def _simulated(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("systems", "images", "noise"), [(8, 60, 1.5), (12, 200, 1.5), (12, 200, 4.0)])
-def test_intervals_cover_and_p_values_are_small_as_often_as_they_say(systems, images, noise) -> None:
+def test_intervals_cover_and_p_values_are_small_as_often_as_they_say(systems, images, noise):
     repetitions = 300
     margin = 4 * (0.95 * 0.05 / repetitions) ** 0.5
     covered, differences, small = _simulated(repetitions, systems, images, noise)

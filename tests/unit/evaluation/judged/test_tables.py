@@ -1,28 +1,26 @@
 """Runs over judged captions come back from their folders as they were."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from contracts.forms import grades, preferred, rated
-from counterfoil.benchmarks.answers import Answers, Scores
-from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.forms import Preference
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.run import Run, load_run, save_run
+from counterfoil.evaluation.run import load_run, save_run
 
 
-def _there_and_back(folder: Path, benchmark: Benchmark, answers: Answers) -> tuple[Run, Run]:
+def _there_and_back(folder, benchmark, answers):
     result = evaluate(benchmark, answers, scorer="s", draws=20)
     saved = save_run(folder, benchmark, answers, result, {"benchmark": {"source": "made", "path": None}})
     return saved, load_run(folder)
 
 
-def _same(saved: Run, loaded: Run) -> None:
+def _same(saved, loaded):
     a, b = saved.benchmark, loaded.benchmark
     assert a.digest == b.digest
     assert np.array_equal(a.clusters, b.clusters)
@@ -52,7 +50,7 @@ def _same(saved: Run, loaded: Run) -> None:
     assert loaded.with_benchmark(a).benchmark is a
 
 
-def test_ratings(tmp_path: Path) -> None:
+def test_ratings(tmp_path):
     given = grades(24, raters=3)
     given[::5, 1] = np.nan
     benchmark = rated(given, groups=2, raters="apart", decimals=4)
@@ -67,14 +65,14 @@ def test_ratings(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["schema"] == 4
 
 
-def test_a_scorer_without_a_correlation(tmp_path: Path) -> None:
+def test_a_scorer_without_a_correlation(tmp_path):
     saved, loaded = _there_and_back(tmp_path / "run", rated(grades(12)), Scores(np.zeros(12)))
     _same(saved, loaded)
     assert loaded.result.measures == {}
 
 
 @pytest.mark.parametrize("draws", [0, 3])
-def test_preferences(tmp_path: Path, draws: int) -> None:
+def test_preferences(tmp_path, draws):
     votes = np.random.default_rng(1).integers(0, 9, (14, 2)).astype(float)
     more = {"sample": 2, "draws": draws, "seed": 5} if draws else {}
     benchmark = preferred(votes, groups=4, macro=True, **more)
@@ -94,7 +92,7 @@ def test_preferences(tmp_path: Path, draws: int) -> None:
     assert (row["a"], row["b"], row["a_images"]) == (["caption 6"], ["caption 7"], ["i1"])
 
 
-def test_a_run_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+def test_a_run_that_was_cut_off_is_refused(tmp_path):
     _there_and_back(tmp_path / "run", rated(grades(12)), Scores(np.arange(12.0)))
     (tmp_path / "run" / "captions.parquet").unlink()
     with pytest.raises(DataError, match="a file is missing"):

@@ -1,6 +1,6 @@
 """Findings: verdicts that follow the numbers, numbers that follow the answers, and seeds taken together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,14 +10,13 @@ from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.findings import Finding, confirmed, findings, ordering
+from counterfoil.evaluation.findings import confirmed, findings, ordering
 from counterfoil.evaluation.gallery_values import mean as gallery_mean
 from counterfoil.evaluation.replicates import (
     Evidence,
     Replicates,
     deciding,
     differences,
-    gallery_differences,
     independent_difference,
 )
 from counterfoil.evaluation.result import Run
@@ -26,7 +25,7 @@ from evaluation.made_runs import evaluated, gallery_items, run
 Make = Callable[..., Benchmark]
 
 
-def _quad_run(benchmark: Benchmark, name: str, seed: int, *, right: float, offset: float = 0.0) -> Run:
+def _quad_run(benchmark, name, seed, *, right, offset=0.0):
     """Noise, `right` more where caption and image belong together, and a random offset of every image.
 
     An offset of an image says nothing to that image, which compares captions, and misleads the captions.
@@ -37,20 +36,13 @@ def _quad_run(benchmark: Benchmark, name: str, seed: int, *, right: float, offse
     return evaluated(name, benchmark, Scores(scores), draws=200)
 
 
-def _choice_run(benchmark: Benchmark, name: str, seed: int, *, right: float) -> Run:
+def _choice_run(benchmark, name, seed, *, right):
     scores = np.random.default_rng(seed).normal(size=(len(benchmark), 2))
     scores[:, 0] += right
     return evaluated(name, benchmark, Scores(scores), draws=200)
 
 
-def _runs(
-    quads: Benchmark,
-    choices: Benchmark | None,
-    skills: Mapping[str, tuple[float, float]],
-    *,
-    offset: float = 1.0,
-    seeds: int = 1,
-) -> dict[str, list[Run]]:
+def _runs(quads, choices, skills, *, offset=1.0, seeds=1):
     """Per model (skill in quads, skill in choices)."""
     found: dict[str, list[Run]] = {}
     for at, (name, (of_quads, of_choices)) in enumerate(skills.items()):
@@ -71,11 +63,11 @@ PAPER = {
 }
 
 
-def _named(found: Sequence[Finding]) -> dict[str, Finding]:
+def _named(found):
     return {each.key: each for each in found}
 
 
-def test_all_four_hold_where_they_were_made_to(quads: Make, choices: Make) -> None:
+def test_all_four_hold_where_they_were_made_to(quads, choices):
     found = findings(_runs(quads(300), choices({"add": 300}), PAPER))
     assert [each.key for each in found] == ["direction", "texts", "images", "detectors"]
     for each in found:
@@ -87,7 +79,7 @@ def test_all_four_hold_where_they_were_made_to(quads: Make, choices: Make) -> No
             assert bounds[0] <= evidence.low <= evidence.high <= bounds[1] or evidence.p is None
 
 
-def test_what_was_made_the_other_way_round_does_not_hold(quads: Make, choices: Make) -> None:
+def test_what_was_made_the_other_way_round_does_not_hold(quads, choices):
     q, c = quads(300), choices({"add": 300})
     # Offsets of captions mislead the images instead, texts teach group and spoil choices, hard-negative
     # images teach nothing, and detectors solve everything.
@@ -102,13 +94,13 @@ def test_what_was_made_the_other_way_round_does_not_hold(quads: Make, choices: M
     assert {each.verdict for each in findings(runs)} == {"does not hold"}
 
 
-def test_what_chance_decides_is_undecided(quads: Make, choices: Make) -> None:
+def test_what_chance_decides_is_undecided(quads, choices):
     same = dict.fromkeys(PAPER, (1.0, 1.0))
     found = _named(findings(_runs(quads(60), choices({"add": 60}), same, offset=0.0)))
     assert {found[key].verdict for key in ("direction", "texts", "images")} == {"undecided"}
 
 
-def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) -> None:
+def test_no_finding_holds_that_the_control_denies(quads, choices):
     """Skill in one benchmark that is not there in the control: an artefact, as far as anyone can tell."""
     q, c = quads(300), choices({"add": 300})
     alone = findings(_runs(q, c, PAPER))
@@ -132,7 +124,7 @@ def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) ->
     assert confirmed(alone, (), where="So", suffix="so") == alone
 
 
-def test_far_is_the_margin_in_the_claim(quads: Make) -> None:
+def test_far_is_the_margin_in_the_claim(quads):
     runs = _runs(quads(400), None, {"trohn-img": (1.5, 0), "detectors": (0.5, 0)})
     value = next(iter(_named(findings(runs))["detectors"].differences)).value
     for far, said in ((value - 0.2, "holds"), (value, "undecided"), (value + 0.2, "does not hold")):
@@ -141,12 +133,12 @@ def test_far_is_the_margin_in_the_claim(quads: Make) -> None:
         assert found.differences[0].threshold == far
 
 
-def test_the_numbers_are_those_of_the_answers(quads: Make, choices: Make) -> None:
+def test_the_numbers_are_those_of_the_answers(quads, choices):
     q, c = quads(120), choices({"add": 80})
     runs = _runs(q, c, PAPER, seeds=2)
     found = _named(findings(runs))
 
-    def rate(name: str, measure: str) -> float:
+    def rate(name, measure):
         """By loops, from the scores: the mean over seeds and questions."""
         values = []
         for s in (s for each in runs[name] for s in each.answers.values):
@@ -176,7 +168,7 @@ def test_the_numbers_are_those_of_the_answers(quads: Make, choices: Make) -> Non
     assert f"{100 * overall.value:+.1f} points" in found["direction"].sentence.replace("−", "-")
 
 
-def test_one_seed_is_what_compare_and_evaluate_say(quads: Make) -> None:
+def test_one_seed_is_what_compare_and_evaluate_say(quads):
     benchmark = quads(90, share=3)
     runs = _runs(benchmark, None, {"coco": (1.0, 0), "trohn-img": (2.0, 0)})
     one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
@@ -190,7 +182,7 @@ def test_one_seed_is_what_compare_and_evaluate_say(quads: Make) -> None:
         assert getattr(level, name) == getattr(reported, name)
 
 
-def test_seeds_are_averaged_per_question_first(quads: Make) -> None:
+def test_seeds_are_averaged_per_question_first(quads):
     benchmark = quads(50)
     each = [_quad_run(benchmark, "coco", seed, right=1.0) for seed in range(3)]
     model = Replicates("coco", tuple(each))
@@ -211,7 +203,7 @@ def test_seeds_are_averaged_per_question_first(quads: Make) -> None:
     assert level.high - level.low < 0.85 * (alike.high - alike.low)
 
 
-def test_gains_on_two_benchmarks_are_compared_as_independent() -> None:
+def test_gains_on_two_benchmarks_are_compared_as_independent():
     # Where both intervals are those of a normal mean, so is that of their difference.
     rng = np.random.default_rng(0)
     for a, b, sa, sb in rng.uniform(0.01, 0.2, size=(20, 4)):
@@ -228,7 +220,7 @@ def test_gains_on_two_benchmarks_are_compared_as_independent() -> None:
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
 
 
-def test_holm_runs_over_what_decides() -> None:
+def test_holm_runs_over_what_decides():
     family = deciding(
         [Evidence("", "m", "difference", 0.1, 0.01, 0.2, 9, p=p) for p in (0.04, 0.01, None, 0.03)]
     )
@@ -248,14 +240,12 @@ def test_holm_runs_over_what_decides() -> None:
         ({"trohn-img": (1, 0), "trohn-img-detectors": (1, 0)}, False, ["direction", "detectors"]),
     ],
 )
-def test_findings_without_their_runs_are_left_out(
-    quads: Make, choices: Make, skills: Mapping[str, tuple[float, float]], of_choices: bool, keys: list[str]
-) -> None:
+def test_findings_without_their_runs_are_left_out(quads, choices, skills, of_choices, keys):
     runs = _runs(quads(40), choices({"add": 40}) if of_choices else None, skills)
     assert [each.key for each in findings(runs)] == keys
 
 
-def test_models_with_other_questions_are_refused(quads: Make) -> None:
+def test_models_with_other_questions_are_refused(quads):
     runs = {
         "coco": [_quad_run(quads(40), "a", 0, right=1)],
         "trohn-img": [_quad_run(quads(41), "b", 0, right=1)],
@@ -270,7 +260,7 @@ def test_models_with_other_questions_are_refused(quads: Make) -> None:
         Replicates("coco", (runs["coco"][0],)).values("gruop")
 
 
-def test_the_order_of_the_trainings(quads: Make) -> None:
+def test_the_order_of_the_trainings(quads):
     runs = _runs(quads(400), None, {"coco": (1.6, 0), "trohn-text": (0.8, 0), "trohn-img": (3.0, 0)})
     found = ordering(runs)
     assert found is not None
@@ -287,10 +277,10 @@ def test_the_order_of_the_trainings(quads: Make) -> None:
 # --- studies with a dial
 
 
-def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads: Make) -> None:
+def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads):
     q = quads(300)
 
-    def trial(label: str, x: float, series: str, right: float, seed: int) -> Trial:
+    def trial(label, x, series, right, seed):
         return Trial(label, [_quad_run(q, label, seed + k, right=right) for k in range(2)], x, series)
 
     trials = [
@@ -317,7 +307,7 @@ def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads: M
         noise([trials[0], Trial("x", trials[1].runs)])
 
 
-def _mined(rng: np.random.Generator, **skills: float) -> list[Trial]:
+def _mined(rng, **skills):
     """Two seeds of each mining with so large a skill."""
     benchmark = forms.gallery("toy", range(40))
     return [
@@ -327,7 +317,7 @@ def _mined(rng: np.random.Generator, **skills: float) -> list[Trial]:
 
 
 @pytest.mark.parametrize("own_pairs", [False, True])
-def test_mining_is_seen_by_two_measures_one_of_which_may_count_less_as_right(own_pairs: bool) -> None:
+def test_mining_is_seen_by_two_measures_one_of_which_may_count_less_as_right(own_pairs):
     rng = np.random.default_rng(1)
     trials = _mined(rng, none=0.2, semi_hard=0.6, hardest=0.9)
     own = _mined(rng, none=0.6, semi_hard=0.9, hardest=0.2) if own_pairs else trials
@@ -348,7 +338,7 @@ def test_mining_is_seen_by_two_measures_one_of_which_may_count_less_as_right(own
     assert [d.label for d in found.differences[:3]] == order
 
 
-def test_measures_of_mining_may_contradict_each_other() -> None:
+def test_measures_of_mining_may_contradict_each_other():
     rng = np.random.default_rng(1)
     every, own = _mined(rng, none=0.9, hardest=0.1), _mined(rng, none=0.1, hardest=0.9)
     found = mining(every, own=own)
@@ -361,14 +351,15 @@ def test_measures_of_mining_may_contradict_each_other() -> None:
         mining(every, own=own[:1])
 
 
-def test_differences_in_a_gallery_are_those_of_compare() -> None:
+def test_differences_in_a_gallery_are_those_of_compare():
     benchmark = forms.gallery("toy", range(30), measures=("recall_at_1",))
     rng = np.random.default_rng(2)
     runs = [run(benchmark, name, gallery_items(benchmark, rng, s)) for name, s in (("a", 0.4), ("b", 0.7))]
     one, other = (Replicates(r.name, (r,)) for r in runs)
-    (found,) = gallery_differences([("", other, one)], "mean_recall_at_1")
+    name = "mean_recall_at_1"
+    (found,) = differences([("", ([other], name), ([one], name))])
     (comparison,) = compare(runs, baseline="a")
-    theirs = next(d for d in comparison.differences if d.measure == "mean_recall_at_1")
+    theirs = next(d for d in comparison.differences if d.measure == name)
     assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
-    assert gallery_differences([], "mean_recall_at_1") == []
+    assert found.p is None
     assert differences([]) == []

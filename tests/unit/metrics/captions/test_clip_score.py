@@ -16,19 +16,17 @@ from counterfoil.metrics.captions.clip_score import (
 )
 
 
-def rows(n: int, width: int = 6, seed: int = 0) -> np.ndarray:
+def rows(n, width=6, seed=0):
     return np.random.default_rng(seed).normal(size=(n, width))
 
 
-def slow_cosine(first: np.ndarray, second: np.ndarray) -> float:
+def slow_cosine(first, second):
     dot = sum(float(a) * float(b) for a, b in zip(first, second, strict=True))
     lengths = [sum(float(a) ** 2 for a in each) ** 0.5 for each in (first, second)]
     return dot / (lengths[0] * lengths[1])
 
 
-def slow_reference_score(
-    candidate: np.ndarray, image: np.ndarray, own: np.ndarray, weight: float, paper: bool
-) -> float:
+def slow_reference_score(candidate, image, own, weight, paper):
     """PAC-S equations 1, 5 and 6, one row at a time."""
     a = weight * max(slow_cosine(candidate, image), 0)
     b = max(slow_cosine(candidate, reference) for reference in own)
@@ -36,7 +34,7 @@ def slow_reference_score(
     return 0.0 if a + b == 0 else 2 * a * b / (a + b)
 
 
-def test_equals_the_formula_row_by_row() -> None:
+def test_equals_the_formula_row_by_row():
     candidates, images, references = rows(40), rows(40, seed=1), rows(100, seed=2)
     counts = np.random.default_rng(3).integers(1, 5, 40)
     counts[-1] += 100 - counts.sum() if counts.sum() < 100 else 0
@@ -58,11 +56,11 @@ def test_equals_the_formula_row_by_row() -> None:
             np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_negative_reference_cosines_under_both_names() -> None:
+def test_negative_reference_cosines_under_both_names():
     # cos(candidate, image) = 0.4, so a = 1; the only reference points away by b.
     candidate, image = np.array([[1.0, 0.0]]), np.array([[0.4, np.sqrt(1 - 0.16)]])
 
-    def score(b: float, negative: str) -> float:
+    def score(b, negative):
         reference = np.array([[b, np.sqrt(1 - b * b)]])
         return float(ref_clip_s(candidate, image, reference, np.array([0, 1]), negative=negative)[0])
 
@@ -70,7 +68,7 @@ def test_negative_reference_cosines_under_both_names() -> None:
     assert score(-0.5, "paper") == 0
 
 
-def test_the_harmonic_mean_is_always_a_number() -> None:
+def test_the_harmonic_mean_is_always_a_number():
     values = [0.0, -0.0, 1e-320, 1e-9, 0.3, 1.0, 2.5, -1e-320, -0.3, -1.0, np.nextafter(-1.0, 0)]
     first, second = (np.array(each) for each in zip(*itertools.product(values, values), strict=True))
     with np.errstate(all="raise", under="ignore"):
@@ -84,7 +82,7 @@ def test_the_harmonic_mean_is_always_a_number() -> None:
     assert (found[above] <= np.maximum(first, second)[above] * (1 + 1e-12)).all()
 
 
-def test_a_candidate_with_nothing_in_common_gets_zero_and_not_a_nan() -> None:
+def test_a_candidate_with_nothing_in_common_gets_zero_and_not_a_nan():
     # a = 0 and b = 0: the released formula divides 0 by 0.
     up, right = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     for negative in ("released", "paper"):
@@ -94,7 +92,7 @@ def test_a_candidate_with_nothing_in_common_gets_zero_and_not_a_nan() -> None:
     assert ref_clip_s(nothing, right, right, np.array([0, 1])).tolist() == [0.0]
 
 
-def test_rows_without_references_are_named() -> None:
+def test_rows_without_references_are_named():
     with pytest.raises(DataError, match=r"row 1: a candidate has no references; given: 1 of 3 rows"):
         ref_clip_s(rows(3), rows(3), rows(2), np.array([0, 1, 1, 2]))
     with pytest.raises(DataError, match="do not fit the candidates"):
@@ -104,7 +102,7 @@ def test_rows_without_references_are_named() -> None:
     assert best_cosines(rows(0), rows(0), np.array([0])).shape == (0,)
 
 
-def test_half_precision_is_that_of_the_released_code_on_a_gpu() -> None:
+def test_half_precision_is_that_of_the_released_code_on_a_gpu():
     candidates, images, references = rows(300, 64), rows(300, 64, seed=1), rows(600, 64, seed=2)
     starts = np.arange(0, 601, 2)
     # As clipscore.py writes it for NumPy from 1.21, on features that stayed float16.

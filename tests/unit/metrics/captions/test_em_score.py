@@ -8,10 +8,8 @@ import pytest
 
 from counterfoil.errors import DataError
 from counterfoil.metrics.captions.token_match import (
-    EMScore,
     Frequencies,
     TokenizedCaption,
-    mean_of,
     video_whole,
     with_references,
     with_videos,
@@ -20,41 +18,41 @@ from counterfoil.metrics.captions.token_match import (
 SOS, EOS, LENGTH = 50, 51, 9
 
 
-def unit(rows: np.ndarray) -> np.ndarray:
+def unit(rows):
     return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
 
 
 class Load:
     """Random captions of a made-up vocabulary, their references and videos."""
 
-    def __init__(self, seed: int, n: int = 12, width: int = 4) -> None:
+    def __init__(self, seed, n=12, width=4):
         self.rng = np.random.default_rng(seed)
         self.width = width
         self.captions = [self.caption() for _ in range(n)]
         self.references = [[self.caption() for _ in range(self.rng.integers(1, 5))] for _ in range(n)]
         self.videos = [unit(self.rng.normal(size=(k, width))) for k in self.rng.integers(1, 8, n)]
 
-    def caption(self) -> tuple[list[int], np.ndarray]:
+    def caption(self):
         """Padded ids and unit vectors of the tokens in use."""
         words = self.rng.integers(1, 20, self.rng.integers(0, LENGTH - 1)).tolist()
         ids = [SOS, *words, EOS]
         return ids + [0] * (LENGTH - len(ids)), unit(self.rng.normal(size=(len(ids), self.width)))
 
-    def phrases(self, corpus: list[list[int]]) -> tuple[list[TokenizedCaption], list[list[TokenizedCaption]]]:
+    def phrases(self, corpus):
         idf = Frequencies.of([np.array(ids) for ids in corpus]).with_end()
 
-        def made(caption: tuple[list[int], np.ndarray]) -> TokenizedCaption:
+        def made(caption):
             ids, vectors = caption
             return TokenizedCaption(vectors, idf.weights(np.array(ids[: len(vectors)])), vectors[-1])
 
         return [made(c) for c in self.captions], [[made(r) for r in own] for own in self.references]
 
     @property
-    def flat(self) -> list[list[int]]:
+    def flat(self):
         return [ids for own in self.references for ids, _ in own]
 
 
-def slow_idf(corpus: list[list[int]]) -> dict[int, float]:
+def slow_idf(corpus):
     counts: Counter[int] = Counter()
     for ids in corpus:
         counts.update(set(ids))
@@ -63,14 +61,7 @@ def slow_idf(corpus: list[list[int]]) -> dict[int, float]:
     return idf
 
 
-def slow_pair(
-    caption: tuple[list[int], np.ndarray],
-    other: np.ndarray,
-    other_weights: list[float],
-    idf: dict[int, float],
-    unseen: float,
-    longest: tuple[int, int],
-) -> tuple[float, float, float]:
+def slow_pair(caption, other, other_weights, idf, unseen, longest):
     """P, R and F of one caption with one other side, both filled up with zeros to `longest`."""
     ids, vectors = caption
     table = [[0.0] * longest[1] for _ in range(longest[0])]
@@ -85,7 +76,7 @@ def slow_pair(
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
-def slow_videos(load: Load, corpus: list[list[int]], batch: int | None) -> list[list[float]]:
+def slow_videos(load, corpus, batch):
     idf, unseen = slow_idf(corpus), math.log(len(corpus) + 1)
     rows = []
     for i, (caption, frames) in enumerate(zip(load.captions, load.videos, strict=True)):
@@ -100,7 +91,7 @@ def slow_videos(load: Load, corpus: list[list[int]], batch: int | None) -> list[
     return rows
 
 
-def slow_references(load: Load, corpus: list[list[int]], batch: int | None, best: str) -> list[list[float]]:
+def slow_references(load, corpus, batch, best):
     idf, unseen = slow_idf(corpus), math.log(len(corpus) + 1)
     pairs = [(c, r) for c, own in zip(load.captions, load.references, strict=True) for r in own]
     found = []
@@ -120,13 +111,13 @@ def slow_references(load: Load, corpus: list[list[int]], batch: int | None, best
     return rows
 
 
-def table(score: EMScore) -> np.ndarray:
+def table(score):
     return np.stack([score.precision, score.recall, score.f1, score.coarse], axis=1)
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("padding", "batch"), [("none", None), ("released", 5), ("released", 64)])
-def test_videos_equal_the_slow_twin(seed: int, padding: str, batch: int | None) -> None:
+def test_videos_equal_the_slow_twin(seed, padding, batch):
     load = Load(seed)
     for corpus in (load.flat, [ids for ids, _ in load.captions]):
         phrases, _ = load.phrases(corpus)
@@ -139,7 +130,7 @@ def test_videos_equal_the_slow_twin(seed: int, padding: str, batch: int | None) 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("best", ["component", "whole"])
 @pytest.mark.parametrize(("padding", "batch"), [("none", None), ("released", 5)])
-def test_references_equal_the_slow_twin(seed: int, best: str, padding: str, batch: int | None) -> None:
+def test_references_equal_the_slow_twin(seed, best, padding, batch):
     load = Load(seed)
     phrases, references = load.phrases(load.flat)
     found = with_references(
@@ -153,7 +144,7 @@ def test_references_equal_the_slow_twin(seed: int, best: str, padding: str, batc
     np.testing.assert_allclose(table(found), expected, atol=1e-10)
 
 
-def test_padding_depends_on_the_batch_and_its_absence_does_not() -> None:
+def test_padding_depends_on_the_batch_and_its_absence_does_not():
     load = Load(3, n=20)
     phrases, _ = load.phrases(load.flat)
     alone = [with_videos([p], [v]).full[0] for p, v in zip(phrases, load.videos, strict=True)]
@@ -164,7 +155,7 @@ def test_padding_depends_on_the_batch_and_its_absence_does_not() -> None:
     assert (padded != apart).any()
 
 
-def test_a_caption_of_marks_alone_and_weights_of_nothing() -> None:
+def test_a_caption_of_marks_alone_and_weights_of_nothing():
     rng = np.random.default_rng(1)
     video, vectors = unit(rng.normal(size=(3, 4))), unit(rng.normal(size=(2, 4)))
     documents = [np.array([SOS, 3, EOS, 0]), np.array([SOS, 4, EOS, 0])]
@@ -184,14 +175,7 @@ def test_a_caption_of_marks_alone_and_weights_of_nothing() -> None:
     assert video_whole(np.array([[1.0, 0.0], [-1.0, 0.0]])).tolist() == [0, 0]
 
 
-def test_both_together_are_the_mean() -> None:
-    load = Load(4)
-    phrases, references = load.phrases(load.flat)
-    first, second = with_videos(phrases, load.videos), with_references(phrases, references)
-    np.testing.assert_allclose(mean_of(first, second).full, (first.full + second.full) / 2, atol=1e-12)
-
-
-def test_what_cannot_be_scored_is_named() -> None:
+def test_what_cannot_be_scored_is_named():
     load = Load(0)
     phrases, references = load.phrases(load.flat)
     with pytest.raises(DataError, match="row 1: a video has no frames"):

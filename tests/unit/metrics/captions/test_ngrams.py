@@ -13,13 +13,13 @@ from counterfoil.metrics.captions.ngrams import BLOCK, ORDERS, count, load
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join), max_size=6)
 
 
-def twin(text: str) -> Counter[tuple[str, ...]]:
+def twin(text):
     words = text.split()
     return Counter(tuple(words[i : i + n]) for n in range(1, ORDERS + 1) for i in range(len(words) - n + 1))
 
 
 @given(TEXTS)
-def test_counts_equal_a_slow_twin(texts: list[str]) -> None:
+def test_counts_equal_a_slow_twin(texts):
     grams = count(texts)
     names = grams.names()
     assert len(set(names)) == len(names) == grams.counts.shape[1]
@@ -31,12 +31,12 @@ def test_counts_equal_a_slow_twin(texts: list[str]) -> None:
     assert [len(name) - 1 for name in names] == grams.orders.tolist()
 
 
-def test_any_white_space_parts_tokens() -> None:
+def test_any_white_space_parts_tokens():
     assert count(["a\u00a0b  c"]).names()[:3] == [("a",), ("b",), ("c",)]
 
 
 @given(TEXTS)
-def test_sums_by_order_are_those_of_the_table(texts: list[str]) -> None:
+def test_sums_by_order_are_those_of_the_table(texts):
     grams = count(texts)
     weights = np.arange(grams.counts.shape[1], dtype=float)
     table = grams.counts.toarray()
@@ -46,7 +46,7 @@ def test_sums_by_order_are_those_of_the_table(texts: list[str]) -> None:
     assert grams.by_order(grams.counts).tolist() == plain
 
 
-def test_blocks_are_all_items_once() -> None:
+def test_blocks_are_all_items_once():
     n = 2 * BLOCK + 3
     pairs = load(["a"] * n, [["a", "b"]] * n)
     assert [i for block in pairs.blocks() for i in range(block.start, block.stop)] == list(range(n))
@@ -63,6 +63,6 @@ def test_blocks_are_all_items_once() -> None:
         (["a"], ["a dog"], "row 0: references are a list"),
     ],
 )
-def test_refuses(candidates: list[str], references: list[list[str]], message: str) -> None:
+def test_refuses(candidates, references, message):
     with pytest.raises(InputError, match=message):
         load(candidates, references)

@@ -9,13 +9,13 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption, greedy, token_match
 
 
-def phrase(rng: np.random.Generator, tokens: int, width: int = 5) -> TokenizedCaption:
+def phrase(rng, tokens, width=5):
     vectors = rng.normal(size=(tokens, width))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return TokenizedCaption(vectors, rng.uniform(0, 2, tokens), vectors[-1])
 
 
-def slow(candidate: TokenizedCaption, other: TokenizedCaption) -> tuple[float, float, float]:
+def slow(candidate, other):
     """BERTScore's sums, token by token."""
     similar = [[float(np.dot(t, r)) for r in other.vectors] for t in candidate.vectors]
     precision = sum(w * max(row) for w, row in zip(candidate.weights, similar, strict=True))
@@ -24,7 +24,7 @@ def slow(candidate: TokenizedCaption, other: TokenizedCaption) -> tuple[float, f
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
-def test_equals_loops_and_takes_the_largest_of_each_part() -> None:
+def test_equals_loops_and_takes_the_largest_of_each_part():
     rng = np.random.default_rng(0)
     candidates = [phrase(rng, n) for n in (3, 9, 4, 5)]
     references = [[phrase(rng, int(m)) for m in rng.integers(3, 12, k)] for k in (1, 5, 2, 3)]
@@ -36,7 +36,7 @@ def test_equals_loops_and_takes_the_largest_of_each_part() -> None:
         np.testing.assert_allclose(np.stack([alone.precision, alone.recall, alone.f1]), each.T, atol=1e-12)
 
 
-def test_captions_without_words_have_nothing_in_common() -> None:
+def test_captions_without_words_have_nothing_in_common():
     rng = np.random.default_rng(2)
     marks, words = phrase(rng, 2), phrase(rng, 6)
     for candidate, other in ((marks, words), (words, marks), (marks, marks)):
@@ -45,14 +45,14 @@ def test_captions_without_words_have_nothing_in_common() -> None:
     assert token_match([words], [[marks, words]]).f1 == pytest.approx(1)
 
 
-def test_rows_without_references_are_named() -> None:
+def test_rows_without_references_are_named():
     words = phrase(np.random.default_rng(3), 4)
     with pytest.raises(DataError, match="row 1: a candidate has no references"):
         token_match([words, words], [[words], []])
     assert token_match([], []).f1.shape == (0,)
 
 
-def test_frequencies_count_each_document_once() -> None:
+def test_frequencies_count_each_document_once():
     rng = np.random.default_rng(4)
     documents = [rng.integers(0, 30, int(n)) for n in rng.integers(1, 20, 50)]
     found = Frequencies.of(documents)
@@ -65,7 +65,7 @@ def test_frequencies_count_each_document_once() -> None:
     assert found.values.max() <= found.unseen
 
 
-def test_the_mark_of_the_end_gets_the_mean_before_it_changes() -> None:
+def test_the_mark_of_the_end_gets_the_mean_before_it_changes():
     documents = [np.array([1, 4, 9, 0, 0]), np.array([1, 4, 7, 9, 0])]
     found = Frequencies.of(documents).with_end()
     # 0, 1, 4 and 9 stand in both captions: ln(3/3); 7 in one: ln(3/2).
@@ -75,6 +75,6 @@ def test_the_mark_of_the_end_gets_the_mean_before_it_changes() -> None:
     assert bare.values[-1] == pytest.approx(math.log(1.5) / 4)
 
 
-def test_an_empty_corpus_is_refused() -> None:
+def test_an_empty_corpus_is_refused():
     with pytest.raises(DataError, match="a corpus without captions"):
         Frequencies.of([])
