@@ -35,26 +35,8 @@ class Lease:
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
 
 
-class Writes:
-    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
-
-    Their values come by name; no name is a column's, which SQLAlchemy would set.
-    """
-
-    def __init__(self, *statements: Any) -> None:
-        *first, last = statements
-        self.statements = statements
-        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
-        self.together = last.add_cte(*parts)
-
-    def run(self, connection: sa.Connection, **values: Any) -> None:
-        """Write all of them."""
-        in_turn = connection.dialect.name == "sqlite"
-        for statement in self.statements if in_turn else (self.together,):
-            connection.execute(statement, values)
-
-
-# Statements that every answer runs are built once: to build one takes longer than to run it.
+# Statements that every answer runs are built once: to build one takes longer than to run it. Parameters have
+# no column's name, which SQLAlchemy would set.
 LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
 _POSITION = sa.bindparam("item_position", type_=sa.Integer)
 _MORE = sa.bindparam("more", type_=sa.Integer)
@@ -62,14 +44,8 @@ FIND = sa.select(*COLUMNS).where(leases.c.id == LEASE_ID, leases.c.person == PER
 _SET_STATE = sa.update(leases).where(leases.c.id == LEASE_ID).values(state=sa.bindparam("new_state"))
 _EXTEND = sa.update(leases).where(leases.c.id == LEASE_ID).values(state="live", expires=sa.bindparam("until"))
 _INSTANCE = sa.select(items.c.instance).where(items.c.position == _POSITION).scalar_subquery()
-_INSERT = sa.insert(leases).values(
-    {column: sa.bindparam(f"lease_{column.name}", type_=column.type) for column in COLUMNS}
-    | {leases.c.instance: _INSTANCE}
-)
-_OF_ITEM, _OF_PERSON = (
-    sa.update(items).where(items.c.position == _POSITION),
-    sa.update(people).where(people.c.id == PERSON_ID),
-)
+_OF_ITEM = sa.update(items).where(items.c.position == _POSITION)
+_OF_PERSON = sa.update(people).where(people.c.id == PERSON_ID)
 _COUNT_LEASED = _OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE)
 _COUNT_PAGE = _OF_PERSON.values(pages=people.c.pages + 1)
 _COUNT_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
@@ -78,24 +54,7 @@ _COUNT_DONE = _OF_PERSON.values(
     right=people.c.right + sa.bindparam("is_right", type_=sa.Integer),
     wrong=people.c.wrong + sa.bindparam("is_wrong", type_=sa.Integer),
 )
-_STORE = sa.insert(answers).values(
-    {
-        column: sa.bindparam(f"answer_{column.name}", type_=column.type)
-        for column in answers.c
-        if column.name not in ("number", "counted")
-    }
-)
-#: What is written of a new lease, and of the answer to one, by the role of its item.
-_ISSUE = {
-    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
-    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
-    "onboarding": Writes(_INSERT.inline()),
-}
-_ANSWER = {
-    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
-    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
-    "onboarding": Writes(_SET_STATE, _STORE.inline()),
-}
+_ISSUE, _STORE = sa.insert(leases).values(instance=_INSTANCE), sa.insert(answers)
 # A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
 EXPIRED = sa.select(leases.c.id).where(
@@ -117,8 +76,11 @@ def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float
 
 def issue(connection: sa.Connection, lease: Lease) -> Lease:
     """Store a new lease, and count it where its item and its person are counted."""
-    values = {f"lease_{name}": value for name, value in vars(lease).items()}
-    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
+    if lease.role == "work":
+        connection.execute(_COUNT_LEASED, {"item_position": lease.item, "more": 1})
+    if lease.role != "onboarding":
+        connection.execute(_COUNT_PAGE, {"person_id": lease.person})
+    connection.execute(_ISSUE, {**vars(lease), "item_position": lease.item})
     return lease
 
 
@@ -136,19 +98,15 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
     An item of an adaptive design may want more answers after it.
     """
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
-    # Work may have a known answer too, for the researcher alone: only golden items count against a person.
-    golden = lease.role == "golden"
-    columns = {**row, **own, "lease": lease.id}
-    _ANSWER[lease.role].run(
-        connection,
-        lease_id=lease.id,
-        new_state="answered",
-        person_id=lease.person,
-        item_position=lease.item,
-        is_right=int(golden and row["right"] is True),
-        is_wrong=int(golden and row["right"] is False),
-        **{f"answer_{name}": value for name, value in columns.items()},
-    )
+    connection.execute(_SET_STATE, {"lease_id": lease.id, "new_state": "answered"})
+    if lease.role != "onboarding":
+        # Work may have a known answer too, for the researcher alone: golden items alone count against people.
+        right = row["right"] if lease.role == "golden" else None
+        counted = {"is_right": int(right is True), "is_wrong": int(right is False)}
+        connection.execute(_COUNT_DONE, {"person_id": lease.person, **counted})
+    if lease.role == "work":
+        connection.execute(_COUNT_ANSWERED, {"item_position": lease.item})
+    connection.execute(_STORE, {**row, **own, "lease": lease.id})
     if lease.role == "work" and campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
 

@@ -46,52 +46,43 @@ _NEW = (
 #: The next item of the queue that is new to a person, and the golden items that are.
 NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
 GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
-_OPEN = (
-    (leases.c.person == people.c.id)
-    & (leases.c.state != sa.literal_column("'answered'"))
-    & (leases.c.role != sa.literal_column("'onboarding'"))
-)
-
-
-def _before(next_item: Any) -> Any:
-    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
-    return (
-        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
-        .select_from(people)
-        .outerjoin(leases, _OPEN)
-        .where(people.c.id == PERSON_ID)
-        .order_by(leases.c.place)
+#: A person's leases without an answer, in the order of their pages.
+UNANSWERED = (
+    sa.select(*COLUMNS)
+    .where(
+        leases.c.person == PERSON_ID,
+        # Words in the text of the statement, so that the index of these leases serves it.
+        leases.c.state != sa.literal_column("'answered'"),
+        leases.c.role != sa.literal_column("'onboarding'"),
     )
-
-
-#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
-#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
-QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
+    .order_by(leases.c.place)
+)
 
 
 def next_items(
     connection: sa.Connection, campaign: Campaign, person: Person, now: float, ahead: int
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
-    query = BLOCKS if campaign.recipe.design == "blocks" else QUEUE
-    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
-    if rows[0].expired:
+    if connection.execute(EXPIRED, {"now": now}).first() is not None:
         release_expired(connection, now)
-        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
-    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
-    if campaign.recipe.design == "blocks":
+    unanswered = [Lease(*row) for row in connection.execute(UNANSWERED, {"person_id": person.id})]
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
         return _items_of_block(connection, campaign, person, unanswered, now, ahead)
     before: list[Lease] = []
-    expires = now + 60 * campaign.recipe.lease_minutes
+    expires = now + 60 * recipe.lease_minutes
     # What the person has before them already, and released items that are still wanted.
     for lease in unanswered:
         if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
             before.append(extend(connection, lease, now, expires))
-    item, pages, most = rows[0].next_item, person.pages, campaign.recipe.per_person or float("inf")
-    while item is not None and len(before) < ahead and person.done + len(before) < most:
+    pages, most = person.pages, recipe.per_person or float("inf")
+    while len(before) < ahead and person.done + len(before) < most:
+        item = connection.execute(NEXT, {"person_id": person.id}).scalar()
+        if item is None:
+            break
         # Golden items stand among the work, and are not shown for their own sake.
-        recipe, known = campaign.recipe, positions_of(campaign, "golden")
         if assignment.is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
+            known = positions_of(campaign, "golden")
             golden = [campaign.items[at] for at in known]
             order = assignment.own_order(golden, recipe.seed, person.id, "golden")
             free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
@@ -99,8 +90,6 @@ def next_items(
         lease = new_lease(campaign, person.id, item, pages, now, expires)
         before.append(issue(connection, lease))
         pages += 1
-        if len(before) < ahead:
-            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
     return tuple(before)
 
 

@@ -16,19 +16,8 @@ from counterfoil.annotate.budget import items_per_person, positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
-from counterfoil.annotate.leases import (
-    Lease,
-    invalidate,
-    reclaim,
-    release,
-    set_target,
-    store_answer,
-)
-from counterfoil.annotate.next_items import (
-    finish_in_block,
-    next_items,
-    qualification_items,
-)
+from counterfoil.annotate.leases import Lease, invalidate, reclaim, release, set_target, store_answer
+from counterfoil.annotate.next_items import finish_in_block, next_items, qualification_items
 from counterfoil.annotate.participants import Person, person_by_id
 from counterfoil.annotate.tables import (
     answers,
@@ -142,20 +131,20 @@ def work_state(
     if person.state in ("disqualified", "withdrawn"):
         state: Any = person.state
         return WorkState(state, done=person.done, of=of, notice=NOTICES[state])
-    running = person.running or "open"
-    if running == "paused":
+    now_running = meta_value(connection, "running") or "open"
+    if now_running == "paused":
         return WorkState("paused", done=person.done, of=of, notice=NOTICES["paused"])
-    if person.state == "onboarding" and running == "open":
+    if person.state == "onboarding" and now_running == "open":
         test = qualification_items(connection, campaign, person.id, now, ahead)
         if test:
             n = min(recipe.onboarding, len(positions_of(campaign, "onboarding")))
             done = test[0].place
-            return WorkState("onboarding", _assignments(campaign, test, done), done, n)
+            return WorkState("onboarding", assignments(campaign, test, done), done, n)
         set_person(connection, person.id, state="work")
-    leased = next_items(connection, campaign, person, now, ahead) if running == "open" else ()
+    leased = next_items(connection, campaign, person, now, ahead) if now_running == "open" else ()
     if leased:
         of = max(of, person.done + len(leased))
-        return WorkState("work", _assignments(campaign, leased, person.done), person.done, of)
+        return WorkState("work", assignments(campaign, leased, person.done), person.done, of)
     if not person.done:
         return WorkState("full", of=of, notice=NOTICES["full"])
     if person.finished is None:
@@ -274,13 +263,13 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     return replace(page, fields=tuple(fields))
 
 
-def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
-    assignments = []
-    for position, lease in enumerate(leased, done + 1):
-        item = campaign.items[lease.item]
-        page = shown_page(campaign, lease.person, item)
-        assignments.append(Assignment(item, page, lease.id, position, lease.role))
-    return tuple(assignments)
+def assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
+    """Leased items with their pages, numbered after those that are done."""
+    leased_items = [campaign.items[lease.item] for lease in leased]
+    return tuple(
+        Assignment(item, shown_page(campaign, lease.person, item), lease.id, position, lease.role)
+        for position, (item, lease) in enumerate(zip(leased_items, leased, strict=True), done + 1)
+    )
 
 
 def _other_answer(key: str) -> InputError:

@@ -284,7 +284,7 @@ def test_who_comes_with_another_assignment_gets_another_block(opened: Any) -> No
 def test_what_every_answer_asks_is_found_by_an_index(queue: Opened) -> None:
     db, _ = queue
     statements = [participants.BY_TOKEN, leases.FIND, leases.EXPIRED]
-    statements += [next_items.QUEUE, next_items.BLOCKS, next_items.NEXT, next_items.GOLDEN]
+    statements += [next_items.UNANSWERED, next_items.NEXT, next_items.GOLDEN]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.compile(db.engine))

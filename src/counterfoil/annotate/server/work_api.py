@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.work_views import NothingGiven, ReceiptView, Views, WorkView, problems
 from counterfoil.annotate.tables import sa
@@ -91,8 +92,11 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
         def record(db: sa.Connection) -> work.Receipt | None:
-            sender = participants.person_and_lease(db, caller.token, sent.lease)
-            return None if sender is None else work.record_answer(db, campaign, *sender, sent, clock())
+            person = participants.person_of(db, caller.token)
+            if person is None:
+                return None
+            lease = find_lease(db, person.id, sent.lease)
+            return work.record_answer(db, campaign, person, lease, sent, clock())
 
         return await reply_after(caller, record, views.receipt)
 
