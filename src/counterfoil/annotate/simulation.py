@@ -21,35 +21,17 @@ import pyarrow as pa
 
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.answers import Counts, counts, judgement_table
-from counterfoil.annotate.campaign import (
-    DATABASE,
-    IMAGES,
-    ITEMS,
-    RECIPE,
-    SECRETS,
-    SOURCE,
-    TEXTS,
-    Campaign,
-)
+from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.forms.base import WorkItem, WorkPage
+from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
+from counterfoil.annotate.work import WorkState
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.stats.resampling import random_numbers
 from counterfoil.store import begin, end, write_text, writing
-
-
-@dataclass(frozen=True)
-class SeenPage:
-    """What is before a person: their state, and the first item with its page as they see it, if any."""
-
-    state: str
-    lease: str = ""
-    item: WorkItem | None = None
-    page: WorkPage | None = None
 
 
 @dataclass(eq=False)
@@ -69,25 +51,21 @@ class CampaignClient:
             entered = participants.enter(connection, self.campaign, **by_link)
             participants.consent(connection, entered.person, now, text=self.campaign.consent_in())
 
-    def look(self, person: str, now: float) -> SeenPage:
+    def look(self, person: str, now: float) -> WorkState:
         """What is before a person."""
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
-            return self._seen(work.work_state(connection, self.campaign, known, now))
+            return work.work_state(connection, self.campaign, known, now)
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+    def answer(
+        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
+    ) -> WorkState:
         """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
         sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
             issued = find_lease(connection, person, lease)
-            return self._seen(work.record_answer(connection, self.campaign, known, issued, sent, now).work)
-
-    def _seen(self, state: work.WorkState) -> SeenPage:
-        if not state.assignments:
-            return SeenPage(state.state)
-        first = state.assignments[0]
-        return SeenPage(state.state, first.lease, first.item, first.page)
+            return work.record_answer(connection, self.campaign, known, issued, sent, now).work
 
 
 @contextmanager
@@ -109,11 +87,13 @@ class _Http(CampaignClient):
         self.tokens[participants.person_id(self.campaign, "link", link)] = token
         self._send("POST", f"/api/work/{token}/consent", {})
 
-    def look(self, person: str, now: float) -> SeenPage:
+    def look(self, person: str, now: float) -> WorkState:
         self.now = now
         return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+    def answer(
+        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
+    ) -> WorkState:
         self.now = now
         sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
         receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
@@ -125,17 +105,12 @@ class _Http(CampaignClient):
             raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
         return reply
 
-    def _received(self, person: str, view: Mapping[str, Any]) -> SeenPage:
+    def _received(self, person: str, view: Mapping[str, Any]) -> WorkState:
         """What the server sent, beside the item of its lease, which people do not get to know."""
-        if not view["items"]:
-            return SeenPage(view["state"])
-        shown = view["items"][0]
         with self.db.reading() as connection:
-            lease = find_lease(connection, person, shown["lease"])
-        assert lease is not None
-        item = self.campaign.items[lease.item]
-        page = work.shown_page(self.campaign, person, item)
-        return SeenPage(view["state"], shown["lease"], item, page)
+            leased = [find_lease(connection, person, shown["lease"]) for shown in view["items"]]
+        assignments = work.assignments(self.campaign, tuple(filter(None, leased)), view["done"])
+        return WorkState(view["state"], assignments)
 
 
 @contextmanager
@@ -329,11 +304,12 @@ class _Crowd:
         self.client.enter(link, now)
         seen, looks = self.client.look(id, now), _LOOKS
         while True:
-            if seen.item is not None and seen.page is not None:
-                raw, seconds = respond(person, self.campaign.form, seen.item, seen.page, rng)
+            if seen.assignments:
+                first = seen.assignments[0]
+                raw, seconds = respond(person, self.campaign.form, first.item, first.page, rng)
                 now += seconds
                 yield now
-                seen, looks = self.client.answer(id, seen.lease, raw, seconds, now), _LOOKS
+                seen, looks = self.client.answer(id, first.lease, raw, seconds, now), _LOOKS
                 self.last = max(self.last, now)
                 self.answers += 1
                 if self.progress is not None:
