@@ -17,16 +17,9 @@ from counterfoil.annotate.tables import answers, blocks, items, people, sa
 #: Answers that are read at once.
 _ROWS = 10_000
 #: Columns of the table of judgements from a database.
-_SCHEMA = pa.schema(
-    [
-        *SCHEMA,
-        pa.field("kind", pa.string()),
-        pa.field("role", pa.string()),
-        pa.field("submitted", pa.float64()),
-        pa.field("counted", pa.bool_()),
-        pa.field("comment", pa.string()),
-    ]
-)
+_MORE = {"kind": pa.string(), "role": pa.string(), "submitted": pa.float64()}
+_MORE |= {"counted": pa.bool_(), "comment": pa.string()}
+_SCHEMA = pa.schema([*SCHEMA, *map(pa.field, _MORE, _MORE.values())])
 
 
 @dataclass(frozen=True)
@@ -160,8 +153,7 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
     person_answers = []
     for row in mine:
         item = campaign.items[row.item]
-        page, own_answer = campaign.form.page(item), json.loads(row.answer)
-        seen = item.id, row.role, page.shown, page.fields, own_answer, item.golden, row.right
-        others = dict(votes.get(row.item, {}))
+        page, others = campaign.form.page(item), dict(votes.get(row.item, {}))
+        seen = item.id, row.role, page.shown, page.fields, json.loads(row.answer), item.golden, row.right
         person_answers.append(PersonAnswer(*seen, others, row.seconds, row.comment, row.counted))
     return tuple(person_answers)

@@ -88,7 +88,7 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
                 where = f"person {person[:SHORT_ID]}"
                 raise InputError("is not done yet", where=where, given=row.state, hint="approve later")
             if _latest(connection, person) != "approved":
-                _note(connection, person, "approved", reason, "", by, now)
+                _note(connection, person, "approved", now, reason=reason, category="", by=by)
                 done += 1
     return done
 
@@ -117,13 +117,12 @@ def reject(
             Rejection(person[:SHORT_ID], reason, category)
         aside = invalidate(connection, campaign, person)
         set_person(connection, person, state="disqualified")
-        _note(connection, person, "rejected", reason, category, by, now)
+        _note(connection, person, "rejected", now, reason=reason, category=category, by=by)
     return aside
 
 
 def _known(connection: sa.Connection, person: str) -> Any:
-    columns = people.c.state, people.c.finished, people.c.platform
-    row = connection.execute(sa.select(*columns).where(people.c.id == person)).first()
+    row = connection.execute(sa.select(people).where(people.c.id == person)).first()
     if row is None:
         raise InputError("no such person", given=person)
     return row
@@ -135,14 +134,5 @@ def _latest(connection: sa.Connection, person: str) -> str | None:
     return connection.execute(latest).scalar()
 
 
-def _note(
-    connection: sa.Connection,
-    person: str,
-    decision: Decision,
-    reason: str,
-    category: str,
-    by: str,
-    now: float,
-) -> None:
-    detail = json.dumps({"reason": reason, "category": category, "by": by}, ensure_ascii=False)
-    log_event(connection, now, decision, person, detail)
+def _note(connection: sa.Connection, person: str, decision: Decision, now: float, **detail: str) -> None:
+    log_event(connection, now, decision, person, json.dumps(detail, ensure_ascii=False))

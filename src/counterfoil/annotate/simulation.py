@@ -193,8 +193,7 @@ def simulate(
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign, keep) as db, client(campaign, db) as way:
-        crowd = _Crowd(way, people, seed, progress)
-        crowd.run()
+        inside, seconds = _let_work(way, people, seed, progress)
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
             rows = connection.execute(sa.select(people_table.c.id, people_table.c.state))
@@ -204,9 +203,9 @@ def simulate(
             counts(db),
             {item.id: right_answer(campaign.form, item) for item in campaign.items if item.role == "work"},
             drawn,
-            dict(zip(crowd.inside, people, strict=True)),
+            dict(zip(inside, people, strict=True)),
             states,
-            crowd.last - crowd.first,
+            seconds,
         )
 
 
@@ -258,66 +257,57 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
         end(keep)
 
 
-@dataclass(eq=False)
-class _Crowd:
-    """People and their next moves in the order of time."""
+def _let_work(
+    client: CampaignClient, people: Sequence[SimulatedPerson], seed: int, progress: Progress | None
+) -> tuple[list[str], float]:
+    """Let all people come, one after the other, and go on until none has anything to do.
 
-    client: CampaignClient
-    people: Sequence[SimulatedPerson]
-    seed: int
-    progress: Progress | None
-    inside: list[str] = field(default_factory=list)
-    first: float = 0.0
-    last: float = 0.0
-    answers: int = 0
+    Their moves are made in the order of time. Returns their ids, and the seconds from the first arrival to
+    the last answer.
+    """
+    campaign, n, wanted = client.campaign, len(people), counts(client.db).wanted
+    # All are there before half of the work is done, and kinds of people come in no order.
+    rng, busy = random_numbers(seed, "arrivals"), wanted * campaign.form.seconds / n
+    gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
+    arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
+    links = participants.make_links(campaign, n)
+    inside = [participants.person_id(campaign, "link", link) for link in links]
+    last, answers = 0.0, 0
 
-    def __post_init__(self) -> None:
-        self.campaign, self.db = self.client.campaign, self.client.db
-        self.wanted = counts(self.db).wanted
-
-    def run(self) -> None:
-        """Let all people come, one after the other, and go on until none has anything to do."""
-        rng, n = random_numbers(self.seed, "arrivals"), len(self.people)
-        # All are there before half of the work is done, and kinds of people come in no order.
-        busy = self.wanted * self.campaign.form.seconds / n
-        gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
-        arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
-        self.first = min(arrivals)
-        links = participants.make_links(self.campaign, n)
-        self.inside += [participants.person_id(self.campaign, "link", link) for link in links]
-        # The number keeps moves of one moment in the order in which they were made.
-        numbers = itertools.count()
-        waiting = [
-            (at, next(numbers), self._moves(person, id, link, at))
-            for at, person, id, link in zip(arrivals, self.people, self.inside, links, strict=True)
-        ]
-        heapq.heapify(waiting)
-        while waiting:
-            _, _, moves = heapq.heappop(waiting)
-            at = next(moves, None)
-            if at is not None:
-                heapq.heappush(waiting, (at, next(numbers), moves))
-
-    def _moves(self, person: SimulatedPerson, id: str, link: str, now: float) -> Iterator[float]:
+    def moves_of(person: SimulatedPerson, id: str, link: str, now: float) -> Iterator[float]:
         """What a person does from their arrival on: each time it goes on it is the time that it gave last."""
-        rng = random_numbers(self.seed, "person", person.name)
-        self.client.enter(link, now)
-        seen, looks = self.client.look(id, now), _LOOKS
+        nonlocal last, answers
+        rng = random_numbers(seed, "person", person.name)
+        client.enter(link, now)
+        seen, looks = client.look(id, now), _LOOKS
         while True:
             if seen.assignments:
                 first = seen.assignments[0]
-                raw, seconds = respond(person, self.campaign.form, first.item, first.page, rng)
+                raw, seconds = respond(person, campaign.form, first.item, first.page, rng)
                 now += seconds
                 yield now
-                seen, looks = self.client.answer(id, first.lease, raw, seconds, now), _LOOKS
-                self.last = max(self.last, now)
-                self.answers += 1
-                if self.progress is not None:
-                    self.progress(min(self.answers, self.wanted), self.wanted)
-            elif seen.state in ("full", "done") and looks and counts(self.db).leased:
+                seen, looks = client.answer(id, first.lease, raw, seconds, now), _LOOKS
+                last, answers = max(last, now), answers + 1
+                if progress is not None:
+                    progress(min(answers, wanted), wanted)
+            elif seen.state in ("full", "done") and looks and counts(client.db).leased:
                 # Others have all there is: look again later.
                 now += _LOOK_AGAIN
                 yield now
-                seen, looks = self.client.look(id, now), looks - 1
+                seen, looks = client.look(id, now), looks - 1
             else:
                 return
+
+    # The number keeps moves of one moment in the order in which they were made.
+    numbers = itertools.count()
+    waiting = [
+        (at, next(numbers), moves_of(person, id, link, at))
+        for at, person, id, link in zip(arrivals, people, inside, links, strict=True)
+    ]
+    heapq.heapify(waiting)
+    while waiting:
+        _, _, moves = heapq.heappop(waiting)
+        at = next(moves, None)
+        if at is not None:
+            heapq.heappush(waiting, (at, next(numbers), moves))
+    return inside, last - min(arrivals)

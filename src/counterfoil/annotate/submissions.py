@@ -52,25 +52,15 @@ class Submissions:
         right = np.full(len(first), 2, dtype=np.int8)
         np.minimum.at(right, group, golden)
         right[right == 2] = -1
+        counts = right < 0
         if "role" in table.column_names:
-            role = pc.fill_null(table.column("role"), "work")
-            work = pc.equal(role, "work").to_numpy()[first]
-        else:
-            work = right < 0
+            counts = pc.equal(pc.fill_null(table.column("role"), "work"), "work").to_numpy()[first]
         if "counted" in table.column_names:
-            work = work & pc.fill_null(table.column("counted"), True).to_numpy()[first]
+            counts = counts & pc.fill_null(table.column("counted"), True).to_numpy()[first]
         order = np.argsort(first, kind="stable")
         rows = first[order]
-        return cls(
-            items,
-            people,
-            item[rows],
-            person[rows],
-            numbers_of(table, "seconds")[rows],
-            numbers_of(table, "submitted")[rows],
-            right[order],
-            work[order],
-        )
+        seconds, submitted = (numbers_of(table, name)[rows] for name in ("seconds", "submitted"))
+        return cls(items, people, item[rows], person[rows], seconds, submitted, right[order], counts[order])
 
     def __len__(self) -> int:
         return len(self.item)

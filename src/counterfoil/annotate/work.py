@@ -40,6 +40,7 @@ Running = Literal["open", "paused", "stopped"]
 
 #: Longest comment on an item, in characters.
 LONGEST_COMMENT = 2_000
+_OTHER_ANSWER = "another answer was sent with this key"
 _ERROR = "That was not right. Look at it once more."
 _UNSEEN_TEST = "You need to see the items of the test. Load the page once more, or try another browser."
 NOTICES: dict[str, str] = {
@@ -185,7 +186,7 @@ def record_answer(
     if lease.state != "live":
         refused = _repeated_or_late(connection, person, lease, sent, answer, now)
         if refused is not None:
-            return replace(refused, work=work_state(connection, campaign, person, now))
+            return Receipt(*refused, work_state(connection, campaign, person, now))
     row = {
         "key": sent.key,
         "answer": json.dumps(answer, ensure_ascii=False),
@@ -206,7 +207,7 @@ def record_answer(
             if lease.block is not None:
                 finish_in_block(connection, campaign, lease, now)
     except sa.exc.IntegrityError:
-        raise _other_answer(sent.key) from None
+        raise InputError(_OTHER_ANSWER, given=sent.key) from None
     notice = ""
     misses = campaign.recipe.golden_misses
     if lease.role == "onboarding" and sent.unseen:
@@ -272,10 +273,6 @@ def assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tup
     )
 
 
-def _other_answer(key: str) -> InputError:
-    return InputError("another answer was sent with this key", given=key)
-
-
 def _repeated_or_late(
     connection: sa.Connection,
     person: Person,
@@ -283,28 +280,26 @@ def _repeated_or_late(
     sent: AnswerIn,
     answer: dict[str, Any],
     now: float,
-) -> Receipt | None:
-    """The receipt of an answer to a lease that is not live, None where the answer is taken."""
-    nothing = WorkState("work")
+) -> tuple[bool, bool, str] | None:
+    """The receipt's beginning of an answer to a lease that is not live, None where the answer is taken."""
     own = sa.select(answers.c.lease, answers.c.key, answers.c.answer).where(answers.c.person == person.id)
     before = connection.execute(own.where(answers.c.key == sent.key)).first()
     if before is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
-            raise _other_answer(sent.key)
-        return Receipt(True, True, "", nothing)
+            raise InputError(_OTHER_ANSWER, given=sent.key)
+        return True, True, ""
     if person.state not in ("onboarding", "work"):
-        return Receipt(False, False, NOTICES.get(person.state, "Agree to take part first."), nothing)
+        return False, False, NOTICES.get(person.state, "Agree to take part first.")
     if lease.state == "answered" and not sent.replaces:
-        return Receipt(False, True, "You had answered this item; your first answer counts.", nothing)
+        return False, True, "You had answered this item; your first answer counts."
     if lease.state == "answered":
         # Only the person's last answer can be changed, and none of the test.
         last = connection.execute(own.order_by(answers.c.number.desc()).limit(1)).first()
         is_last = last is not None and (last.lease, last.key) == (lease.id, sent.replaces)
         if not is_last or lease.role == "onboarding" or now > lease.expires:
-            return Receipt(False, False, "That answer cannot be changed any more.", nothing)
-        return None
-    if lease.block is not None or not reclaim(connection, lease):
-        return Receipt(False, False, "This came too late: others have done it in the meantime.", nothing)
+            return False, False, "That answer cannot be changed any more."
+    elif lease.block is not None or not reclaim(connection, lease):
+        return False, False, "This came too late: others have done it in the meantime."
     return None
 
 

@@ -21,12 +21,13 @@ from counterfoil.annotate.judgement_table import write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.platforms.prolific_study import CATEGORIES, SHORTEST
+from counterfoil.annotate.platforms.registry import OWN_ENTRIES
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
+from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
-from counterfoil.annotate.server.work_views import OWN_ENTRIES, problems
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
 from counterfoil.annotate.submissions import encoded
 from counterfoil.annotate.work import Running, set_running

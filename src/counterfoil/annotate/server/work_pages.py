@@ -15,15 +15,13 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 
 from counterfoil.annotate import participants
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.languages import language_for, phrase_in
+from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.pictures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import FORM_PAGE, host_of
-from counterfoil.annotate.server.work_api import Token
-from counterfoil.annotate.server.work_views import Views
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.server.work_api import Token, Views
 from counterfoil.errors import DataError, InputError
 
 #: Types of pictures by suffix; any other file is offered as a download and never shown.
@@ -156,7 +154,7 @@ class WorkPages:
         return self._page(request, "open.html", status=403 if problem else 200, **values)
 
     def _language(self, request: Request) -> str:
-        return language_for(request.headers.get("accept-language", ""), self.campaign.recipe.languages)
+        return self.views.language(request.headers.get("accept-language", ""))
 
     def _page(
         self,
@@ -185,12 +183,8 @@ def routes(
 
     async def admit(visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
-        parameters = {name: value for name, value in about.items() if value}
-
-        def enter(connection: sa.Connection) -> participants.Entered:
-            return participants.enter(connection, campaign, parameters=parameters, now=clock(), **who)
-
-        entered = await commits.write(enter)
+        who["parameters"] = {name: value for name, value in about.items() if value}
+        entered = await commits.write(lambda db: participants.enter(db, campaign, now=clock(), **who))
         query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
 
