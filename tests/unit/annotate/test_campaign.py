@@ -3,7 +3,6 @@
 import io
 import stat
 from dataclasses import replace
-from pathlib import Path
 
 import PIL.Image
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from counterfoil.annotate.campaign import (
     RECIPE,
     SECRETS,
-    Campaign,
     CampaignRecipe,
     create_folder,
     open_campaign,
@@ -23,14 +21,14 @@ from counterfoil.errors import DataError, InputError
 RECIPE_OF_TWO = CampaignRecipe(form="yes-no", title='Two "pairs"', overlap=2, pay_per_hour=15)
 
 
-def png(colour: str) -> bytes:
+def png(colour):
     """A small image file."""
     file = io.BytesIO()
     PIL.Image.new("RGB", (8, 8), colour).save(file, "PNG")
     return file.getvalue()
 
 
-def items() -> list[WorkItem]:
+def items():
     """Two pairs to judge and one whose answer is known."""
     return [
         WorkItem("1", {"image": "red.png", "caption": "A red square."}, instance="q", kind="colour"),
@@ -40,12 +38,12 @@ def items() -> list[WorkItem]:
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
+def campaign(tmp_path):
     images = {"red.png": png("red"), "blue.png": png("blue")}
     return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), images)
 
 
-def test_what_is_written_is_read_back(campaign: Campaign) -> None:
+def test_what_is_written_is_read_back(campaign):
     again = open_campaign(campaign.folder)
     assert again.recipe == RECIPE_OF_TWO
     assert list(again.items) == items()
@@ -54,7 +52,7 @@ def test_what_is_written_is_read_back(campaign: Campaign) -> None:
     assert "order of the words" in again.instructions_in()
 
 
-def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign: Campaign, tmp_path: Path) -> None:
+def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign, tmp_path):
     mode = stat.S_IMODE((campaign.folder / SECRETS).stat().st_mode)
     other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": png("red")})
     assert mode == 0o600
@@ -62,19 +60,19 @@ def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign: Campai
     assert campaign.secrets["token"] != other.secrets["token"]
 
 
-def test_a_campaign_created_again_keeps_its_secrets(campaign: Campaign) -> None:
+def test_a_campaign_created_again_keeps_its_secrets(campaign):
     before = dict(campaign.secrets)
     images = {"red.png": png("red"), "blue.png": png("blue")}
     assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), images).secrets == before
 
 
 @pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
-def test_only_images_of_items_are_found(campaign: Campaign, name: str) -> None:
+def test_only_images_of_items_are_found(campaign, name):
     with pytest.raises(InputError, match="no such image"):
         campaign.image(name)
 
 
-def test_the_digest_depends_on_items_and_settings(campaign: Campaign, tmp_path: Path) -> None:
+def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
     changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
     images = {"red.png": png("red"), "blue.png": png("blue")}
     assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, images).digest != campaign.digest
@@ -89,7 +87,7 @@ def test_the_digest_depends_on_items_and_settings(campaign: Campaign, tmp_path: 
         ([items()[0], items()[0]], "an id is there twice; given: 1"),
     ],
 )
-def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkItem], message: str) -> None:
+def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
     with pytest.raises(InputError, match=message):
         create_folder(tmp_path / "new", RECIPE_OF_TWO, of, {"red.png": png("red"), "blue.png": png("blue")})
 
@@ -107,7 +105,7 @@ def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkIt
         ("seed = -1", "key 'seed'"),
     ],
 )
-def test_recipes_that_cannot_be_run_are_one_line(tmp_path: Path, line: str, message: str) -> None:
+def test_recipes_that_cannot_be_run_are_one_line(tmp_path, line, message):
     path = tmp_path / RECIPE
     path.write_text(f'form = "yes-no"\ntitle = "x"\n{line}\n')
     with pytest.raises(InputError, match=message) as error:
@@ -115,13 +113,13 @@ def test_recipes_that_cannot_be_run_are_one_line(tmp_path: Path, line: str, mess
     assert "\n" not in str(error.value)
 
 
-def test_a_recipe_needs_a_form_and_a_title(tmp_path: Path) -> None:
+def test_a_recipe_needs_a_form_and_a_title(tmp_path):
     path = tmp_path / RECIPE
     path.write_text('title = "x"\n')
     with pytest.raises(InputError, match="no 'form'"):
         read_recipe(path)
 
 
-def test_a_folder_without_a_recipe_is_no_campaign(tmp_path: Path) -> None:
+def test_a_folder_without_a_recipe_is_no_campaign(tmp_path):
     with pytest.raises(DataError, match=r"no campaign; .*annotate create"):
         open_campaign(tmp_path)
