@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, AnswerOption, FormField
-from counterfoil.annotate.judgement_table import answer_value
-from counterfoil.annotate.submissions import encoded
+from counterfoil.annotate.judgement_table import answer_value, encoded
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import PeopleAgreement, pair_agreements, people_agreement
 from counterfoil.evaluation.result import Estimate

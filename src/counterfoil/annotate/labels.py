@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.annotate.agreement import counted
 from counterfoil.annotate.forms.base import FormField
-from counterfoil.annotate.submissions import encoded
+from counterfoil.annotate.judgement_table import encoded
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene

@@ -102,12 +102,9 @@ def qualification_items(
     """
     recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
     order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
-    rows = connection.execute(
-        sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
-    )
-    latest = {
-        lease.item: lease for lease in sorted((Lease(*row) for row in rows), key=lambda lease: lease.attempt)
-    }
+    own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
+    rows = connection.execute(own.order_by(leases.c.attempt))
+    latest = {row.item: Lease(*row) for row in rows}
     of_test = answers.c.person == person, answers.c.role == "onboarding", answers.c.right
     right = set(connection.execute(sa.select(answers.c.item).where(*of_test)).scalars())
     before: list[Lease] = []

@@ -96,7 +96,8 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             labelled, single = len(several), len(labels.table) - len(several)
     with db.writing() as connection:
         of_all = (sa.select(sa.func.count()).select_from(table) for table in (people, answers))
-        count = Deletion(*(connection.execute(query).scalar_one() for query in of_all), labelled, single)
+        came, given = (connection.execute(query).scalar_one() for query in of_all)
+        count = Deletion(came, given, labelled, single)
         for change in (
             sa.delete(answers),
             sa.update(blocks).values(person=None, expires=None, done=False),

@@ -18,7 +18,7 @@ from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
-from counterfoil.annotate.submissions import encoded, numbers_of
+from counterfoil.annotate.judgement_table import encoded, numbers_of
 from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 

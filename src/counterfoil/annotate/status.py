@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.submissions import Submissions
+from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.inputs.limits import size
 
 #: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.

@@ -15,12 +15,11 @@ import pyarrow.compute as pc
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
-from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
+from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
 from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
-from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option, key_values

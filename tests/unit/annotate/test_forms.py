@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from counterfoil.annotate.campaign import images_of, items_table
+from counterfoil.annotate.campaign import items_table
 from counterfoil.annotate.forms.base import WorkForm, WorkItem, check_answer, is_right
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.benchmarks.judgements import gain_of
@@ -79,7 +79,10 @@ def test_a_form_says_of_itself_what_campaigns_need(name):
     page = made.page(WorkItem("1", cells))
     main = next(each for each in page.fields if each.name == made.main)
     assert (main.kind, main.required, main.when) == ("one", True, {})
-    assert set(page.images) == set(images_of(made, WorkItem("1", cells)))
+    # What a campaign serves are the images that pages show: all that items have.
+    cells_of = [cells.get(name) or () for name, kind in made.columns.items() if kind in ("image", "images")]
+    shown = {image for cell in cells_of for image in ([cell] if isinstance(cell, str) else cell)}
+    assert set(page.images) == shown
     for at, field in enumerate(page.fields):
         assert 0 <= field.last < max(1, len(field.options))
         assert set(field.when) <= {before.name for before in page.fields[:at]}

@@ -7,6 +7,7 @@ import pytest
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.platforms.prolific_campaign import plan_of
 from counterfoil.annotate.platforms.prolific_study import StudyChoices
 from counterfoil.annotate.status import (
@@ -16,7 +17,6 @@ from counterfoil.annotate.status import (
     campaign_status,
     facts_of,
 )
-from counterfoil.annotate.submissions import Submissions
 from counterfoil.jobs.annotate_plan import annotate_plan
 
 HOUR = 3600.0

@@ -200,8 +200,8 @@ class Views:
         roles = ("onboarding", "work", "golden")
         item = min(items, key=lambda candidate: roles.index(candidate.role))
         example = Assignment(item, shown_page(self.campaign, "preview", item), "preview", 1, "work")
-        items = [self._item(example, language)]
-        return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=items)
+        shown = [self._item(example, language)]
+        return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=shown)
 
     def _item(self, assignment: Assignment, language: str) -> ItemView:
         page = page_in(language, assignment.page)
