@@ -58,11 +58,11 @@ class PairwiseKappa:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; None where a kappa is not defined."""
-        pairs = [
-            {"people": [first, second], "items": kappa.n}
-            | {end: None if (v := getattr(kappa, end)) != v else v for end in ("value", "low", "high")}
-            for first, second, kappa in self.each
-        ]
+        pairs = []
+        for *who, kappa in self.each:
+            ends = {"value": kappa.value, "low": kappa.low, "high": kappa.high}
+            known = {name: None if end != end else end for name, end in ends.items()}
+            pairs.append({"people": who, "items": kappa.n, **known})
         return {**vars(self), "each": pairs}
 
 

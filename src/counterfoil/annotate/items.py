@@ -85,14 +85,12 @@ def items_of_table(
     }
     items = []
     for row in range(len(table)):
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = {name: cells[name][row] for name in form.columns}
         for name, kind in form.columns.items():
-            value = cells[name][row]
             if kind == "image":
-                value = pick(row, name, value) if value else None
+                own[name] = pick(row, name, own[name]) if own[name] else None
             elif kind == "images":
-                value = [pick(row, name, name_of_image) for name_of_image in value]
-            own[name] = value
+                own[name] = [pick(row, name, image) for image in own[name]]
         its = texts["role"][row] or role
         if its not in ROLES:
             raise DataError("no such role", where=table.where(row, "role"), given=its, allowed=ROLES)

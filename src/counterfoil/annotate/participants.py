@@ -10,6 +10,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.leases import invalidate
@@ -115,14 +116,11 @@ def enter(
         set_person(connection, id, browser=own)
     if row is not None and row.state != "withdrawn" and text != row.parameters:
         another = row.finished is not None and campaign.recipe.design == "blocks"
-        set_person(
-            connection,
-            id,
-            parameters=text,
-            wanted=people.c.wanted + int(another),
-            finished=None if another else row.finished,
-            state="work" if another and row.state == "ended" else row.state,
-        )
+        changed: dict[str, Any] = {"parameters": text}
+        if another:
+            state = "work" if row.state == "ended" else row.state
+            changed |= {"wanted": people.c.wanted + 1, "finished": None, "state": state}
+        set_person(connection, id, **changed)
     connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
     valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
     newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)

@@ -16,10 +16,10 @@ from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.participants import Person
 
 
-def pixel() -> bytes:
+def pixel(colour: str = "black") -> bytes:
     """The smallest image file."""
     file = io.BytesIO()
-    PIL.Image.new("RGB", (1, 1)).save(file, "PNG")
+    PIL.Image.new("RGB", (1, 1), colour).save(file, "PNG")
     return file.getvalue()
 
 

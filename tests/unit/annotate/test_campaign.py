@@ -1,12 +1,11 @@
 """The folder of a campaign: written whole, read back, refused in one line."""
 
-import io
 import stat
 from dataclasses import replace
 
-import PIL.Image
 import pytest
 
+from annotate.small_campaigns import pixel
 from counterfoil.annotate.campaign import (
     RECIPE,
     SECRETS,
@@ -21,11 +20,7 @@ from counterfoil.errors import DataError, InputError
 RECIPE_OF_TWO = CampaignRecipe(form="yes-no", title='Two "pairs"', overlap=2, pay_per_hour=15)
 
 
-def png(colour):
-    """A small image file."""
-    file = io.BytesIO()
-    PIL.Image.new("RGB", (8, 8), colour).save(file, "PNG")
-    return file.getvalue()
+IMAGES = {"red.png": pixel(), "blue.png": pixel("blue")}
 
 
 def items():
@@ -39,8 +34,7 @@ def items():
 
 @pytest.fixture
 def campaign(tmp_path):
-    images = {"red.png": png("red"), "blue.png": png("blue")}
-    return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), images)
+    return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), IMAGES)
 
 
 def test_what_is_written_is_read_back(campaign):
@@ -48,13 +42,13 @@ def test_what_is_written_is_read_back(campaign):
     assert again.recipe == RECIPE_OF_TWO
     assert list(again.items) == items()
     assert again.digest == campaign.digest
-    assert again.image("red.png").read_bytes() == png("red")
+    assert again.image("red.png").read_bytes() == pixel()
     assert "order of the words" in again.instructions_in()
 
 
 def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign, tmp_path):
     mode = stat.S_IMODE((campaign.folder / SECRETS).stat().st_mode)
-    other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": png("red")})
+    other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": pixel()})
     assert mode == 0o600
     assert set(campaign.secrets) == {"salt", "token"}
     assert campaign.secrets["token"] != other.secrets["token"]
@@ -62,8 +56,7 @@ def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign, tmp_pa
 
 def test_a_campaign_created_again_keeps_its_secrets(campaign):
     before = dict(campaign.secrets)
-    images = {"red.png": png("red"), "blue.png": png("blue")}
-    assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), images).secrets == before
+    assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), IMAGES).secrets == before
 
 
 @pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
@@ -74,22 +67,18 @@ def test_only_images_of_items_are_found(campaign, name):
 
 def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
     changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
-    images = {"red.png": png("red"), "blue.png": png("blue")}
-    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, images).digest != campaign.digest
+    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, IMAGES).digest != campaign.digest
     other_title = replace(RECIPE_OF_TWO, title="Pairs")
-    assert create_folder(tmp_path / "c", other_title, items(), images).digest == campaign.digest
+    assert create_folder(tmp_path / "c", other_title, items(), IMAGES).digest == campaign.digest
 
 
 @pytest.mark.parametrize(
     ("of", "message"),
-    [
-        ([], "a campaign needs items"),
-        ([items()[0], items()[0]], "an id is there twice; given: 1"),
-    ],
+    [([], "a campaign needs items"), ([items()[0]] * 2, "an id is there twice; given: 1")],
 )
 def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
     with pytest.raises(InputError, match=message):
-        create_folder(tmp_path / "new", RECIPE_OF_TWO, of, {"red.png": png("red"), "blue.png": png("blue")})
+        create_folder(tmp_path / "new", RECIPE_OF_TWO, of, IMAGES)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +91,11 @@ def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
         ('keep_until = "soon"', "allowed: a date such as 2027-12-31"),
         ("certainty = 1.0", "key 'certainty'"),
         ('design = "adaptive"\nmost = 2', "key 'most'"),
+        ('design = "adaptive"\nfirst_to = 10', "key 'most'.*given: 9; allowed: the 10 of first_to or more"),
+        ("first_to = 3", "key 'first_to'.*allowed: 0 but for the design 'adaptive'"),
+        ('design = "blocks"\nper_person = 4\npeople_per_block = 2', "a divisor of the overlap of 3"),
+        ("people_per_block = 3", "1 but for the design 'blocks'"),
+        ("by_direction = true", "False but for the design 'blocks'"),
         ("seed = -1", "key 'seed'"),
     ],
 )
@@ -114,10 +108,9 @@ def test_recipes_that_cannot_be_run_are_one_line(tmp_path, line, message):
 
 
 def test_a_recipe_needs_a_form_and_a_title(tmp_path):
-    path = tmp_path / RECIPE
-    path.write_text('title = "x"\n')
+    (tmp_path / RECIPE).write_text('title = "x"\n')
     with pytest.raises(InputError, match="no 'form'"):
-        read_recipe(path)
+        read_recipe(tmp_path / RECIPE)
 
 
 def test_a_folder_without_a_recipe_is_no_campaign(tmp_path):

@@ -40,6 +40,8 @@ def test_what_is_written_is_read(tmp_path, suffix):
     assert found.select(SCHEMA.names).to_pylist() == TABLE.select(SCHEMA.names).to_pylist()
     assert [kind or None for kind in found["kind"].to_pylist()] == TABLE["kind"].to_pylist()
     assert found.schema.field("seconds").type == pa.float64()
+    # A cell of CSV is no formula to a spreadsheet.
+    assert suffix == ".parquet" or all(words in path.read_text() for words in ("'=1+1", '"wrong"'))
 
 
 def test_answers_that_were_set_aside_do_not_count(tmp_path):
@@ -48,13 +50,6 @@ def test_answers_that_were_set_aside_do_not_count(tmp_path):
     )
     found = counted(read_judgement_table(tmp_path / "judged.csv"))
     assert found["answer"].to_pylist() == ["yes", "no"]
-
-
-def test_a_csv_is_no_formula_to_a_spreadsheet(tmp_path):
-    write_judgement_table(tmp_path / "judged.csv", TABLE)
-    text = (tmp_path / "judged.csv").read_text()
-    assert "'=1+1" in text
-    assert '"wrong"' in text
 
 
 def test_json_lists_may_be_lists(tmp_path):
@@ -105,16 +100,10 @@ def test_a_double_is_found_among_very_many_names():
         check_judgement_table(pa.table(rows), where="here")
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        ("yes", "one"),
-        ("[not a list]", "text"),
-        ([], "many"),
-        (["a", "b"], "many"),
-        ([{"start": 0, "end": 3, "label": "object"}], "spans"),
-    ],
-)
+SPANS = [{"start": 0, "end": 3, "label": "object"}]
+
+
+@pytest.mark.parametrize(("value", "kind"), [("[not a list]", "text"), ([], "many"), (SPANS, "spans")])
 def test_answers_survive_their_cell(value, kind):
     assert answer_value(answer_cell(value), kind) == value
 
@@ -125,9 +114,6 @@ def test_cells_of_another_kind_are_refused(cell, kind):
         answer_value(cell, kind)
 
 
-def test_rows_may_leave_out_what_is_unknown():
-    rows = [{"item": "a", "person": "p", "question": "q", "answer": "x"}]
-    table = judgement_rows(rows, where="rows")
-    assert table.schema.equals(SCHEMA, check_metadata=False) or table.schema.names == SCHEMA.names
+def test_rows_may_not_leave_out_their_answer():
     with pytest.raises(DataError, match="row 1"):
         judgement_rows([{"item": "a", "person": "p", "question": "q"}], where="rows")

@@ -1,7 +1,5 @@
 """Entry: who gets in, by what, and what the database knows of them."""
 
-from typing import Any
-
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
@@ -16,14 +14,16 @@ def prolific(opened):
     return opened(pairs(3), entry="prolific", languages=("de", "en"))
 
 
-def come(opened, worker, *, now=1.0, **parameters):
-    return enter(opened, worker=worker, platform="prolific", parameters=parameters, now=now)
-
-
-def enter(opened, **given):
+def enter(opened, worker, platform, now=1.0, **parameters):
     db, campaign = opened
     with db.writing() as connection:
-        return participants.enter(connection, campaign, **given)
+        return participants.enter(
+            connection, campaign, worker=worker, platform=platform, parameters=parameters, now=now
+        )
+
+
+def come(opened, worker, **more):
+    return enter(opened, worker, "prolific", **more)
 
 
 def person_of(db, token):
@@ -73,41 +73,36 @@ def test_links_cannot_be_guessed(prolific, tmp_path):
     _, campaign = prolific
     first, second = participants.make_links(campaign, 2)
     other = participants.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
-    made = enter(prolific, worker=first, platform="link", parameters={}, now=1.0)
-    assert made.person.platform == "link"
+    assert enter(prolific, first, "link").person.platform == "link"
     for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
         with pytest.raises(InputError, match="no such link"):
-            enter(prolific, worker=wrong, platform="link", parameters={}, now=1.0)
+            enter(prolific, wrong, "link")
 
 
 def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened):
     study = opened(pairs(3), entry="open", code="pärchen")
-
-    def openly(**parameters):
-        return enter(study, worker="", platform="open", parameters=parameters, now=1.0)
-
-    assert openly(code="pärchen").person.id != openly(code="pärchen").person.id
+    first, second = (enter(study, "", "open", code="pärchen").person for _ in range(2))
+    assert first.id != second.id
     for wrong in ({}, {"code": ""}, {"code": "parchen"}):
         with pytest.raises(InputError, match="not the code"):
-            openly(**wrong)
+            enter(study, "", "open", **wrong)
     with study[0].reading() as connection:
         stored = connection.execute(sa.text("SELECT parameters FROM people")).scalars().all()
     assert stored == ["{}", "{}"]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("worker", "platform", "parameters", "message"),
     [
-        ({"platform": "mturk"}, "given: mturk; allowed: prolific, link"),
-        ({"worker": " "}, "no id of a worker; open the study from prolific"),
-        ({"worker": "w" * 201}, "too long"),
-        ({"parameters": {"x": "y" * 4000}}, "too long"),
+        ("w", "mturk", {}, "given: mturk; allowed: prolific, link"),
+        (" ", "prolific", {}, "no id of a worker; open the study from prolific"),
+        ("w" * 201, "prolific", {}, "too long"),
+        ("w", "prolific", {"x": "y" * 4000}, "too long"),
     ],
 )
-def test_what_is_no_entry_is_refused(prolific, given, message):
-    usual: dict[str, Any] = {"worker": "w", "platform": "prolific", "parameters": {}, "now": 1.0}
+def test_what_is_no_entry_is_refused(prolific, worker, platform, parameters, message):
     with pytest.raises(InputError, match=message):
-        enter(prolific, **{**usual, **given})
+        enter(prolific, worker, platform, **parameters)
 
 
 @pytest.mark.parametrize(("asked", "found"), [("en-GB", "en"), ("de", "de"), ("fr", "de"), ("", "de")])
