@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
-from counterfoil.annotate.forms.pairs import FULLY, NEGATIVE, NOT, POSITIVE
+from counterfoil.annotate.forms.builtin import FULLY, NEGATIVE, NOT, POSITIVE
 from counterfoil.annotate.items import CampaignItems, KnownItems
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark

@@ -30,8 +30,7 @@ from counterfoil.annotate.agreement import counted, fields_of
 from counterfoil.annotate.benchmark_items import QUAD_KINDS
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE
-from counterfoil.annotate.forms.choices import FIRST, NONE, OWN, SAME, SECOND
-from counterfoil.annotate.forms.pairs import POSITIVE
+from counterfoil.annotate.forms.builtin import FIRST, NONE, OWN, POSITIVE, SAME, SECOND
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of

@@ -203,7 +203,7 @@ class Pay:
 def pay_of(recipe: CampaignRecipe, form: WorkForm) -> Pay:
     """The pay of a campaign: the price of its items, else what their usual time is worth per hour.
 
-    >>> from counterfoil.annotate.forms.pairs import YesNo
+    >>> from counterfoil.annotate.forms.builtin import YesNo
     >>> found = pay_of(CampaignRecipe(form="yes-no", title="", pay_per_hour=18.0), YesNo())
     >>> round(found.per_item, 4), found.terms
     (0.02, '18.00 per hour')

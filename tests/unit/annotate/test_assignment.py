@@ -21,7 +21,7 @@ from counterfoil.annotate.assignment import (
 )
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.forms.choices import BestOfK
+from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.annotate.items import check_items
 from counterfoil.errors import InputError
 

@@ -11,7 +11,7 @@ from counterfoil.annotate.forms.base import (
     check_answer,
     is_right,
 )
-from counterfoil.annotate.forms.choices import BestOfK
+from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.errors import InputError
 
 YES, PARTLY, NO, MISSING, WRONG, ERROR = map(

@@ -11,7 +11,7 @@ from annotate.small_campaigns import make, pairs, pixel
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import FormField, WorkItem, WorkPage
-from counterfoil.annotate.forms.pairs import YesNo
+from counterfoil.annotate.forms.builtin import YesNo
 from counterfoil.annotate.quality import people_quality
 
 N_PEOPLE, N_ITEMS, GOLDEN = 24, 60, 24
