@@ -84,8 +84,8 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
         about, columns = _judged(path, settings)
     if not next(iter(columns.values()), []):
         raise InputError("no question has an answer in every direction", where=where)
-    whole = False
-    if about.form in WORTH:
+    whole, work = False, about.form
+    if work in WORTH:
         whole = not any(map(_SLOT.search, columns["id"]))
         columns = columns if whole else _whole_questions(columns, where)
     weights = digest_value([about.campaign, columns, model])

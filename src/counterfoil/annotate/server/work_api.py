@@ -1,4 +1,4 @@
-"""What the annotators' page asks for in JSON: views of a campaign, and the routes that send them.
+"""JSON of the annotators' page: views of a campaign, and the routes that send them.
 
 A view shows an item and nothing that gives its answer away: options are places in the order of the page,
 images are numbers of their own, and neither roles, kinds, ids of items nor file names are in it. The models
