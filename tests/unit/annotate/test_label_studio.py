@@ -126,7 +126,6 @@ def test_two_results_of_one_control_are_none(export):
             '[{"id": 1, "annotations": [{"result": [], "completed_by": 1, "lead_time": -1}]}]',
             "no time in 'lead_time'",
         ),
-        ("[", "not valid JSON"),
     ],
 )
 def test_files_that_are_no_export(tmp_path, content, message):
