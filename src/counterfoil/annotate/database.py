@@ -5,6 +5,7 @@ read in a writing transaction is true until it ends: no two people are given the
 writing transaction has ended its changes are on the disk.
 """
 
+import fcntl
 import json
 import os
 import tempfile
@@ -382,14 +383,7 @@ def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
     except OSError as error:
         raise StorageError(f"cannot be written: {error.strerror}", where=f"{path}.lock") from error
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
         raise taken from None

@@ -1,4 +1,4 @@
-"""Entry: who takes part, by which token, with whose consent, and until they withdraw.
+"""Entry: who takes part, by which token, and with whose consent.
 
 The id of a worker is hashed with the campaign's salt before it reaches the database, so that neither the
 database nor an export of it says who took part. All functions work within a transaction.
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.leases import invalidate
-from counterfoil.annotate.tables import answers, leases, log_event, people, sa, set_person, tokens
+from counterfoil.annotate.tables import log_event, people, sa, set_person, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -143,18 +142,6 @@ def consent(connection: sa.Connection, person: Person, now: float, *, text: str 
     if set_person(connection, person.id, people.c.state == "consent", state="onboarding", consented=now):
         read = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         log_event(connection, now, "consented", person.id, read)
-    return person_by_id(connection, person.id)
-
-
-def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
-    """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
-    if person.state != "withdrawn":
-        invalidate(connection, campaign, person.id)
-        connection.execute(sa.delete(answers).where(answers.c.person == person.id))
-        connection.execute(sa.delete(leases).where(leases.c.person == person.id))
-        counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
-        set_person(connection, person.id, state="withdrawn", parameters="{}", **counted)
-        log_event(connection, now, "withdrew", person.id)
     return person_by_id(connection, person.id)
 
 

@@ -16,8 +16,17 @@ from counterfoil.annotate.budget import items_per_person, positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
-from counterfoil.annotate.leases import Lease, invalidate, reclaim, release, set_target, store_answer
-from counterfoil.annotate.next_items import finish_in_block, next_items, qualification_items
+from counterfoil.annotate.leases import (
+    Lease,
+    finish_in_block,
+    invalidate,
+    next_items,
+    qualification_items,
+    reclaim,
+    release,
+    set_target,
+    store_answer,
+)
 from counterfoil.annotate.participants import Person, person_by_id
 from counterfoil.annotate.tables import (
     answers,
@@ -239,6 +248,18 @@ def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
         begun = sa.update(blocks).where(blocks.c.person == person.id, ~blocks.c.done)
         connection.execute(begun.values(expires=now))
         log_event(connection, now, "ended", person.id)
+    return person_by_id(connection, person.id)
+
+
+def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
+    """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
+    if person.state != "withdrawn":
+        invalidate(connection, campaign, person.id)
+        connection.execute(sa.delete(answers).where(answers.c.person == person.id))
+        connection.execute(sa.delete(leases).where(leases.c.person == person.id))
+        counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
+        set_person(connection, person.id, state="withdrawn", parameters="{}", **counted)
+        log_event(connection, now, "withdrew", person.id)
     return person_by_id(connection, person.id)
 
 

@@ -103,7 +103,7 @@ class Worker:
     def withdraw(self) -> Person:
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
-            return participants.withdraw(connection, self.campaign, person, self.now)
+            return work.withdraw(connection, self.campaign, person, self.now)
 
     def do(self, most: int = 10**6) -> work.WorkState:
         """Answer until nothing is left, or so many items."""

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from annotate.small_campaigns import Worker, pair, pairs
-from counterfoil.annotate import leases, next_items, participants, work
+from counterfoil.annotate import leases, participants, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
@@ -282,7 +282,7 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
 def test_what_every_answer_asks_is_found_by_an_index(queue):
     db, _ = queue
     statements = [participants.BY_TOKEN, leases.FIND, leases.EXPIRED]
-    statements += [next_items.UNANSWERED, next_items.NEXT, next_items.GOLDEN]
+    statements += [leases.UNANSWERED, leases.NEXT, leases.GOLDEN]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.compile(db.engine))

@@ -323,7 +323,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.post("/work/{token}/withdraw", response_model=WorkView)
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
-        return await reply(caller, lambda db, person, now: participants.withdraw(db, campaign, person, now))
+        return await reply(caller, lambda db, person, now: work.withdraw(db, campaign, person, now))
 
     @router.get("/preview")
     def preview(accepted: Annotated[str, Header(alias="accept-language", max_length=2_000)] = "") -> WorkView:
