@@ -12,7 +12,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField, Role, Shown
 from counterfoil.annotate.judgement_table import SCHEMA, answer_cell
-from counterfoil.annotate.tables import answers, blocks, items, people, sa
+from counterfoil.annotate.tables import answers, items, people, sa
 
 #: Answers that are read at once.
 _ROWS = 10_000
@@ -28,7 +28,7 @@ class Counts:
 
     `people` by state; `answers` to work that count, and those `set_aside`; `items` of work, those `complete`
     and the answers that these have (in an adaptive design they would have had `most` each), answers still
-    `wanted`, items `leased` to people now, and blocks that are done.
+    `wanted`, and items `leased` to people now.
     """
 
     people: Mapping[str, int]
@@ -39,7 +39,6 @@ class Counts:
     complete_answers: int
     wanted: int
     leased: int
-    blocks_done: int
 
 
 def judgement_table(db: Database, campaign: Campaign, *, everything: bool = False) -> pa.Table:
@@ -100,7 +99,6 @@ def counts(db: Database) -> Counts:
             total(items.c.target - items.c.answered),
             total(items.c.leased),
         ).where(items.c.role == "work"),
-        sa.select(where(blocks.c.done)).select_from(blocks),
     )
     with db.reading() as connection:
         states = connection.execute(sa.select(people.c.state, count()).group_by(people.c.state)).all()
