@@ -51,10 +51,7 @@ def reviews(db: Database) -> dict[str, Review]:
     )
     with db.reading() as connection:
         rows = connection.execute(query).all()
-    latest: dict[str, Review] = {}
-    for person, platform, decision, detail, at in rows:
-        latest[person] = Review(person, platform, decision, **json.loads(detail), at=at)
-    return latest
+    return {person: Review(person, *of, **json.loads(detail), at=at) for person, *of, detail, at in rows}
 
 
 def person_like(db: Database, given: str) -> str:
@@ -63,16 +60,15 @@ def person_like(db: Database, given: str) -> str:
     Raises `InputError` where no person's does, or several people's.
     """
     start = given.strip().lower()
+    like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
     with db.reading() as connection:
-        like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
-        people_ids = list(connection.execute(like.order_by(people.c.id).limit(2)).scalars())
-    if not start or not people_ids:
-        raise InputError(
-            "no such person", given=given, hint="see their ids with: counterfoil annotate review"
-        )
-    if len(people_ids) > 1 and people_ids[0] != start:
+        ids = connection.execute(like.order_by(people.c.id).limit(2)).scalars().all()
+    if not start or not ids:
+        hint = "see their ids with: counterfoil annotate review"
+        raise InputError("no such person", given=given, hint=hint)
+    if len(ids) > 1 and ids[0] != start:
         raise InputError("several people's ids begin so", given=given, hint="give more of the id")
-    return people_ids[0]
+    return ids[0]
 
 
 def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason: str = "") -> int:

@@ -187,12 +187,8 @@ class Views:
 
     def receipt(self, receipt: Receipt, visit: Visit | None, language: str) -> ReceiptView:
         """A receipt in a language, with what is next."""
-        return ReceiptView(
-            accepted=receipt.accepted,
-            repeated=receipt.repeated,
-            notice=phrase_in(language, receipt.notice),
-            work=self.work(receipt.work, visit, language),
-        )
+        shown: Any = {"notice": phrase_in(language, receipt.notice)}
+        return ReceiptView(**{**vars(receipt), **shown, "work": self.work(receipt.work, visit, language)})
 
     def preview(self, language: str) -> WorkView:
         """An example for people who only look: an item of the test before the work, else of the work."""
