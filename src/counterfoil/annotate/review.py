@@ -51,7 +51,10 @@ def reviews(db: Database) -> dict[str, Review]:
     )
     with db.reading() as connection:
         rows = connection.execute(query).all()
-    return {person: Review(person, *of, **json.loads(detail), at=at) for person, *of, detail, at in rows}
+    return {
+        person: Review(person, platform, decision, **json.loads(detail), at=at)
+        for person, platform, decision, detail, at in rows
+    }
 
 
 def person_like(db: Database, given: str) -> str:

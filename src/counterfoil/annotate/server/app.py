@@ -32,7 +32,6 @@ from counterfoil.annotate.server import research_page, work_api, work_pages
 from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
-from counterfoil.annotate.server.work_api import Views
 
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
@@ -63,23 +62,22 @@ def make_app(
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
-    views = Views(campaign)
     app = FastAPI(
         title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
     )
-    pages = work_pages.WorkPages(campaign, views)
+    pages = work_pages.WorkPages(campaign)
     # What is damaged is found out now, and a way in that is no platform's.
-    _ = views.platform, campaign.items, pages.keys, pages.figures
+    _ = pages.platform, campaign.items, pages.keys, pages.figures
     _answer_errors(app, pages, trouble)
     commits = GroupCommit(database)
-    app.include_router(work_api.routes(campaign, commits, views, clock))
+    app.include_router(work_api.routes(campaign, commits, pages, clock))
     app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
     app.include_router(research_page.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
-    frames = () if views.platform is None else views.platform.frames
+    frames = () if pages.platform is None else pages.platform.frames
     # The one that is added last comes first.
     app.add_middleware(
         Guard,

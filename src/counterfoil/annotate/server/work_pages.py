@@ -85,11 +85,8 @@ def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
 
 
 @dataclass(frozen=True)
-class WorkPages:
-    """What is put into the templates of one campaign."""
-
-    campaign: Campaign
-    views: Views
+class WorkPages(Views):
+    """Views of one campaign, and what is put into its templates."""
 
     @cached_property
     def keys(self) -> Mapping[str, tuple[int, int]]:
@@ -98,7 +95,7 @@ class WorkPages:
         Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
         """
         platform_keys = read_keys(self.campaign.folder)
-        if platform_keys and not getattr(self.views.platform, "signed", ""):
+        if platform_keys and not getattr(self.platform, "signed", ""):
             raise InputError(
                 "this platform signs no addresses",
                 where=self.campaign.folder / KEYS,
@@ -118,16 +115,16 @@ class WorkPages:
             for figure in figures_in(text):
                 where = f"{self.campaign.folder / name}, image"
                 data = read_figure(self.campaign.folder / FIGURES, figure, where=where)
-                images[self.views.figure_number(figure)] = data
+                images[self.figure_number(figure)] = data
         return images
 
     @cached_property
-    def _addresses(self) -> Mapping[str, str]:
+    def _figure_addresses(self) -> Mapping[str, str]:
         """The addresses of those images by the names that texts have for them."""
         names = {figure for text in self.campaign.texts.values() for figure in figures_in(text)}
-        return {name: f"/media/{self.views.figure_number(name)}" for name in names}
+        return {name: f"/media/{self.figure_number(name)}" for name in names}
 
-    def work(self, request: Request, token: str = "") -> Response:
+    def work_page(self, request: Request, token: str = "") -> Response:
         """The page of work; without a token the preview."""
         language = self._language(request)
         return self._page(
@@ -137,8 +134,8 @@ class WorkPages:
             token=token,
             preview=not token,
             captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
-            consent=prose(self.campaign.consent_in(language), self._addresses),
-            instructions=prose(self.campaign.instructions_in(language), self._addresses),
+            consent=prose(self.campaign.consent_in(language), self._figure_addresses),
+            instructions=prose(self.campaign.instructions_in(language), self._figure_addresses),
         )
 
     def message(self, request: Request, text: str, *, status: int) -> Response:
@@ -154,7 +151,7 @@ class WorkPages:
         return self._page(request, "open.html", status=403 if problem else 200, **values)
 
     def _language(self, request: Request) -> str:
-        return self.views.language(request.headers.get("accept-language", ""))
+        return self.language(request.headers.get("accept-language", ""))
 
     def _page(
         self,
@@ -179,13 +176,12 @@ def routes(
 ) -> APIRouter:
     """The routes of pages and files; they are no part of the schema."""
     router = APIRouter(include_in_schema=False)
-    views = pages.views
 
     async def admit(visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
         who["parameters"] = {name: value for name, value in about.items() if value}
         entered = await commits.write(lambda db: participants.enter(db, campaign, now=clock(), **who))
-        query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
+        query = "" if visit is None else f"?visit={pages.signed(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
 
     @router.get("/")
@@ -205,25 +201,25 @@ def routes(
 
     @router.get("/enter")
     async def enter_from_platform(request: Request) -> Response:
-        if views.platform is None:
+        if pages.platform is None:
             return pages.message(request, "Open the link that you were given.", status=404)
         given = request.query_params.multi_items()
         if pages.keys:
             public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
-            names: Any = views.platform
+            names: Any = pages.platform
             token = dict(given).get(names.signed, "")
             claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
             given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
-        visit = views.platform.visit(given)
+        visit = pages.platform.visit(given)
         if visit.preview:
-            return pages.work(request)
+            return pages.work_page(request)
         browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
         who = {"worker": visit.person, "platform": campaign.recipe.entry, "browser": browser}
         response = await admit(visit, **who, vouched=bool(pages.keys))
         # In a frame the browser keeps its secret for the site around the frame alone.
         secure = request.url.scheme == "https"
         among = "SameSite=Lax" + "; Secure" * secure
-        if views.platform.frames:
+        if pages.platform.frames:
             among = "SameSite=None; Secure; Partitioned"
         cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
         response.headers.append("set-cookie", cookie)
@@ -252,11 +248,11 @@ def routes(
         with commits.database.reading() as connection:
             if participants.person_of(connection, token) is None:
                 raise HTTPException(404, participants.UNKNOWN_TOKEN)
-        return pages.work(request, token)
+        return pages.work_page(request, token)
 
     @router.get("/media/{number}")
     def picture(number: str) -> Response:
-        name, figure = views.pictures.get(number), pages.figures.get(number)
+        name, figure = pages.pictures.get(number), pages.figures.get(number)
         if name is None and figure is None:
             raise HTTPException(404, "no such image")
         headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
