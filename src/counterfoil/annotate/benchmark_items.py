@@ -86,20 +86,13 @@ def items_of_benchmark(
             where=benchmark.name,
             allowed=", ".join(form.columns),
         )
-    items = [_filled(draft, benchmark, form, pictures) for draft in drafts]
-    rows = {"item": [item.id for item in items], "question": [item.instance for item in items]}
-    return CampaignItems(tuple(items), pa.table(rows, pa.schema(dict.fromkeys(rows, pa.string()))))
 
-
-def _filled(draft: WorkItem, benchmark: Benchmark, form: WorkForm, pictures: Pictures) -> WorkItem:
-    """The item of a draft, whose cells are positions of images and captions in the benchmark."""
-    where = f"question '{draft.instance}'"
-
-    def cell(kind: str, at: Any) -> Any:
+    def cell(kind: str, at: Any, where: str) -> Any:
+        """The text or the image's name at a position of the benchmark, or several."""
         if at is None:
             return None
         if kind in ("images", "texts"):
-            return [cell(kind[:-1], position) for position in at]
+            return [cell(kind[:-1], position, where) for position in at]
         if kind == "image":
             return pictures.add(benchmark.images[at], where=where)
         caption = benchmark.captions[at]
@@ -107,9 +100,17 @@ def _filled(draft: WorkItem, benchmark: Benchmark, form: WorkForm, pictures: Pic
             raise DataError(f"caption '{caption.id}' is not at hand", where=where)
         return caption.text
 
-    cells = {name: cell(kind, draft.cells.get(name)) for name, kind in form.columns.items()}
-    form.page(item := replace(draft, cells=cells))
-    return item
+    items = []
+    for draft in drafts:
+        where = f"question '{draft.instance}'"
+        cells = {name: cell(kind, draft.cells.get(name), where) for name, kind in form.columns.items()}
+        items.append(replace(draft, cells=cells))
+        form.page(items[-1])
+    rows = {"item": [item.id for item in items], "question": [item.instance for item in items]}
+    return CampaignItems(tuple(items), pa.table(rows, pa.schema(dict.fromkeys(rows, pa.string()))))
+
+
+# Items whose cells are positions of images and captions in the benchmark.
 
 
 def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
