@@ -39,32 +39,18 @@ _RED, _BLUE, _GREEN, _PURPLE = PICTURES
 _CAPTION = f"A white disc on a dark red ground {NASTY} 𝒜 naïve caption."
 
 #: Cells of one item of each form, by its name.
+PAIR = {"image": _RED, "caption": _CAPTION}
 CELLS: dict[str, dict[str, Any]] = {
-    "yes-no": {"image": _RED, "caption": _CAPTION},
+    **dict.fromkeys(("yes-no", "match", "rating", "error-spans"), PAIR),
     "best-of-k": {"caption": _CAPTION, "images": [_RED, _BLUE, _GREEN, _PURPLE]},
-    "which-image": {"caption": _CAPTION, "image": _RED, "negative_image": _BLUE},
+    "which-image": {**PAIR, "negative_image": _BLUE},
     "choose": {"images": [_RED], "captions": [_CAPTION, "A white disc on a blue ground."]},
-    "match": {"image": _RED, "caption": _CAPTION},
-    "preference": {
-        "first": "one",
-        "second": "other",
-        "caption": _CAPTION,
-        "image": None,
-        "first_images": [_RED, _BLUE, _GREEN],
-        "second_images": [_PURPLE, _GREEN, _RED],
-        "first_captions": None,
-        "second_captions": None,
-    },
-    "rating": {"image": _RED, "caption": _CAPTION},
+    "preference": {"first": "one", "second": "other", "caption": _CAPTION}
+    | {"first_images": [_RED, _BLUE, _GREEN], "second_images": [_PURPLE, _GREEN, _RED]}
+    | dict.fromkeys(("image", "first_captions", "second_captions")),
     "quad-authoring": {"images": [_RED, _BLUE, _GREEN], "topic": f"Discs {NASTY}"},
-    "quad-validation": {
-        "first_image": _RED,
-        "second_image": _BLUE,
-        "first_caption": _CAPTION,
-        "second_caption": "A dark red disc on a white ground.",
-        "author": "",
-    },
-    "error-spans": {"image": _RED, "caption": _CAPTION},
+    "quad-validation": {"first_image": _RED, "second_image": _BLUE, "first_caption": _CAPTION}
+    | {"second_caption": "A dark red disc on a white ground.", "author": ""},
 }
 
 

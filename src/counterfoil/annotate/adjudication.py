@@ -103,11 +103,8 @@ def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], Adjud
     """Every decision, by item and question."""
     with db.reading() as connection:
         rows = connection.execute(sa.select(adjudications).order_by(adjudications.c.decided)).all()
-    decisions = {}
-    for place, question, *decision in rows:
-        name = campaign.items[place].id
-        decisions[name, question] = AdjudicatedAnswer(name, question, *decision)
-    return decisions
+    decisions = (AdjudicatedAnswer(campaign.items[place].id, *decision) for place, *decision in rows)
+    return {(decision.item, decision.question): decision for decision in decisions}
 
 
 def decided_answers(db: Database, campaign: Campaign) -> dict[tuple[str, str], str]:

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, AnswerOption, FormField
-from counterfoil.annotate.judgement_table import answer_value
-from counterfoil.annotate.submissions import encoded
+from counterfoil.annotate.judgement_table import answer_value, encoded
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import PeopleAgreement, pair_agreements, people_agreement
 from counterfoil.evaluation.result import Estimate
@@ -59,11 +58,11 @@ class PairwiseKappa:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; None where a kappa is not defined."""
-        pairs = [
-            {"people": [first, second], "items": kappa.n}
-            | {end: None if (v := getattr(kappa, end)) != v else v for end in ("value", "low", "high")}
-            for first, second, kappa in self.each
-        ]
+        pairs = []
+        for *who, kappa in self.each:
+            ends = {"value": kappa.value, "low": kappa.low, "high": kappa.high}
+            known = {name: None if end != end else end for name, end in ends.items()}
+            pairs.append({"people": who, "items": kappa.n, **known})
         return {**vars(self), "each": pairs}
 
 

@@ -12,21 +12,14 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField, Role, Shown
 from counterfoil.annotate.judgement_table import SCHEMA, answer_cell
-from counterfoil.annotate.tables import answers, blocks, items, people, sa
+from counterfoil.annotate.tables import answers, items, people, sa
 
 #: Answers that are read at once.
 _ROWS = 10_000
 #: Columns of the table of judgements from a database.
-_SCHEMA = pa.schema(
-    [
-        *SCHEMA,
-        pa.field("kind", pa.string()),
-        pa.field("role", pa.string()),
-        pa.field("submitted", pa.float64()),
-        pa.field("counted", pa.bool_()),
-        pa.field("comment", pa.string()),
-    ]
-)
+_MORE = {"kind": pa.string(), "role": pa.string(), "submitted": pa.float64()}
+_MORE |= {"counted": pa.bool_(), "comment": pa.string()}
+_SCHEMA = pa.schema([*SCHEMA, *map(pa.field, _MORE, _MORE.values())])
 
 
 @dataclass(frozen=True)
@@ -35,7 +28,7 @@ class Counts:
 
     `people` by state; `answers` to work that count, and those `set_aside`; `items` of work, those `complete`
     and the answers that these have (in an adaptive design they would have had `most` each), answers still
-    `wanted`, items `leased` to people now, and blocks that are done.
+    `wanted`, and items `leased` to people now.
     """
 
     people: Mapping[str, int]
@@ -46,7 +39,6 @@ class Counts:
     complete_answers: int
     wanted: int
     leased: int
-    blocks_done: int
 
 
 def judgement_table(db: Database, campaign: Campaign, *, everything: bool = False) -> pa.Table:
@@ -107,7 +99,6 @@ def counts(db: Database) -> Counts:
             total(items.c.target - items.c.answered),
             total(items.c.leased),
         ).where(items.c.role == "work"),
-        sa.select(where(blocks.c.done)).select_from(blocks),
     )
     with db.reading() as connection:
         states = connection.execute(sa.select(people.c.state, count()).group_by(people.c.state)).all()
@@ -160,8 +151,7 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
     person_answers = []
     for row in mine:
         item = campaign.items[row.item]
-        page, own_answer = campaign.form.page(item), json.loads(row.answer)
-        seen = item.id, row.role, page.shown, page.fields, own_answer, item.golden, row.right
-        others = dict(votes.get(row.item, {}))
+        page, others = campaign.form.page(item), dict(votes.get(row.item, {}))
+        seen = item.id, row.role, page.shown, page.fields, json.loads(row.answer), item.golden, row.right
         person_answers.append(PersonAnswer(*seen, others, row.seconds, row.comment, row.counted))
     return tuple(person_answers)

@@ -244,25 +244,25 @@ class _Plan:
 
     def swap(self, first: int, i: int, second: int, j: int) -> None:
         """Let items i and j of two blocks change places."""
-        for block, at, other, there in ((first, i, second, j), (second, j, first, i)):
-            self.apart[block] -= {self.items[self.blocks[block][at]].apart}
-            self.apart[block] |= {self.items[self.blocks[other][there]].apart}
         one, two = self.blocks[first], self.blocks[second]
         one[i], two[j] = two[j], one[i]
+        for block, came, left in ((first, one[i], two[j]), (second, two[j], one[i])):
+            self.apart[block] -= {self.items[left].apart}
+            self.apart[block] |= {self.items[came].apart}
 
     def even_out(self, rng: np.random.Generator) -> None:
         """Exchange items of different kinds as long as that makes the kinds of two blocks more even."""
         counts = [Counter(self.items[at].kind for at in block) for block in self.blocks]
         for kind in sorted({item.kind for item in self.items}):
-            while True:
-                order = sorted(range(len(counts)), key=lambda block: counts[block][kind])
-                low, high = order[0], order[-1]
-                if counts[high][kind] - counts[low][kind] < 2 or not self._even(low, high, kind, counts, rng):
-                    break
+            while self._even(kind, counts, rng):
+                pass
 
-    def _even(
-        self, low: int, high: int, kind: str, counts: list[Counter[str]], rng: np.random.Generator
-    ) -> bool:
+    def _even(self, kind: str, counts: list[Counter[str]], rng: np.random.Generator) -> bool:
+        """Whether an item of the kind went from the block with most of it to that with fewest."""
+        order = sorted(range(len(counts)), key=lambda block: counts[block][kind])
+        low, high = order[0], order[-1]
+        if counts[high][kind] - counts[low][kind] < 2:
+            return False
         for i in rng.permutation(len(self.blocks[high])).tolist():
             if self.items[self.blocks[high][i]].kind != kind:
                 continue
@@ -284,11 +284,8 @@ class _Plan:
         spots = rng.random((n, 2)).tolist()
         for (first, second), (u, v) in zip(pairs, spots, strict=True):
             i, j = int(u * len(self.blocks[first])), int(v * len(self.blocks[second]))
-            same = (
-                self.items[self.blocks[first][i]].kind == self.items[self.blocks[second][j]].kind
-                and first != second
-            )
-            if same and self.fits(first, i, second, j):
+            one, two = self.items[self.blocks[first][i]], self.items[self.blocks[second][j]]
+            if first != second and one.kind == two.kind and self.fits(first, i, second, j):
                 self.swap(first, i, second, j)
 
 

@@ -9,14 +9,14 @@ Which questions become which items follows from the columns of the form of work:
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
-from counterfoil.annotate.forms.pairs import FULLY, NEGATIVE, NOT, POSITIVE
+from counterfoil.annotate.forms.builtin import FULLY, NEGATIVE, NOT, POSITIVE
 from counterfoil.annotate.items import CampaignItems, KnownItems
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -70,12 +70,8 @@ def items_of_benchmark(
         raise DataError("a campaign shows images", where=benchmark.name, given="a benchmark of videos")
     if sample is not None:
         if sample > len(benchmark):
-            raise InputError(
-                "a sample larger than the benchmark",
-                where=benchmark.name,
-                given=f"{sample:,}",
-                allowed=f"1 to {len(benchmark):,}",
-            )
+            what, allowed = "a sample larger than the benchmark", f"1 to {len(benchmark):,}"
+            raise InputError(what, where=benchmark.name, given=f"{sample:,}", allowed=allowed)
         benchmark = benchmark.select(np.sort(rng.choice(len(benchmark), sample, replace=False)))
     columns = set(form.columns)
     if columns <= {"image", "caption"}:
@@ -90,44 +86,34 @@ def items_of_benchmark(
             where=benchmark.name,
             allowed=", ".join(form.columns),
         )
-    items = [draft.item(benchmark, form, pictures) for draft in drafts]
+
+    def cell(kind: str, at: Any, where: str) -> Any:
+        """The text or the image's name at a position of the benchmark, or several."""
+        if at is None:
+            return None
+        if kind in ("images", "texts"):
+            return [cell(kind[:-1], position, where) for position in at]
+        if kind == "image":
+            return pictures.add(benchmark.images[at], where=where)
+        caption = benchmark.captions[at]
+        if caption.text is None:
+            raise DataError(f"caption '{caption.id}' is not at hand", where=where)
+        return caption.text
+
+    items = []
+    for draft in drafts:
+        where = f"question '{draft.instance}'"
+        cells = {name: cell(kind, draft.cells.get(name), where) for name, kind in form.columns.items()}
+        items.append(replace(draft, cells=cells))
+        form.page(items[-1])
     rows = {"item": [item.id for item in items], "question": [item.instance for item in items]}
     return CampaignItems(tuple(items), pa.table(rows, pa.schema(dict.fromkeys(rows, pa.string()))))
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """An item whose cells are positions of images and captions in the benchmark."""
-
-    id: str
-    question: str
-    cells: Mapping[str, Any]
-    kind: str = ""
-    truth: str = ""
-
-    def item(self, benchmark: Benchmark, form: WorkForm, pictures: Pictures) -> WorkItem:
-        def cell(kind: str, at: Any) -> Any:
-            if at is None:
-                return None
-            if kind in ("images", "texts"):
-                return [cell(kind[:-1], position) for position in at]
-            if kind == "image":
-                return pictures.add(benchmark.images[at], where=f"question '{self.question}'")
-            text = benchmark.captions[at].text
-            if text is None:
-                raise DataError(
-                    f"caption '{benchmark.captions[at].id}' is not at hand",
-                    where=f"question '{self.question}'",
-                )
-            return text
-
-        cells = {name: cell(kind, self.cells.get(name)) for name, kind in form.columns.items()}
-        work_item = WorkItem(self.id, cells, instance=self.question, kind=self.kind, truth=self.truth)
-        form.page(work_item)
-        return work_item
+# Items whose cells are positions of images and captions in the benchmark.
 
 
-def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[_Draft]:
+def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     """Every pair that a question asks about: "17", "17_s1", or of quads "17_c0_i1"."""
     questions = benchmark.listed
     captions, images = (positions.reshape(-1) for positions in questions.pairs())
@@ -145,10 +131,11 @@ def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[_Draft]:
             belongs = slot[0] == slot[1] if len(slot) == 2 else slot[0] < questions.correct
             kind, truth = ("right pair", right) if belongs else ("wrong pair", wrong)
         ending = "_c{}_i{}".format(*slot) if len(slot) == 2 else "".join(f"_s{at}" for at in slot)
-        yield _Draft(name + ending, name, {"image": image, "caption": caption}, kind, truth)
+        cells = {"image": image, "caption": caption}
+        yield WorkItem(name + ending, cells, instance=name, kind=kind, truth=truth)
 
 
-def _choices(benchmark: Benchmark) -> Iterable[_Draft]:
+def _choices(benchmark: Benchmark) -> Iterable[WorkItem]:
     """Four items of a quad, one of a choice: "17_i2t-0", the place of the right one as truth."""
     questions = benchmark.paired
     captions, images = questions.slots()
@@ -160,14 +147,15 @@ def _choices(benchmark: Benchmark) -> Iterable[_Draft]:
                 cells = {"images": [shown[side]], "captions": texts}
                 if kind.startswith("t2i"):
                     cells = {"images": shown, "captions": [texts[side]]}
-                yield _Draft(f"{name}_{kind}", name, cells, kind, str(side))
+                yield WorkItem(f"{name}_{kind}", cells, instance=name, kind=kind, truth=str(side))
         else:
             truth = "|".join(map(str, range(questions.correct)))
             kind = "i2t" if len(texts) > 1 else "t2i"
-            yield _Draft(name, name, {"images": shown, "captions": texts}, kind, truth)
+            cells = {"images": shown, "captions": texts}
+            yield WorkItem(name, cells, instance=name, kind=kind, truth=truth)
 
 
-def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[_Draft]:
+def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     source, roles = benchmark.questions.training_rows(where=benchmark.name)
     wanted = _ROLES[form.name]
     lacking = sorted(set(wanted.values()) - set(roles))
@@ -183,7 +171,7 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[_Draft]:
         own = name if several[name] == 1 else f"{name}/{seen[name]}"
         seen[name] += 1
         cells = {column: int(roles[role][row]) for column, role in wanted.items()}
-        yield _Draft(own, name, cells)
+        yield WorkItem(own, cells, instance=name)
 
 
 def drawn_golden(

@@ -24,9 +24,9 @@ import pyarrow as pa
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language
-from counterfoil.annotate.pay import Pay, pay_of
 from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
+from counterfoil.annotate.recipe import Pay, pay_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of
@@ -145,7 +145,7 @@ class Campaign:
     @cached_property
     def image_names(self) -> frozenset[str]:
         """The images of all items."""
-        return frozenset(name for item in self.items for name in images_of(self.form, item))
+        return frozenset(name for item in self.items for name in self.form.page(item).images)
 
     @cached_property
     def digest(self) -> str:
@@ -153,23 +153,6 @@ class Campaign:
         regular(self.folder / ITEMS)
         facts = {"form": self.form.name, "version": self.form.version, "settings": dict(self.recipe.settings)}
         return digest_value({**facts, "items": digest_file(self.folder / ITEMS)})
-
-
-def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
-    """The image cells of an item, by the form's columns.
-
-    >>> from counterfoil.annotate.forms.choices import BestOfK
-    >>> images_of(BestOfK(), WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]}))
-    ('a.png', 'b.png')
-    """
-    names: list[str] = []
-    for name, kind in form.columns.items():
-        cell = item.cells.get(name)
-        if kind == "image" and cell:
-            names.append(cell)
-        elif kind == "images" and cell:
-            names += cell
-    return tuple(names)
 
 
 @owner_only()

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import CONSENT, INSTRUCTIONS, Campaign
-from counterfoil.annotate.submissions import Submissions
+from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.store import digest
 
 

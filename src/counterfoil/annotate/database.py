@@ -5,6 +5,7 @@ read in a writing transaction is true until it ends: no two people are given the
 writing transaction has ended its changes are on the disk.
 """
 
+import fcntl
 import json
 import os
 import tempfile
@@ -225,7 +226,6 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
     for table in (leases, block_items, blocks, items):
         connection.execute(sa.delete(table))
     connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, pages=0, done=0, finished=None))
-    overlap = campaign.recipe.overlap
     numbers: dict[str, int] = {}
     ranks = assignment.work_order(campaign.items, campaign.recipe).tolist()
     rows = [
@@ -233,21 +233,17 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
             "position": at,
             "role": item.role,
             "instance": numbers.setdefault(item.apart, len(numbers)),
-            "rank": rank,
+            "rank": ranks[at],
             # Items of known answer can be given to all: they want no number of answers.
-            "target": overlap if item.role == "work" else 0,
+            "target": campaign.recipe.overlap if item.role == "work" else 0,
             "author": item.cells.get("author"),
         }
-        for at, (item, rank) in enumerate(zip(campaign.items, ranks, strict=True))
+        for at, item in enumerate(campaign.items)
     ]
     connection.execute(sa.insert(items), rows)
-    if planned:
-        places = [
-            {"block": block, "place": place, "item": item}
-            for block, members in enumerate(planned)
-            for place, item in enumerate(members)
-        ]
-        connection.execute(sa.insert(blocks), [{"id": block} for block in range(len(planned))])
+    for block, members in enumerate(planned):
+        connection.execute(sa.insert(blocks).values(id=block))
+        places = [{"block": block, "place": place, "item": item} for place, item in enumerate(members)]
         connection.execute(sa.insert(block_items), places)
 
 
@@ -255,7 +251,7 @@ def _raise_overlap(
     connection: sa.Connection, before: dict[str, Any], now: dict[str, Any], where: str
 ) -> None:
     """More answers per item can be asked for in a queue; nothing else of a plan changes under answers."""
-    fixed = ("design", "seed") if now["design"] != "blocks" else _PLANNED
+    fixed = _PLANNED if now["design"] == "blocks" else ("design", "seed")
     changed = next((name for name in fixed if before.get(name) != now.get(name)), None)
     if changed is None and now["overlap"] < before["overlap"]:
         changed = "overlap"
@@ -387,14 +383,7 @@ def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
     except OSError as error:
         raise StorageError(f"cannot be written: {error.strerror}", where=f"{path}.lock") from error
     try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
         raise taken from None

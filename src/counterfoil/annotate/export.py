@@ -30,8 +30,7 @@ from counterfoil.annotate.agreement import counted, fields_of
 from counterfoil.annotate.benchmark_items import QUAD_KINDS
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE
-from counterfoil.annotate.forms.choices import FIRST, NONE, OWN, SAME, SECOND
-from counterfoil.annotate.forms.pairs import POSITIVE
+from counterfoil.annotate.forms.builtin import FIRST, NONE, OWN, POSITIVE, SAME, SECOND
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of
@@ -96,10 +95,8 @@ class JudgedCampaign:
         """A dict per item and person: `item`, `person`, `seconds` and the answers by question."""
         by_pair: dict[tuple[str, str], dict[str, Any]] = {}
         for row in self.judgements.to_pylist():
-            one = by_pair.setdefault(
-                (row["item"], row["person"]),
-                {"item": row["item"], "person": row["person"], "seconds": row["seconds"]},
-            )
+            facts = {name: row[name] for name in ("item", "person", "seconds")}
+            one = by_pair.setdefault((row["item"], row["person"]), facts)
             one[f"answer:{row['question']}"] = row["answer"]
         return list(by_pair.values())
 
@@ -143,11 +140,11 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
     tables |= _own_tables(judged, partly)
     if judged.campaign.form.name in WORTH:
         tables["scores"] = mean_scores(judged)
-    for name, its in () if people else tables.items():
-        tables[name] = its.drop_columns(
-            [who for who in ("annotator", "judge", "author") if who in its.schema.names]
-        )
-    return tables
+    hidden = () if people else ("annotator", "judge", "author")
+    return {
+        name: table.drop_columns([who for who in hidden if who in table.column_names])
+        for name, table in tables.items()
+    }
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
@@ -174,8 +171,8 @@ def _own_tables(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     if form == "rating":
         rated: dict[str, dict[str, Any]] = {}
         for item, _, _, grade in judged.main_answers():
-            cells = judged.cells(item)
-            row = rated.setdefault(item, {"id": item, "image": cells["image"], "caption": cells["caption"]})
+            shown = {name: judged.cells(item)[name] for name in ("image", "caption")}
+            row = rated.setdefault(item, {"id": item, **shown})
             row[f"rating_{len(row) - 2}"] = float(grade)
         columns = max(rated.values(), key=len, default=("id", "image", "caption", "rating_1"))
         return {"ratings": _table(list(rated.values()), tuple(columns))}
@@ -217,21 +214,20 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     ]
     known = [] if judged.campaign.source is None else judged.campaign.source.column_names
     columns = [name for name in known if name != "item"]
-    tables = {"judged": _table(rows, (*columns, "annotator", "answer", "seconds"))}
-    assert judged.labels is not None
-    gains = merged_gains(judged.labels, partly)
-    chances = judged.labels.posterior
-    positive = [at for at, value in enumerate(judged.labels.values) if value in POSITIVE]
+    labels = judged.labels
+    assert labels is not None
+    gains = merged_gains(labels, partly).tolist()
+    positive = [at for at, value in enumerate(labels.values) if value in POSITIVE]
+    chances = labels.posterior[:, positive].sum(axis=1).tolist()
     merged = [
-        {**row, "gain": float(gain), "posterior": float(chance)}
-        for item, gain, chance in zip(
-            judged.labels.items, gains.tolist(), chances[:, positive].sum(axis=1).tolist(), strict=True
-        )
-        if gain == gain
-        for row in source.get(item, [])
+        {**row, "gain": gain, "posterior": chance}
+        for item, gain, chance in zip(labels.items, gains, chances, strict=True)
+        for row in (source.get(item, []) if gain == gain else ())
     ]
-    tables["gains"] = _table(merged, (*columns, "gain", "posterior"))
-    return tables
+    return {
+        "judged": _table(rows, (*columns, "annotator", "answer", "seconds")),
+        "gains": _table(merged, (*columns, "gain", "posterior")),
+    }
 
 
 def mean_scores(judged: JudgedCampaign) -> pa.Table:
@@ -271,14 +267,12 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
     for name, _, _, answer in judged.main_answers():
         answers_of.setdefault(name, []).append(answer)
     by_question: dict[str, dict[str, Any]] = {}
-    directed, tied, unknown, labels = True, 0, 0, judged.labels
+    tied, labels = 0, judged.labels
     places = {} if labels is None else {name: at for at, name in enumerate(labels.items)}
-    for name, answers in answers_of.items():
-        item = judged.campaign.items[judged.campaign.places[name]]
-        if not item.truth:
-            unknown += 1
-            continue
-        right = item.truth.split("|")
+    items = {name: judged.campaign.items[judged.campaign.places[name]] for name in answers_of}
+    known = {name: item for name, item in items.items() if item.truth}
+    for name, item in known.items():
+        answers, right = answers_of[name], item.truth.split("|")
         share = sum(answer in right for answer in answers) / len(answers)
         if labels is not None:
             label, chances = labels.labels[places[name]], labels.posterior[places[name]].tolist()
@@ -286,12 +280,12 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
             share = float(label in right) if label else chance
         most = sorted(map(answers.count, set(answers)))[-2:]
         tied += len(most) == 2 and most[0] == most[1]
-        directed = directed and item.kind in _DIRECTIONS
         column = _DIRECTIONS.get(item.kind, "accuracy")
         by_question.setdefault(item.apart, {"id": item.apart})[column] = share
+    directed = all(item.kind in _DIRECTIONS for item in known.values())
     columns = tuple(_DIRECTIONS.values()) if directed else ("accuracy",)
     table = _table([*by_question.values()], ("id", *columns))
-    return QuestionOutcomes(table, len(answers_of) - unknown, tied, unknown)
+    return QuestionOutcomes(table, len(known), tied, len(items) - len(known))
 
 
 def authored_rows(judged: JudgedCampaign) -> pa.Table:

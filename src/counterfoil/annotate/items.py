@@ -85,14 +85,12 @@ def items_of_table(
     }
     items = []
     for row in range(len(table)):
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = {name: cells[name][row] for name in form.columns}
         for name, kind in form.columns.items():
-            value = cells[name][row]
             if kind == "image":
-                value = pick(row, name, value) if value else None
+                own[name] = pick(row, name, own[name]) if own[name] else None
             elif kind == "images":
-                value = [pick(row, name, name_of_image) for name_of_image in value]
-            own[name] = value
+                own[name] = [pick(row, name, image) for image in own[name]]
         its = texts["role"][row] or role
         if its not in ROLES:
             raise DataError("no such role", where=table.where(row, "role"), given=its, allowed=ROLES)
@@ -232,13 +230,17 @@ def _with_answers(
             hint=f"the table has no column {', '.join(lacking)}" if lacking else None,
         ) from None
     choices = {field.name: field for field in page.fields if field.kind in ("one", "many")}
-    truth: list[str] = []
-    if item.truth and form.main in choices:
-        main, where = choices[form.main], table.where(row, "truth")
+    main = choices.get(form.main)
+
+    def several(text: str) -> list[str]:
         # A caption may hold what stands between values.
-        whole = [item.truth] if _named(main, item.truth, images) else item.truth.split(SEPARATOR)
-        truth = _values(main, [part.strip() for part in whole], images, "no option of this item", where)
-    item = replace(item, truth=SEPARATOR.join(truth) or item.truth)
+        whole = main is not None and _named(main, text, images)
+        return [text] if whole else [part.strip() for part in text.split(SEPARATOR)]
+
+    if item.truth and main is not None:
+        where = table.where(row, "truth")
+        truth = _values(main, several(item.truth), images, "no option of this item", where)
+        item = replace(item, truth=SEPARATOR.join(truth))
     cell = table["golden"][row] if "golden" in table else None
     where = table.where(row, "golden")
     if cell in (None, ""):
@@ -249,9 +251,7 @@ def _with_answers(
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
         cell = parse_json(cell, where=where)
     if not isinstance(cell, dict):
-        main_named = form.main in choices and _named(choices[form.main], str(cell), images)
-        several = [str(cell)] if main_named else [part.strip() for part in str(cell).split(SEPARATOR)]
-        cell = {form.main: cell if isinstance(cell, list) else several}
+        cell = {form.main: cell if isinstance(cell, list) else several(str(cell))}
     golden: dict[str, list[str]] = {}
     for name, values in cell.items():
         if name not in choices:

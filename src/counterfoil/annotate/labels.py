@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.annotate.agreement import counted
 from counterfoil.annotate.forms.base import FormField
-from counterfoil.annotate.submissions import encoded
+from counterfoil.annotate.judgement_table import encoded
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
@@ -137,18 +137,16 @@ def item_labels(
         )
     if model not in MODELS:
         raise UnknownNameError("model of labels", model, MODELS)
+    where = f"question '{field.name}'"
     if field.kind != "one" or len(field.values) < 2:
-        raise InputError("is not answered by one option", where=f"question '{field.name}'", given=field.kind)
+        raise InputError("is not answered by one option", where=where, given=field.kind)
     rows = of_question(table, field)
     if not len(rows):
-        raise InputError("no answers that count", where=f"question '{field.name}'")
-    odd = next(
-        (word for word in pc.unique(rows.column("answer")).to_pylist() if word not in field.values), None
-    )
+        raise InputError("no answers that count", where=where)
+    words = pc.unique(rows.column("answer")).to_pylist()
+    odd = next((word for word in words if word not in field.values), None)
     if odd is not None:
-        raise InputError(
-            "an answer that is no option", where=f"question '{field.name}'", given=odd, allowed=field.values
-        )
+        raise InputError("an answer that is no option", where=where, given=odd, allowed=field.values)
     names, given = given_labels(rows, field)
     if given.votes.sum(axis=1).max() < 2:
         # Without an item of two answers nothing tells how good people are, and a model would make it up.

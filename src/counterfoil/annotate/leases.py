@@ -1,18 +1,35 @@
 """Leases: items that people have before them, from the issue of a lease to its answer or its release.
 
+The next items of a person come from the queue, from their block, or from the test before the work. A block of
+items is one person's at a time, and goes to another where it was not finished.
+
 All functions work within a writing transaction, which holds the whole database, so that what was read stays
 true. An item's counts (`answered`, `leased`) change here, and where all people are deleted (`privacy`).
 """
 
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from counterfoil.annotate import assignment
+from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
-from counterfoil.annotate.tables import ROUND, answers, blocks, items, leases, people, sa
+from counterfoil.annotate.participants import Person
+from counterfoil.annotate.tables import (
+    ROUND,
+    answers,
+    block_items,
+    blocks,
+    items,
+    leases,
+    log_event,
+    people,
+    sa,
+    set_person,
+)
 
 
 @dataclass(frozen=True)
@@ -35,26 +52,8 @@ class Lease:
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
 
 
-class Writes:
-    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
-
-    Their values come by name; no name is a column's, which SQLAlchemy would set.
-    """
-
-    def __init__(self, *statements: Any) -> None:
-        *first, last = statements
-        self.statements = statements
-        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
-        self.together = last.add_cte(*parts)
-
-    def run(self, connection: sa.Connection, **values: Any) -> None:
-        """Write all of them."""
-        in_turn = connection.dialect.name == "sqlite"
-        for statement in self.statements if in_turn else (self.together,):
-            connection.execute(statement, values)
-
-
-# Statements that every answer runs are built once: to build one takes longer than to run it.
+# Statements that every answer runs are built once: to build one takes longer than to run it. Parameters have
+# no column's name, which SQLAlchemy would set.
 LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
 _POSITION = sa.bindparam("item_position", type_=sa.Integer)
 _MORE = sa.bindparam("more", type_=sa.Integer)
@@ -62,14 +61,8 @@ FIND = sa.select(*COLUMNS).where(leases.c.id == LEASE_ID, leases.c.person == PER
 _SET_STATE = sa.update(leases).where(leases.c.id == LEASE_ID).values(state=sa.bindparam("new_state"))
 _EXTEND = sa.update(leases).where(leases.c.id == LEASE_ID).values(state="live", expires=sa.bindparam("until"))
 _INSTANCE = sa.select(items.c.instance).where(items.c.position == _POSITION).scalar_subquery()
-_INSERT = sa.insert(leases).values(
-    {column: sa.bindparam(f"lease_{column.name}", type_=column.type) for column in COLUMNS}
-    | {leases.c.instance: _INSTANCE}
-)
-_OF_ITEM, _OF_PERSON = (
-    sa.update(items).where(items.c.position == _POSITION),
-    sa.update(people).where(people.c.id == PERSON_ID),
-)
+_OF_ITEM = sa.update(items).where(items.c.position == _POSITION)
+_OF_PERSON = sa.update(people).where(people.c.id == PERSON_ID)
 _COUNT_LEASED = _OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE)
 _COUNT_PAGE = _OF_PERSON.values(pages=people.c.pages + 1)
 _COUNT_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
@@ -78,28 +71,30 @@ _COUNT_DONE = _OF_PERSON.values(
     right=people.c.right + sa.bindparam("is_right", type_=sa.Integer),
     wrong=people.c.wrong + sa.bindparam("is_wrong", type_=sa.Integer),
 )
-_STORE = sa.insert(answers).values(
-    {
-        column: sa.bindparam(f"answer_{column.name}", type_=column.type)
-        for column in answers.c
-        if column.name not in ("number", "counted")
-    }
-)
-#: What is written of a new lease, and of the answer to one, by the role of its item.
-_ISSUE = {
-    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
-    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
-    "onboarding": Writes(_INSERT.inline()),
-}
-_ANSWER = {
-    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
-    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
-    "onboarding": Writes(_SET_STATE, _STORE.inline()),
-}
+_ISSUE, _STORE = sa.insert(leases).values(instance=_INSTANCE), sa.insert(answers)
 # A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
 EXPIRED = sa.select(leases.c.id).where(
     _LIVE, leases.c.expires < sa.bindparam("now", type_=sa.Float), leases.c.block.is_(None)
+)
+_had = leases.alias("had")
+_NEW = (
+    ~sa.select(_had.c.id).where(_had.c.person == PERSON_ID, _had.c.instance == items.c.instance).exists(),
+    sa.or_(items.c.author.is_(None), items.c.author != PERSON_ID),
+)
+#: The next item of the queue that is new to a person, and the golden items that are.
+NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
+GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
+#: A person's leases without an answer, in the order of their pages.
+UNANSWERED = (
+    sa.select(*COLUMNS)
+    .where(
+        leases.c.person == PERSON_ID,
+        # Words in the text of the statement, so that the index of these leases serves it.
+        leases.c.state != sa.literal_column("'answered'"),
+        leases.c.role != sa.literal_column("'onboarding'"),
+    )
+    .order_by(leases.c.place)
 )
 
 
@@ -117,8 +112,11 @@ def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float
 
 def issue(connection: sa.Connection, lease: Lease) -> Lease:
     """Store a new lease, and count it where its item and its person are counted."""
-    values = {f"lease_{name}": value for name, value in vars(lease).items()}
-    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
+    if lease.role == "work":
+        connection.execute(_COUNT_LEASED, {"item_position": lease.item, "more": 1})
+    if lease.role != "onboarding":
+        connection.execute(_COUNT_PAGE, {"person_id": lease.person})
+    connection.execute(_ISSUE, {**vars(lease), "item_position": lease.item})
     return lease
 
 
@@ -136,19 +134,15 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
     An item of an adaptive design may want more answers after it.
     """
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
-    # Work may have a known answer too, for the researcher alone: only golden items count against a person.
-    golden = lease.role == "golden"
-    columns = {**row, **own, "lease": lease.id}
-    _ANSWER[lease.role].run(
-        connection,
-        lease_id=lease.id,
-        new_state="answered",
-        person_id=lease.person,
-        item_position=lease.item,
-        is_right=int(golden and row["right"] is True),
-        is_wrong=int(golden and row["right"] is False),
-        **{f"answer_{name}": value for name, value in columns.items()},
-    )
+    connection.execute(_SET_STATE, {"lease_id": lease.id, "new_state": "answered"})
+    if lease.role != "onboarding":
+        # Work may have a known answer too, for the researcher alone: golden items alone count against people.
+        right = row["right"] if lease.role == "golden" else None
+        counted = {"is_right": int(right is True), "is_wrong": int(right is False)}
+        connection.execute(_COUNT_DONE, {"person_id": lease.person, **counted})
+    if lease.role == "work":
+        connection.execute(_COUNT_ANSWERED, {"item_position": lease.item})
+    connection.execute(_STORE, {**row, **own, "lease": lease.id})
     if lease.role == "work" and campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
 
@@ -221,3 +215,144 @@ def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None
     taken = items.c.answered + items.c.leased
     target = sa.case((taken > wanted, taken), else_=wanted)
     connection.execute(sa.update(items).where(items.c.position == item).values(target=target))
+
+
+def next_items(
+    connection: sa.Connection, campaign: Campaign, person: Person, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
+    if connection.execute(EXPIRED, {"now": now}).first() is not None:
+        release_expired(connection, now)
+    unanswered = [Lease(*row) for row in connection.execute(UNANSWERED, {"person_id": person.id})]
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
+        return _items_of_block(connection, campaign, person, unanswered, now, ahead)
+    before: list[Lease] = []
+    expires = now + 60 * recipe.lease_minutes
+    # What the person has before them already, and released items that are still wanted.
+    for lease in unanswered:
+        if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
+            before.append(extend(connection, lease, now, expires))
+    pages, most = person.pages, recipe.per_person or float("inf")
+    while len(before) < ahead and person.done + len(before) < most:
+        item = connection.execute(NEXT, {"person_id": person.id}).scalar()
+        if item is None:
+            break
+        # Golden items stand among the work, and are not shown for their own sake.
+        if assignment.is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
+            known = positions_of(campaign, "golden")
+            golden = [campaign.items[at] for at in known]
+            order = assignment.own_order(golden, recipe.seed, person.id, "golden")
+            free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
+            item = next((known[at] for at in order if known[at] in free), item)
+        lease = new_lease(campaign, person.id, item, pages, now, expires)
+        before.append(issue(connection, lease))
+        pages += 1
+    return tuple(before)
+
+
+def qualification_items(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed.
+
+    An item that was answered wrongly is leased once more, as the next attempt.
+    """
+    recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
+    order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
+    own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
+    rows = connection.execute(own.order_by(leases.c.attempt))
+    latest = {row.item: Lease(*row) for row in rows}
+    of_test = answers.c.person == person, answers.c.role == "onboarding", answers.c.right
+    right = set(connection.execute(sa.select(answers.c.item).where(*of_test)).scalars())
+    before: list[Lease] = []
+    expires = now + 60 * recipe.lease_minutes
+    for place, at in enumerate(order[: recipe.onboarding]):
+        item = known[at]
+        if item in right or len(before) == ahead:
+            continue
+        lease = latest.get(item)
+        if lease is not None and lease.state != "answered":
+            before.append(extend(connection, lease, now, expires))
+        else:
+            attempt = 0 if lease is None else lease.attempt + 1
+            again = replace(new_lease(campaign, person, item, place, now, expires), attempt=attempt)
+            before.append(issue(connection, again))
+    return tuple(before)
+
+
+def _items_of_block(
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: Person,
+    unanswered: Sequence[Lease],
+    now: float,
+    ahead: int,
+) -> tuple[Lease, ...]:
+    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free.
+
+    `unanswered` are the person's leases without an answer.
+    """
+    mine = connection.execute(sa.select(blocks).where(blocks.c.person == person.id)).all()
+    block = next((row.id for row in mine if not row.done), None)
+    if block is None and len(mine) < person.wanted:
+        block = _take_block(connection, campaign, person.id, now)
+    if block is None:
+        return ()
+    expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
+    # Those of a person who ended early and came back are theirs again, as long as the block is.
+    before = [
+        replace(lease, state="live")
+        for lease in unanswered
+        if lease.block == block and (lease.state == "live" or reclaim(connection, lease))
+    ][:ahead]
+    issued = sa.select(sa.func.count()).where(leases.c.person == person.id, leases.c.block == block)
+    place = connection.execute(issued).scalar_one()
+    members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
+    ordered = members.order_by(block_items.c.place).limit(ahead - len(before))
+    for item in connection.execute(ordered).scalars().all():
+        lease = new_lease(campaign, person.id, item, place, now, expires)
+        before.append(issue(connection, replace(lease, block=block)))
+        place += 1
+    return tuple(before)
+
+
+def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now: float) -> int | None:
+    """A block without what the person had or made: a free one, else one that is overdue."""
+    members = (
+        sa.select(block_items.c.item)
+        .join(items, items.c.position == block_items.c.item)
+        .where(block_items.c.block == blocks.c.id)
+    )
+    of_person = sa.and_(leases.c.person == person, leases.c.instance == items.c.instance)
+    had, own = members.join(leases, of_person), members.where(items.c.author == person)
+    late = sa.and_(blocks.c.expires < now, blocks.c.person != person, ~blocks.c.done)
+    row = connection.execute(
+        sa.select(blocks.c.id, blocks.c.person)
+        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists(), ~own.exists())
+        .order_by(blocks.c.person.is_not(None), blocks.c.expires, blocks.c.id)
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    if row.person is not None:
+        n = invalidate(connection, campaign, row.person, block=row.id)
+        set_person(connection, row.person, done=people.c.done - n)
+        log_event(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
+    expires = now + 60 * campaign.recipe.block_minutes
+    taken = sa.update(blocks).where(blocks.c.id == row.id)
+    connection.execute(taken.values(person=person, expires=expires, done=False))
+    return int(row.id)
+
+
+def finish_in_block(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
+    """An item of a block was answered: the block stays its person's, and is done with its last item."""
+    mine = leases.c.person == lease.person, leases.c.block == lease.block, leases.c.state == "answered"
+    answered = connection.execute(sa.select(sa.func.count()).where(*mine)).scalar_one()
+    members = sa.select(sa.func.count()).where(block_items.c.block == lease.block)
+    size = connection.execute(members).scalar_one()
+    # Who is at work keeps the block, however long it has taken.
+    least = now + 60 * campaign.recipe.lease_minutes
+    expires = sa.case((blocks.c.expires < least, least), else_=blocks.c.expires)
+    change = sa.update(blocks).where(blocks.c.id == lease.block)
+    connection.execute(change.values(done=answered == size, expires=expires))

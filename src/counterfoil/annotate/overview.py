@@ -81,17 +81,12 @@ def read_status(
 
 def workers(db: Database, decisions: dict[str, Review]) -> tuple[WorkerRow, ...]:
     """Everyone who entered, in the order in which they came; who finished the work is "done"."""
-    columns = people.c.id, people.c.state, people.c.finished
+    done = (people.c.state == "work") & people.c.finished.is_not(None)
+    state = sa.case((done, "done"), else_=people.c.state)
     with db.reading() as connection:
-        rows = connection.execute(sa.select(*columns).order_by(people.c.entered, people.c.id)).all()
-    return tuple(
-        WorkerRow(
-            row.id,
-            "done" if row.state == "work" and row.finished is not None else row.state,
-            decisions[row.id].decision if row.id in decisions else "",
-        )
-        for row in rows
-    )
+        rows = connection.execute(sa.select(people.c.id, state).order_by(people.c.entered, people.c.id)).all()
+    decided = {person: review.decision for person, review in decisions.items()}
+    return tuple(WorkerRow(person, state, decided.get(person, "")) for person, state in rows)
 
 
 def storage(db: Database) -> Storage:

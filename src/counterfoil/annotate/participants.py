@@ -1,4 +1,4 @@
-"""Entry: who takes part, by which token, with whose consent, and until they withdraw.
+"""Entry: who takes part, by which token, and with whose consent.
 
 The id of a worker is hashed with the campaign's salt before it reaches the database, so that neither the
 database nor an export of it says who took part. All functions work within a transaction.
@@ -10,10 +10,10 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.leases import COLUMNS, LEASE_ID, Lease, invalidate
-from counterfoil.annotate.tables import answers, leases, log_event, meta, people, sa, set_person, tokens
+from counterfoil.annotate.tables import log_event, people, sa, set_person, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -30,8 +30,7 @@ class Person:
 
     `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out, `wrong`
     golden items that were answered wrong, `pages` items that were shown and `done` those that were answered;
-    `wanted` is how many blocks the person came for, and `finished` when they were done. `running` is what the
-    researcher has set for the campaign, None for nothing.
+    `wanted` is how many blocks the person came for, and `finished` when they were done.
     """
 
     id: str
@@ -44,7 +43,6 @@ class Person:
     done: int
     wanted: int
     finished: float | None
-    running: str | None
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
-_RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
-_COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
+_COLUMNS = tuple(people.c[name] for name in Person.__dataclass_fields__)
 # Built once, since every request runs them.
 BY_ID = sa.select(*_COLUMNS).where(people.c.id == sa.bindparam("person_id"))
 BY_TOKEN = (
@@ -68,10 +65,6 @@ BY_TOKEN = (
     .join(tokens, tokens.c.person == people.c.id)
     .where(tokens.c.hash == sa.bindparam("token_hash"))
 )
-#: One statement, since the way to PostgreSQL and back takes longer than most statements.
-BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
-    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
-).add_columns(*COLUMNS)
 
 
 def enter(
@@ -122,14 +115,11 @@ def enter(
         set_person(connection, id, browser=own)
     if row is not None and row.state != "withdrawn" and text != row.parameters:
         another = row.finished is not None and campaign.recipe.design == "blocks"
-        set_person(
-            connection,
-            id,
-            parameters=text,
-            wanted=people.c.wanted + int(another),
-            finished=None if another else row.finished,
-            state="work" if another and row.state == "ended" else row.state,
-        )
+        changed: dict[str, Any] = {"parameters": text}
+        if another:
+            state = "work" if row.state == "ended" else row.state
+            changed |= {"wanted": people.c.wanted + 1, "finished": None, "state": state}
+        set_person(connection, id, **changed)
     connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
     valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
     newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
@@ -147,32 +137,11 @@ def person_of(connection: sa.Connection, token: str) -> Person | None:
     return None if row is None else Person(*row)
 
 
-def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
-    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
-    row = connection.execute(BY_TOKEN_AND_LEASE, {"token_hash": _hash(token), "lease_id": lease}).first()
-    if row is None:
-        return None
-    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
-    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
-
-
 def consent(connection: sa.Connection, person: Person, now: float, *, text: str = "") -> Person:
     """Note that a person agreed to take part, and to which text; who agreed already has."""
     if set_person(connection, person.id, people.c.state == "consent", state="onboarding", consented=now):
         read = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         log_event(connection, now, "consented", person.id, read)
-    return person_by_id(connection, person.id)
-
-
-def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
-    """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
-    if person.state != "withdrawn":
-        invalidate(connection, campaign, person.id)
-        connection.execute(sa.delete(answers).where(answers.c.person == person.id))
-        connection.execute(sa.delete(leases).where(leases.c.person == person.id))
-        counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
-        set_person(connection, person.id, state="withdrawn", parameters="{}", **counted)
-        log_event(connection, now, "withdrew", person.id)
     return person_by_id(connection, person.id)
 
 

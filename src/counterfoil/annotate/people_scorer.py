@@ -13,7 +13,7 @@ of judgements whose campaign is named. Questions that no one was asked are left 
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,11 @@ from counterfoil.store import digest_value
 _SLOT = re.compile(r"_(c[01]_i[01]|s\d+)$")
 
 
-class _Exported(Stored):
-    """What an export says of itself (`export.json`)."""
+class _About(Stored):
+    """Whose answers to which form of work they are, as an export says it of itself (`export.json`).
+
+    `tied` of `queries` of `choose` have no answer that most people gave.
+    """
 
     campaign: str
     form: str
@@ -41,30 +44,12 @@ class _Exported(Stored):
     queries: int = 0
     tied: int = 0
 
-
-@dataclass(frozen=True)
-class _Answered:
-    """Outcomes or scores of a form of work by column, whose answers they are, and the model of labels.
-
-    `tied` of `queries` of `choose` have no answer that most people gave.
-    """
-
-    work: str
-    columns: Mapping[str, list[Any]]
-    people: int
-    answers: int
-    campaign: str
-    model: str = ""
-    queries: int = 0
-    tied: int = 0
-
-    @property
-    def described(self) -> str:
-        """Whose answers they are, and how several to one query count."""
-        words = f"{self.answers:,} answers of {self.people:,} people ({self.work})"
+    def described(self, model: str) -> str:
+        """Whose answers they are, and how several to one query count; `model` is that of labels, if any."""
+        words = f"{self.answers:,} answers of {self.people:,} people ({self.form})"
         if self.answers <= self.queries or not self.queries:
             return words
-        how = f"the label by {self.model}" if self.model else "the mean of its answers"
+        how = f"the label by {model}" if model else "the mean of its answers"
         share = f"{100 * self.tied / self.queries:.1f} %"
         return f"{words}; a query counts {how}, and {self.tied:,} of {self.queries:,} ({share}) are ties"
 
@@ -81,63 +66,61 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
     where = f"people:{argument}"
     reject_unused_options(where, options, "settings", "whole_rows", "unanswered")
     settings, path = ScorerSettings(where, options.settings), Path(argument)
+    model = settings.get("model")
     if (path / ABOUT).is_file():
         settings.only("model")
-        if settings.get("model"):
+        if model:
             raise InputError(
                 "an export has the mean over answers alone",
                 where=where,
-                given=f"model={settings.get('model')}",
+                given=f"model={model}",
                 hint="name the campaign's folder, or a table of judgements with --set campaign=DIR",
             )
-        answered = _exported(path, settings)
+        about = read_model(path / ABOUT, _About)
+        _check_form(about.form, where)
+        columns = _exported(path, about.form)
     else:
         settings.only("model", "campaign" if path.is_file() else "database")
-        answered = _judged(path, settings)
-    columns = answered.columns
+        about, columns = _judged(path, settings)
     if not next(iter(columns.values()), []):
         raise InputError("no question has an answer in every direction", where=where)
-    whole = False
-    if answered.work in WORTH:
+    whole, work = False, about.form
+    if work in WORTH:
         whole = not any(map(_SLOT.search, columns["id"]))
         columns = columns if whole else _whole_questions(columns, where)
-    weights = digest_value([answered.campaign, columns, answered.model])
+    weights = digest_value([about.campaign, columns, model])
     own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
     given = from_table(DataTable(columns, where), where, weights, own)
-    return replace(given, partial=True, described=answered.described)
+    return replace(given, partial=True, described=about.described(model))
 
 
-def _judged(path: Path, settings: ScorerSettings) -> _Answered:
-    """The answers in a campaign's database, or in a table of judgements."""
+def _judged(path: Path, settings: ScorerSettings) -> tuple[_About, dict[str, list[Any]]]:
+    """The outcomes or scores by column, of answers in a campaign's database or in a table of judgements."""
     from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
 
-    where, decided = settings.where, {}
-    if path.is_file():
-        if not settings.get("campaign"):
-            raise InputError(
-                "whose questions a table answers is not known",
-                where=where,
-                hint="name the campaign with --set campaign=DIR, or give the folder of 'annotate export'",
-            )
-        campaign = open_campaign(Path(settings.get("campaign")))
+    where, decided, of_table = settings.where, {}, path.is_file()
+    if of_table and not settings.get("campaign"):
+        raise InputError(
+            "whose questions a table answers is not known",
+            where=where,
+            hint="name the campaign with --set campaign=DIR, or give the folder of 'annotate export'",
+        )
+    campaign = open_campaign(Path(settings.get("campaign")) if of_table else path)
+    _check_form(campaign.form.name, where)
+    if of_table:
         table = read_judgement_table(path)
         odd = next((name for name in table.column("item").to_pylist() if name not in campaign.places), None)
         if odd is not None:
             raise DataError("an item that the campaign does not have", where=path, given=odd)
-        _check_form(campaign.form.name, where)
     else:
-        campaign = open_campaign(path)
-        _check_form(campaign.form.name, where)
         with existing_database(campaign, settings.get("database") or None) as db:
             table = judgement_table(db, campaign)
             decided = decided_answers(db, campaign)
     if not len(table):
         raise unanswered(path)
-    model = settings.get("model")
-    judged = JudgedCampaign.of(campaign, table, model=model or None, decided=decided)
-    people = len(set(judged.judgements.column("person").to_pylist()))
+    judged = JudgedCampaign.of(campaign, table, model=settings.get("model") or None, decided=decided)
     queries = tied = 0
     if campaign.form.name == "choose":
         outcomes = question_outcomes(judged)
@@ -151,16 +134,19 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
         queries, tied, table = outcomes.queries, outcomes.tied, outcomes.table.drop_null()
     else:
         table = mean_scores(judged).drop_columns(["answers"])
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    answers = len(judged.main_answers())
-    return _Answered(campaign.form.name, columns, people, answers, campaign.digest, model, queries, tied)
+    about = _About(
+        campaign=campaign.digest,
+        form=campaign.form.name,
+        people=len(set(judged.judgements.column("person").to_pylist())),
+        answers=len(judged.main_answers()),
+        queries=queries,
+        tied=tied,
+    )
+    return about, table.to_pydict()
 
 
-def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
+def _exported(folder: Path, work: str) -> dict[str, list[Any]]:
     """The outcomes or scores of an export, which needs neither campaign nor database."""
-    about = read_model(folder / ABOUT, _Exported)
-    work = about.form
-    _check_form(work, settings.where)
     name = "scores" if work in WORTH else "outcomes"
     files = [path for path in (folder / f"{name}{end}" for end in (".csv", ".parquet")) if path.is_file()]
     if not files:
@@ -170,12 +156,10 @@ def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
             hint="export the campaign anew, or see whether its items have a 'truth'",
         )
     table = read_table(files[0])
-    names = [column for column in table.columns if column != "answers"]
-    rows = zip(*(table[column] for column in names), strict=True)
+    columns = {column: table[column] for column in table.columns if column != "answers"}
+    rows = zip(*columns.values(), strict=True)
     full = [row for row in rows if not any(cell is None or cell == "" for cell in row)]
-    columns = {column: [row[at] for row in full] for at, column in enumerate(names)}
-    facts = {name: getattr(about, name) for name in ("people", "answers", "campaign", "queries", "tied")}
-    return _Answered(work, columns, **facts)
+    return {column: [row[at] for row in full] for at, column in enumerate(columns)}
 
 
 def _check_form(form: str, where: str) -> None:

@@ -72,9 +72,6 @@ class Pictures(Mapping[str, bytes]):
             raise DataError("the image changed while it was copied", where=self._images[name].source)
         return as_png(picture)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._images
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._images)
 

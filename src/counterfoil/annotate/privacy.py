@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from counterfoil.annotate import participants
 from counterfoil.annotate.adjudication import decided_answers
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign
+from counterfoil.annotate.participants import person_by_id
 from counterfoil.annotate.status import kept_too_long
 from counterfoil.annotate.tables import (
     ROUND,
@@ -29,7 +29,7 @@ from counterfoil.annotate.tables import (
     sa,
     tokens,
 )
-from counterfoil.annotate.work import set_running
+from counterfoil.annotate.work import set_running, withdraw
 from counterfoil.errors import InputError
 from counterfoil.store import write_csv, write_parquet, write_text
 
@@ -62,7 +62,7 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
         count = connection.execute(query).scalar_one()
         if connection.execute(sa.select(people.c.id).where(people.c.id == person)).first() is None:
             raise InputError("no such person in this campaign", given=named or person)
-        participants.withdraw(connection, campaign, participants.person_by_id(connection, person), now)
+        withdraw(connection, campaign, person_by_id(connection, person), now)
     return int(count)
 
 
@@ -95,10 +95,8 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             write_csv(campaign.folder / KEPT, several)
             labelled, single = len(several), len(labels.table) - len(several)
     with db.writing() as connection:
-        came, given = (
-            int(connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
-            for table in (people, answers)
-        )
+        of_all = (sa.select(sa.func.count()).select_from(table) for table in (people, answers))
+        came, given = (connection.execute(query).scalar_one() for query in of_all)
         count = Deletion(came, given, labelled, single)
         for change in (
             sa.delete(answers),

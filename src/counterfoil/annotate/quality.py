@@ -18,7 +18,7 @@ from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
-from counterfoil.annotate.submissions import encoded, numbers_of
+from counterfoil.annotate.judgement_table import encoded, numbers_of
 from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 
@@ -117,10 +117,10 @@ def people_quality(
     }
     signs = careless(person, item, labels, **common)
     if not options:
-        signs = _replaced(_replaced(signs, "straight", None), "disagree", None)
+        signs = _replaced(signs, ("straight", "disagree"), None)
     elif campaign is not None and field is not None and field.shuffled:
         places = _places(rows, campaign, options, answer)
-        signs = _replaced(signs, "straight", careless(person, item, places, **common))
+        signs = _replaced(signs, ("straight",), careless(person, item, places, **common))
     counts = np.bincount(person, minlength=len(names))
     golden = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
@@ -170,9 +170,9 @@ def _places(
     return np.array(places, dtype=np.int64)
 
 
-def _replaced(signs: CarelessSigns, sign: str, by: CarelessSigns | None) -> CarelessSigns:
-    """The signs with one of them as in another analysis, or without it; adjusted anew together."""
-    at = SIGNS.index(sign)
+def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | None) -> CarelessSigns:
+    """The signs with some of them as in another analysis, or without them; adjusted anew together."""
+    at = [SIGNS.index(name) for name in names]
     p, value = signs.p.copy(), signs.value.copy()
     p[:, at], value[:, at] = (np.nan, np.nan) if by is None else (by.p[:, at], by.value[:, at])
     adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
@@ -195,9 +195,6 @@ def _reasons(signs: CarelessSigns, person: int, golden: int, level: float) -> tu
             f"people here get {pool:.0%} right.",
             "disagree": f"Agrees with what others answer on {value:.0%} of items; people here on {pool:.0%}.",
         }[sign]
-        reasons.append(
-            CarelessReason(
-                sign, sentence.replace("%", " %"), value, pool, float(signs.adjusted[person, column])
-            )
-        )
+        adjusted = float(signs.adjusted[person, column])
+        reasons.append(CarelessReason(sign, sentence.replace("%", " %"), value, pool, adjusted))
     return tuple(reasons)

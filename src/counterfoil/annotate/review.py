@@ -51,10 +51,10 @@ def reviews(db: Database) -> dict[str, Review]:
     )
     with db.reading() as connection:
         rows = connection.execute(query).all()
-    latest: dict[str, Review] = {}
-    for person, platform, decision, detail, at in rows:
-        latest[person] = Review(person, platform, decision, **json.loads(detail), at=at)
-    return latest
+    return {
+        person: Review(person, platform, decision, **json.loads(detail), at=at)
+        for person, platform, decision, detail, at in rows
+    }
 
 
 def person_like(db: Database, given: str) -> str:
@@ -63,16 +63,15 @@ def person_like(db: Database, given: str) -> str:
     Raises `InputError` where no person's does, or several people's.
     """
     start = given.strip().lower()
+    like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
     with db.reading() as connection:
-        like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
-        people_ids = list(connection.execute(like.order_by(people.c.id).limit(2)).scalars())
-    if not start or not people_ids:
-        raise InputError(
-            "no such person", given=given, hint="see their ids with: counterfoil annotate review"
-        )
-    if len(people_ids) > 1 and people_ids[0] != start:
+        ids = connection.execute(like.order_by(people.c.id).limit(2)).scalars().all()
+    if not start or not ids:
+        hint = "see their ids with: counterfoil annotate review"
+        raise InputError("no such person", given=given, hint=hint)
+    if len(ids) > 1 and ids[0] != start:
         raise InputError("several people's ids begin so", given=given, hint="give more of the id")
-    return people_ids[0]
+    return ids[0]
 
 
 def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason: str = "") -> int:
@@ -88,7 +87,7 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
                 where = f"person {person[:SHORT_ID]}"
                 raise InputError("is not done yet", where=where, given=row.state, hint="approve later")
             if _latest(connection, person) != "approved":
-                _note(connection, person, "approved", reason, "", by, now)
+                _note(connection, person, "approved", now, reason=reason, category="", by=by)
                 done += 1
     return done
 
@@ -117,13 +116,12 @@ def reject(
             Rejection(person[:SHORT_ID], reason, category)
         aside = invalidate(connection, campaign, person)
         set_person(connection, person, state="disqualified")
-        _note(connection, person, "rejected", reason, category, by, now)
+        _note(connection, person, "rejected", now, reason=reason, category=category, by=by)
     return aside
 
 
 def _known(connection: sa.Connection, person: str) -> Any:
-    columns = people.c.state, people.c.finished, people.c.platform
-    row = connection.execute(sa.select(*columns).where(people.c.id == person)).first()
+    row = connection.execute(sa.select(people).where(people.c.id == person)).first()
     if row is None:
         raise InputError("no such person", given=person)
     return row
@@ -135,14 +133,5 @@ def _latest(connection: sa.Connection, person: str) -> str | None:
     return connection.execute(latest).scalar()
 
 
-def _note(
-    connection: sa.Connection,
-    person: str,
-    decision: Decision,
-    reason: str,
-    category: str,
-    by: str,
-    now: float,
-) -> None:
-    detail = json.dumps({"reason": reason, "category": category, "by": by}, ensure_ascii=False)
-    log_event(connection, now, decision, person, detail)
+def _note(connection: sa.Connection, person: str, decision: Decision, now: float, **detail: str) -> None:
+    log_event(connection, now, decision, person, json.dumps(detail, ensure_ascii=False))

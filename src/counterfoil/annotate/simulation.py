@@ -21,35 +21,17 @@ import pyarrow as pa
 
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.answers import Counts, counts, judgement_table
-from counterfoil.annotate.campaign import (
-    DATABASE,
-    IMAGES,
-    ITEMS,
-    RECIPE,
-    SECRETS,
-    SOURCE,
-    TEXTS,
-    Campaign,
-)
+from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.forms.base import WorkItem, WorkPage
+from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
+from counterfoil.annotate.work import WorkState
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.stats.resampling import random_numbers
 from counterfoil.store import begin, end, write_text, writing
-
-
-@dataclass(frozen=True)
-class SeenPage:
-    """What is before a person: their state, and the first item with its page as they see it, if any."""
-
-    state: str
-    lease: str = ""
-    item: WorkItem | None = None
-    page: WorkPage | None = None
 
 
 @dataclass(eq=False)
@@ -69,25 +51,21 @@ class CampaignClient:
             entered = participants.enter(connection, self.campaign, **by_link)
             participants.consent(connection, entered.person, now, text=self.campaign.consent_in())
 
-    def look(self, person: str, now: float) -> SeenPage:
+    def look(self, person: str, now: float) -> WorkState:
         """What is before a person."""
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
-            return self._seen(work.work_state(connection, self.campaign, known, now))
+            return work.work_state(connection, self.campaign, known, now)
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+    def answer(
+        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
+    ) -> WorkState:
         """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
         sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
             issued = find_lease(connection, person, lease)
-            return self._seen(work.record_answer(connection, self.campaign, known, issued, sent, now).work)
-
-    def _seen(self, state: work.WorkState) -> SeenPage:
-        if not state.assignments:
-            return SeenPage(state.state)
-        first = state.assignments[0]
-        return SeenPage(state.state, first.lease, first.item, first.page)
+            return work.record_answer(connection, self.campaign, known, issued, sent, now).work
 
 
 @contextmanager
@@ -109,11 +87,13 @@ class _Http(CampaignClient):
         self.tokens[participants.person_id(self.campaign, "link", link)] = token
         self._send("POST", f"/api/work/{token}/consent", {})
 
-    def look(self, person: str, now: float) -> SeenPage:
+    def look(self, person: str, now: float) -> WorkState:
         self.now = now
         return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+    def answer(
+        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
+    ) -> WorkState:
         self.now = now
         sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
         receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
@@ -125,17 +105,12 @@ class _Http(CampaignClient):
             raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
         return reply
 
-    def _received(self, person: str, view: Mapping[str, Any]) -> SeenPage:
+    def _received(self, person: str, view: Mapping[str, Any]) -> WorkState:
         """What the server sent, beside the item of its lease, which people do not get to know."""
-        if not view["items"]:
-            return SeenPage(view["state"])
-        shown = view["items"][0]
         with self.db.reading() as connection:
-            lease = find_lease(connection, person, shown["lease"])
-        assert lease is not None
-        item = self.campaign.items[lease.item]
-        page = work.shown_page(self.campaign, person, item)
-        return SeenPage(view["state"], shown["lease"], item, page)
+            leased = [find_lease(connection, person, shown["lease"]) for shown in view["items"]]
+        assignments = work.assignments(self.campaign, tuple(filter(None, leased)), view["done"])
+        return WorkState(view["state"], assignments)
 
 
 @contextmanager
@@ -218,8 +193,7 @@ def simulate(
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign, keep) as db, client(campaign, db) as way:
-        crowd = _Crowd(way, people, seed, progress)
-        crowd.run()
+        inside, seconds = _let_work(way, people, seed, progress)
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
             rows = connection.execute(sa.select(people_table.c.id, people_table.c.state))
@@ -229,9 +203,9 @@ def simulate(
             counts(db),
             {item.id: right_answer(campaign.form, item) for item in campaign.items if item.role == "work"},
             drawn,
-            dict(zip(crowd.inside, people, strict=True)),
+            dict(zip(inside, people, strict=True)),
             states,
-            crowd.last - crowd.first,
+            seconds,
         )
 
 
@@ -283,65 +257,57 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
         end(keep)
 
 
-@dataclass(eq=False)
-class _Crowd:
-    """People and their next moves in the order of time."""
+def _let_work(
+    client: CampaignClient, people: Sequence[SimulatedPerson], seed: int, progress: Progress | None
+) -> tuple[list[str], float]:
+    """Let all people come, one after the other, and go on until none has anything to do.
 
-    client: CampaignClient
-    people: Sequence[SimulatedPerson]
-    seed: int
-    progress: Progress | None
-    inside: list[str] = field(default_factory=list)
-    first: float = 0.0
-    last: float = 0.0
-    answers: int = 0
+    Their moves are made in the order of time. Returns their ids, and the seconds from the first arrival to
+    the last answer.
+    """
+    campaign, n, wanted = client.campaign, len(people), counts(client.db).wanted
+    # All are there before half of the work is done, and kinds of people come in no order.
+    rng, busy = random_numbers(seed, "arrivals"), wanted * campaign.form.seconds / n
+    gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
+    arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
+    links = participants.make_links(campaign, n)
+    inside = [participants.person_id(campaign, "link", link) for link in links]
+    last, answers = 0.0, 0
 
-    def __post_init__(self) -> None:
-        self.campaign, self.db = self.client.campaign, self.client.db
-        self.wanted = counts(self.db).wanted
-
-    def run(self) -> None:
-        """Let all people come, one after the other, and go on until none has anything to do."""
-        rng, n = random_numbers(self.seed, "arrivals"), len(self.people)
-        # All are there before half of the work is done, and kinds of people come in no order.
-        busy = self.wanted * self.campaign.form.seconds / n
-        gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
-        arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
-        self.first = min(arrivals)
-        links = participants.make_links(self.campaign, n)
-        self.inside += [participants.person_id(self.campaign, "link", link) for link in links]
-        # The number keeps moves of one moment in the order in which they were made.
-        numbers = itertools.count()
-        waiting = [
-            (at, next(numbers), self._moves(person, id, link, at))
-            for at, person, id, link in zip(arrivals, self.people, self.inside, links, strict=True)
-        ]
-        heapq.heapify(waiting)
-        while waiting:
-            _, _, moves = heapq.heappop(waiting)
-            at = next(moves, None)
-            if at is not None:
-                heapq.heappush(waiting, (at, next(numbers), moves))
-
-    def _moves(self, person: SimulatedPerson, id: str, link: str, now: float) -> Iterator[float]:
+    def moves_of(person: SimulatedPerson, id: str, link: str, now: float) -> Iterator[float]:
         """What a person does from their arrival on: each time it goes on it is the time that it gave last."""
-        rng = random_numbers(self.seed, "person", person.name)
-        self.client.enter(link, now)
-        seen, looks = self.client.look(id, now), _LOOKS
+        nonlocal last, answers
+        rng = random_numbers(seed, "person", person.name)
+        client.enter(link, now)
+        seen, looks = client.look(id, now), _LOOKS
         while True:
-            if seen.item is not None and seen.page is not None:
-                raw, seconds = respond(person, self.campaign.form, seen.item, seen.page, rng)
+            if seen.assignments:
+                first = seen.assignments[0]
+                raw, seconds = respond(person, campaign.form, first.item, first.page, rng)
                 now += seconds
                 yield now
-                seen, looks = self.client.answer(id, seen.lease, raw, seconds, now), _LOOKS
-                self.last = max(self.last, now)
-                self.answers += 1
-                if self.progress is not None:
-                    self.progress(min(self.answers, self.wanted), self.wanted)
-            elif seen.state in ("full", "done") and looks and counts(self.db).leased:
+                seen, looks = client.answer(id, first.lease, raw, seconds, now), _LOOKS
+                last, answers = max(last, now), answers + 1
+                if progress is not None:
+                    progress(min(answers, wanted), wanted)
+            elif seen.state in ("full", "done") and looks and counts(client.db).leased:
                 # Others have all there is: look again later.
                 now += _LOOK_AGAIN
                 yield now
-                seen, looks = self.client.look(id, now), looks - 1
+                seen, looks = client.look(id, now), looks - 1
             else:
                 return
+
+    # The number keeps moves of one moment in the order in which they were made.
+    numbers = itertools.count()
+    waiting = [
+        (at, next(numbers), moves_of(person, id, link, at))
+        for at, person, id, link in zip(arrivals, people, inside, links, strict=True)
+    ]
+    heapq.heapify(waiting)
+    while waiting:
+        _, _, moves = heapq.heappop(waiting)
+        at = next(moves, None)
+        if at is not None:
+            heapq.heappush(waiting, (at, next(numbers), moves))
+    return inside, last - min(arrivals)

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.submissions import Submissions
+from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.inputs.limits import size
 
 #: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
@@ -134,17 +133,17 @@ def campaign_status(
     if len(recent):
         # Since the first of them, so that a campaign that began a minute ago has a pace.
         pace = 3600 * len(recent) / max(now - float(np.min(recent)), 60.0)
-    right, golden = done.golden_of
-    columns = done.per_person, right, golden, done.median_seconds, done.hourly(campaign.pay.per_item)
-    place = {name: at for at, name in enumerate(done.people)}
+    columns = done.per_person, *done.golden_of, done.median_seconds, done.hourly(campaign.pay.per_item)
+    figures = {
+        name: [None if np.isnan(cell) else cell.item() for cell in cells]
+        for name, *cells in zip(done.people, *columns, strict=True)
+    }
     entered = {worker.person for worker in people}
-    persons = []
-    for worker in (*people, *(WorkerRow(name, "") for name in done.people if name not in entered)):
-        figures: tuple[Any, ...] = ()
-        if worker.person in place:
-            cells = [column[place[worker.person]].item() for column in columns]
-            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
-        persons.append(PersonProgress(worker.person, worker.state, worker.review, *figures))
+    workers = (*people, *(WorkerRow(name, "") for name in done.people if name not in entered))
+    persons = [
+        PersonProgress(worker.person, worker.state, worker.review, *figures.get(worker.person, ()))
+        for worker in workers
+    ]
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None

@@ -22,6 +22,12 @@ OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
 #: What each answer or lease of an item adds to its rank: a queue goes round all items before it begins again.
 ROUND = 1_000_000
 
+
+def _of_kind(kind: Any, names: str, *, nullable: bool = False, **more: Any) -> list[Any]:
+    """Columns of one kind, which are never null unless they say so."""
+    return [sa.Column(name, kind, nullable=nullable, **more) for name in names.split()]
+
+
 #: The revision of the tables, under the name by which earlier versions noted it.
 versions = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 
@@ -40,20 +46,13 @@ people = sa.Table(
     "people",
     METADATA,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("platform", sa.Text, nullable=False),
-    sa.Column("language", sa.Text, nullable=False),
-    sa.Column("parameters", sa.Text, nullable=False),
-    sa.Column("warned", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("right", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("wrong", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("wanted", sa.Integer, nullable=False, server_default="1"),
-    sa.Column("pages", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("done", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("entered", sa.Float, nullable=False),
-    sa.Column("consented", sa.Float),
-    sa.Column("finished", sa.Float),
-    sa.Column("browser", sa.Text),
+    *_of_kind(sa.Text, "state platform language parameters"),
+    *_of_kind(sa.Integer, "warned right wrong", server_default="0"),
+    *_of_kind(sa.Integer, "wanted", server_default="1"),
+    *_of_kind(sa.Integer, "pages done", server_default="0"),
+    *_of_kind(sa.Float, "entered"),
+    *_of_kind(sa.Float, "consented finished", nullable=True),
+    *_of_kind(sa.Text, "browser", nullable=True),
 )
 
 tokens = sa.Table(
@@ -71,13 +70,10 @@ items = sa.Table(
     "items",
     METADATA,
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("role", sa.Text, nullable=False),
-    sa.Column("instance", sa.Integer, nullable=False),
-    sa.Column("rank", sa.Integer, nullable=False),
-    sa.Column("target", sa.Integer, nullable=False),
-    sa.Column("answered", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("leased", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("author", sa.Text),
+    *_of_kind(sa.Text, "role"),
+    *_of_kind(sa.Integer, "instance rank target"),
+    *_of_kind(sa.Integer, "answered leased", server_default="0"),
+    *_of_kind(sa.Text, "author", nullable=True),
     sa.Column("open", sa.Integer, sa.Computed(OPEN, persisted=True)),
     sa.CheckConstraint("answered >= 0 AND leased >= 0 AND answered + leased <= target", name="items_wanted"),
 )
@@ -108,14 +104,12 @@ leases = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("person", sa.Text, sa.ForeignKey("people.id"), nullable=False),
     sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), nullable=False),
-    sa.Column("instance", sa.Integer, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("role", sa.Text, nullable=False),
-    sa.Column("place", sa.Integer, nullable=False),
+    *_of_kind(sa.Integer, "instance attempt"),
+    *_of_kind(sa.Text, "role"),
+    *_of_kind(sa.Integer, "place"),
     sa.Column("block", sa.Integer, sa.ForeignKey("blocks.id")),
-    sa.Column("issued", sa.Float, nullable=False),
-    sa.Column("expires", sa.Float, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
+    *_of_kind(sa.Float, "issued expires"),
+    *_of_kind(sa.Text, "state"),
     sa.UniqueConstraint("person", "instance", "attempt", name="leases_apart"),
 )
 for _name, _columns, _where in (
@@ -132,16 +126,12 @@ answers = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("person", sa.Text, sa.ForeignKey("people.id"), nullable=False),
     sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), nullable=False, index=True),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("role", sa.Text, nullable=False),
-    sa.Column("key", sa.Text, nullable=False),
-    sa.Column("lease", sa.Text, nullable=False),
-    sa.Column("answer", sa.Text, nullable=False),
-    sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("submitted", sa.Float, nullable=False),
-    sa.Column("right", sa.Boolean),
-    sa.Column("counted", sa.Boolean, nullable=False, server_default=sa.true()),
-    sa.Column("comment", sa.Text, nullable=False, server_default=""),
+    *_of_kind(sa.Integer, "attempt"),
+    *_of_kind(sa.Text, "role key lease answer"),
+    *_of_kind(sa.Float, "seconds submitted"),
+    *_of_kind(sa.Boolean, "right", nullable=True),
+    *_of_kind(sa.Boolean, "counted", server_default=sa.true()),
+    *_of_kind(sa.Text, "comment", server_default=""),
     sa.UniqueConstraint("person", "item", "attempt", name="answers_once"),
     sa.UniqueConstraint("person", "key", name="answers_key"),
 )
@@ -152,10 +142,8 @@ adjudications = sa.Table(
     METADATA,
     sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), primary_key=True),
     sa.Column("question", sa.Text, primary_key=True),
-    sa.Column("answer", sa.Text, nullable=False),
-    sa.Column("note", sa.Text, nullable=False),
-    sa.Column("by", sa.Text, nullable=False),
-    sa.Column("decided", sa.Float, nullable=False),
+    *_of_kind(sa.Text, "answer note by"),
+    *_of_kind(sa.Float, "decided"),
 )
 
 events = sa.Table(
@@ -169,9 +157,13 @@ events = sa.Table(
 )
 
 
+# Built once, since every request runs it.
+_META_VALUE = sa.select(meta.c.value).where(meta.c.key == sa.bindparam("meta_key"))
+
+
 def meta_value(connection: sa.Connection, key: str) -> str:
     """What `meta` holds under a key, empty for nothing."""
-    value = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+    value = connection.execute(_META_VALUE, {"meta_key": key}).scalar()
     return "" if value is None else value
 
 

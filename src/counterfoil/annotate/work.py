@@ -18,16 +18,14 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
 from counterfoil.annotate.leases import (
     Lease,
+    finish_in_block,
     invalidate,
+    next_items,
+    qualification_items,
     reclaim,
     release,
     set_target,
     store_answer,
-)
-from counterfoil.annotate.next_items import (
-    finish_in_block,
-    next_items,
-    qualification_items,
 )
 from counterfoil.annotate.participants import Person, person_by_id
 from counterfoil.annotate.tables import (
@@ -51,6 +49,7 @@ Running = Literal["open", "paused", "stopped"]
 
 #: Longest comment on an item, in characters.
 LONGEST_COMMENT = 2_000
+_OTHER_ANSWER = "another answer was sent with this key"
 _ERROR = "That was not right. Look at it once more."
 _UNSEEN_TEST = "You need to see the items of the test. Load the page once more, or try another browser."
 NOTICES: dict[str, str] = {
@@ -142,20 +141,20 @@ def work_state(
     if person.state in ("disqualified", "withdrawn"):
         state: Any = person.state
         return WorkState(state, done=person.done, of=of, notice=NOTICES[state])
-    running = person.running or "open"
-    if running == "paused":
+    now_running = meta_value(connection, "running") or "open"
+    if now_running == "paused":
         return WorkState("paused", done=person.done, of=of, notice=NOTICES["paused"])
-    if person.state == "onboarding" and running == "open":
+    if person.state == "onboarding" and now_running == "open":
         test = qualification_items(connection, campaign, person.id, now, ahead)
         if test:
             n = min(recipe.onboarding, len(positions_of(campaign, "onboarding")))
             done = test[0].place
-            return WorkState("onboarding", _assignments(campaign, test, done), done, n)
+            return WorkState("onboarding", assignments(campaign, test, done), done, n)
         set_person(connection, person.id, state="work")
-    leased = next_items(connection, campaign, person, now, ahead) if running == "open" else ()
+    leased = next_items(connection, campaign, person, now, ahead) if now_running == "open" else ()
     if leased:
         of = max(of, person.done + len(leased))
-        return WorkState("work", _assignments(campaign, leased, person.done), person.done, of)
+        return WorkState("work", assignments(campaign, leased, person.done), person.done, of)
     if not person.done:
         return WorkState("full", of=of, notice=NOTICES["full"])
     if person.finished is None:
@@ -196,7 +195,7 @@ def record_answer(
     if lease.state != "live":
         refused = _repeated_or_late(connection, person, lease, sent, answer, now)
         if refused is not None:
-            return replace(refused, work=work_state(connection, campaign, person, now))
+            return Receipt(*refused, work_state(connection, campaign, person, now))
     row = {
         "key": sent.key,
         "answer": json.dumps(answer, ensure_ascii=False),
@@ -217,7 +216,7 @@ def record_answer(
             if lease.block is not None:
                 finish_in_block(connection, campaign, lease, now)
     except sa.exc.IntegrityError:
-        raise _other_answer(sent.key) from None
+        raise InputError(_OTHER_ANSWER, given=sent.key) from None
     notice = ""
     misses = campaign.recipe.golden_misses
     if lease.role == "onboarding" and sent.unseen:
@@ -252,6 +251,18 @@ def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
     return person_by_id(connection, person.id)
 
 
+def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
+    """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
+    if person.state != "withdrawn":
+        invalidate(connection, campaign, person.id)
+        connection.execute(sa.delete(answers).where(answers.c.person == person.id))
+        connection.execute(sa.delete(leases).where(leases.c.person == person.id))
+        counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
+        set_person(connection, person.id, state="withdrawn", parameters="{}", **counted)
+        log_event(connection, now, "withdrew", person.id)
+    return person_by_id(connection, person.id)
+
+
 def running(db: Database) -> Running:
     """Whether people get new items."""
     with db.reading() as connection:
@@ -274,17 +285,13 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     return replace(page, fields=tuple(fields))
 
 
-def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
-    assignments = []
-    for position, lease in enumerate(leased, done + 1):
-        item = campaign.items[lease.item]
-        page = shown_page(campaign, lease.person, item)
-        assignments.append(Assignment(item, page, lease.id, position, lease.role))
-    return tuple(assignments)
-
-
-def _other_answer(key: str) -> InputError:
-    return InputError("another answer was sent with this key", given=key)
+def assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
+    """Leased items with their pages, numbered after those that are done."""
+    leased_items = [campaign.items[lease.item] for lease in leased]
+    return tuple(
+        Assignment(item, shown_page(campaign, lease.person, item), lease.id, position, lease.role)
+        for position, (item, lease) in enumerate(zip(leased_items, leased, strict=True), done + 1)
+    )
 
 
 def _repeated_or_late(
@@ -294,28 +301,26 @@ def _repeated_or_late(
     sent: AnswerIn,
     answer: dict[str, Any],
     now: float,
-) -> Receipt | None:
-    """The receipt of an answer to a lease that is not live, None where the answer is taken."""
-    nothing = WorkState("work")
+) -> tuple[bool, bool, str] | None:
+    """The receipt's beginning of an answer to a lease that is not live, None where the answer is taken."""
     own = sa.select(answers.c.lease, answers.c.key, answers.c.answer).where(answers.c.person == person.id)
     before = connection.execute(own.where(answers.c.key == sent.key)).first()
     if before is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
-            raise _other_answer(sent.key)
-        return Receipt(True, True, "", nothing)
+            raise InputError(_OTHER_ANSWER, given=sent.key)
+        return True, True, ""
     if person.state not in ("onboarding", "work"):
-        return Receipt(False, False, NOTICES.get(person.state, "Agree to take part first."), nothing)
+        return False, False, NOTICES.get(person.state, "Agree to take part first.")
     if lease.state == "answered" and not sent.replaces:
-        return Receipt(False, True, "You had answered this item; your first answer counts.", nothing)
+        return False, True, "You had answered this item; your first answer counts."
     if lease.state == "answered":
         # Only the person's last answer can be changed, and none of the test.
         last = connection.execute(own.order_by(answers.c.number.desc()).limit(1)).first()
         is_last = last is not None and (last.lease, last.key) == (lease.id, sent.replaces)
         if not is_last or lease.role == "onboarding" or now > lease.expires:
-            return Receipt(False, False, "That answer cannot be changed any more.", nothing)
-        return None
-    if lease.block is not None or not reclaim(connection, lease):
-        return Receipt(False, False, "This came too late: others have done it in the meantime.", nothing)
+            return False, False, "That answer cannot be changed any more."
+    elif lease.block is not None or not reclaim(connection, lease):
+        return False, False, "This came too late: others have done it in the meantime."
     return None
 
 

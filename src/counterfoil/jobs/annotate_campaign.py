@@ -131,8 +131,7 @@ def serve_campaign(
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
     """The addresses of a campaign that is served at `site`."""
-    from counterfoil.annotate.platforms.registry import campaign_platform
-    from counterfoil.annotate.server.work_views import OWN_ENTRIES
+    from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 
     site = site.rstrip("/")
     way = campaign.recipe.entry

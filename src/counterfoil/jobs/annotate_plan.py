@@ -17,11 +17,10 @@ from counterfoil.annotate.budget import READING, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
-from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
+from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.limits import most

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
+from counterfoil.jobs.caption_inputs import MediaFolder
 
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.benchmarks.caption_files import Written
@@ -13,7 +14,6 @@ from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFolder, Video, find
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.jobs.caption_inputs import MediaFolder
 from counterfoil.storage import open_place
 from refusals import refuses
 

@@ -102,6 +102,30 @@ class FakeProlific:
 
     # What researchers ask for.
 
+    def reply(
+        self, method: str, address: str, authorization: str | None, body: Any
+    ) -> tuple[int, Any] | None:
+        """Status and body of a reply; None where the connection is cut in its place."""
+        parts = urlsplit(address)
+        path = parts.path.removeprefix("/api/v1")
+        with self.lock:
+            self.log.append((method, path))
+            fault = self.faults.pop(0) if self.faults else ""
+            if not fault and self.busy_every and len(self.log) % self.busy_every == 0:
+                fault = "429"
+            if fault == "cut":
+                return None
+            try:
+                if fault.isdigit():
+                    raise RefusedError(int(fault), f"fault {TOKEN}")
+                if authorization != f"Token {TOKEN}":
+                    raise RefusedError(401, "Authentication credentials were not provided.")
+                status, answer = self.answer(method, path, parse_qs(parts.query), body)
+            except RefusedError as refused:
+                status = refused.status
+                answer = {"error": {"status": status, "title": "Bad request", "detail": refused.detail}}
+            return None if fault == "lost" else (status, answer)
+
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         parts = path.strip("/").split("/")
         if not path.endswith("/"):
@@ -147,9 +171,7 @@ class FakeProlific:
         return {**self.studies[study], "places_taken": self.taken(study)}
 
     def _created(self, body: dict[str, Any]) -> dict[str, Any]:
-        wrong: dict[str, list[str]] = {
-            name: ["This field is no longer supported."] for name in RETIRED if name in body
-        }
+        wrong = {name: ["This field is no longer supported."] for name in RETIRED if name in body}
         for name in ("name", "description", "external_study_url"):
             if not isinstance(body.get(name), str) or not body[name]:
                 wrong[name] = ["This field is required."]
@@ -236,50 +258,21 @@ def running() -> Iterator[FakeProlific]:
             pass
 
         def do_GET(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length) or b"null")
-            parts = urlsplit(self.path)
-            path = parts.path.removeprefix("/api/v1")
-            with state.lock:
-                state.log.append((self.command, path))
-                fault = state.faults.pop(0) if state.faults else ""
-                if not fault and state.busy_every and len(state.log) % state.busy_every == 0:
-                    fault = "429"
-                if fault.isdigit():
-                    error = {"error": {"status": int(fault), "title": "Fault", "detail": f"fault {TOKEN}"}}
-                    self._send(int(fault), error, {"Retry-After": "0"})
-                    return
-                if fault == "cut":
-                    self._cut()
-                    return
-                if self.headers.get("Authorization") != f"Token {TOKEN}":
-                    detail = "Authentication credentials were not provided."
-                    self._send(401, {"error": {"status": 401, "detail": detail}})
-                    return
-                try:
-                    status, answer = state.answer(self.command, path, parse_qs(parts.query), body)
-                except RefusedError as refused:
-                    status = refused.status
-                    answer = {"error": {"status": status, "title": "Bad request", "detail": refused.detail}}
-            if fault == "lost":
-                self._cut()
-            else:
-                self._send(status, answer)
-
-        do_POST = do_PATCH = do_GET  # noqa: N815
-
-        def _cut(self) -> None:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            self.close_connection = True
-
-        def _send(self, status: int, answer: Any, headers: dict[str, str] | None = None) -> None:
-            data = json.dumps(answer).encode()
-            self.send_response(status)
-            for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
+            reply = state.reply(self.command, self.path, self.headers.get("Authorization"), body)
+            if reply is None:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+                self.close_connection = True
+                return
+            data = json.dumps(reply[1]).encode()
+            self.send_response(reply[0])
+            for name, text in {"Content-Length": str(len(data)), "Retry-After": "0"}.items():
                 self.send_header(name, text)
             self.end_headers()
             self.wfile.write(data)
+
+        do_POST = do_PATCH = do_GET  # noqa: N815
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeHandler)
     server.daemon_threads = True

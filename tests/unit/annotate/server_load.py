@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -90,21 +90,14 @@ def serving(campaign: Campaign, database: str | None = None) -> Iterator[Server]
 
 
 @dataclass
-class Sent:
-    """An answer that was acknowledged: by whom, under which key and lease, the place of the option chosen."""
-
-    link: str
-    key: str
-    lease: str
-    place: int
-
-
-@dataclass
 class Load:
-    """What people met with: seconds of requests by kind, acknowledged answers, what was sent again."""
+    """What people met with: seconds of requests by kind, what was acknowledged, and what was sent again.
+
+    An acknowledged answer is its link, key and lease, and the place of the option chosen.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    acknowledged: list[Sent] = field(default_factory=list)
+    acknowledged: list[tuple[str, str, str, int]] = field(default_factory=list)
     again: int = 0
     repeated: int = 0
     refused: list[str] = field(default_factory=list)
@@ -195,7 +188,7 @@ async def _person(
             continue
         load.repeated += receipt["repeated"]
         if receipt["accepted"]:
-            load.acknowledged.append(Sent(link, key, item["lease"], place))
+            load.acknowledged.append((link, key, item["lease"], place))
         found = receipt["work"]
     await browser.close()
 
@@ -238,31 +231,23 @@ def check(campaign: Campaign, database: str | None, load: Load) -> int:
 
     Returns how many answers are stored.
     """
-    opened = open_database(campaign, database)
-    try:
-        with opened.reading() as connection:
-            columns = answers.c.person, answers.c.key, answers.c.lease, answers.c.item, answers.c.answer
-            rows = connection.execute(sa.select(*columns).where(answers.c.counted)).all()
-            wanted = connection.execute(sa.select(items.c.position, items.c.answered, items.c.leased)).all()
-            live = (
-                connection.execute(sa.select(leases.c.item).where(leases.c.state == "live")).scalars().all()
-            )
-            unsound = (
-                "" if not opened.is_sqlite else connection.exec_driver_sql("PRAGMA integrity_check").scalar()
-            )
-    finally:
-        opened.close()
-    assert unsound in ("", "ok"), unsound
+    with closing(open_database(campaign, database)) as opened, opened.reading() as connection:
+        columns = answers.c.person, answers.c.key, answers.c.lease, answers.c.item, answers.c.answer
+        rows = connection.execute(sa.select(*columns).where(answers.c.counted)).all()
+        wanted = connection.execute(sa.select(items.c.position, items.c.answered, items.c.leased)).all()
+        live = connection.execute(sa.select(leases.c.item).where(leases.c.state == "live")).scalars().all()
+        if opened.is_sqlite:
+            assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
     stored = {(row.person, row.key): row for row in rows}
     assert len(stored) == len(rows), "an answer is stored twice"
-    for sent in load.acknowledged:
-        person = person_id(campaign, "link", sent.link)
-        row = stored.get((person, sent.key))
-        assert row is not None, f"{sent} was acknowledged and is lost"
-        assert row.lease == sent.lease, f"{sent} is stored under another lease"
+    for link, key, lease, place in load.acknowledged:
+        person = person_id(campaign, "link", link)
+        row = stored.get((person, key))
+        assert row is not None, f"{key} was acknowledged and is lost"
+        assert row.lease == lease, f"{key} is stored under another lease"
         page = work.shown_page(campaign, person, campaign.items[row.item])
-        value = next(each for each in page.fields if each.name == "match").values[sent.place]
-        assert json.loads(row.answer) == {"match": value}, f"{sent} is stored as {row.answer}"
+        value = next(each for each in page.fields if each.name == "match").values[place]
+        assert json.loads(row.answer) == {"match": value}, f"{key} is stored as {row.answer}"
     of_item, of_pair = Counter(row.item for row in rows), Counter((row.person, row.item) for row in rows)
     assert max(of_item.values(), default=0) <= campaign.recipe.overlap, "an item has too many answers"
     assert max(of_pair.values(), default=0) <= 1, "a person answered an item twice"

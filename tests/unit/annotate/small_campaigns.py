@@ -16,10 +16,10 @@ from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.participants import Person
 
 
-def pixel() -> bytes:
+def pixel(colour: str = "black") -> bytes:
     """The smallest image file."""
     file = io.BytesIO()
-    PIL.Image.new("RGB", (1, 1)).save(file, "PNG")
+    PIL.Image.new("RGB", (1, 1), colour).save(file, "PNG")
     return file.getvalue()
 
 
@@ -103,7 +103,7 @@ class Worker:
     def withdraw(self) -> Person:
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
-            return participants.withdraw(connection, self.campaign, person, self.now)
+            return work.withdraw(connection, self.campaign, person, self.now)
 
     def do(self, most: int = 10**6) -> work.WorkState:
         """Answer until nothing is left, or so many items."""

@@ -1,17 +1,14 @@
 """The folder of a campaign: written whole, read back, refused in one line."""
 
-import io
 import stat
 from dataclasses import replace
-from pathlib import Path
 
-import PIL.Image
 import pytest
 
+from annotate.small_campaigns import pixel
 from counterfoil.annotate.campaign import (
     RECIPE,
     SECRETS,
-    Campaign,
     CampaignRecipe,
     create_folder,
     open_campaign,
@@ -23,14 +20,10 @@ from counterfoil.errors import DataError, InputError
 RECIPE_OF_TWO = CampaignRecipe(form="yes-no", title='Two "pairs"', overlap=2, pay_per_hour=15)
 
 
-def png(colour: str) -> bytes:
-    """A small image file."""
-    file = io.BytesIO()
-    PIL.Image.new("RGB", (8, 8), colour).save(file, "PNG")
-    return file.getvalue()
+IMAGES = {"red.png": pixel(), "blue.png": pixel("blue")}
 
 
-def items() -> list[WorkItem]:
+def items():
     """Two pairs to judge and one whose answer is known."""
     return [
         WorkItem("1", {"image": "red.png", "caption": "A red square."}, instance="q", kind="colour"),
@@ -40,74 +33,71 @@ def items() -> list[WorkItem]:
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
-    images = {"red.png": png("red"), "blue.png": png("blue")}
-    return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), images)
+def campaign(tmp_path):
+    return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), IMAGES)
 
 
-def test_what_is_written_is_read_back(campaign: Campaign) -> None:
+def test_what_is_written_is_read_back(campaign):
     again = open_campaign(campaign.folder)
     assert again.recipe == RECIPE_OF_TWO
     assert list(again.items) == items()
     assert again.digest == campaign.digest
-    assert again.image("red.png").read_bytes() == png("red")
+    assert again.image("red.png").read_bytes() == pixel()
     assert "order of the words" in again.instructions_in()
 
 
-def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign: Campaign, tmp_path: Path) -> None:
+def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign, tmp_path):
     mode = stat.S_IMODE((campaign.folder / SECRETS).stat().st_mode)
-    other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": png("red")})
+    other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": pixel()})
     assert mode == 0o600
     assert set(campaign.secrets) == {"salt", "token"}
     assert campaign.secrets["token"] != other.secrets["token"]
 
 
-def test_a_campaign_created_again_keeps_its_secrets(campaign: Campaign) -> None:
+def test_a_campaign_created_again_keeps_its_secrets(campaign):
     before = dict(campaign.secrets)
-    images = {"red.png": png("red"), "blue.png": png("blue")}
-    assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), images).secrets == before
+    assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), IMAGES).secrets == before
 
 
 @pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
-def test_only_images_of_items_are_found(campaign: Campaign, name: str) -> None:
+def test_only_images_of_items_are_found(campaign, name):
     with pytest.raises(InputError, match="no such image"):
         campaign.image(name)
 
 
-def test_the_digest_depends_on_items_and_settings(campaign: Campaign, tmp_path: Path) -> None:
+def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
     changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
-    images = {"red.png": png("red"), "blue.png": png("blue")}
-    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, images).digest != campaign.digest
+    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, IMAGES).digest != campaign.digest
     other_title = replace(RECIPE_OF_TWO, title="Pairs")
-    assert create_folder(tmp_path / "c", other_title, items(), images).digest == campaign.digest
+    assert create_folder(tmp_path / "c", other_title, items(), IMAGES).digest == campaign.digest
 
 
 @pytest.mark.parametrize(
     ("of", "message"),
-    [
-        ([], "a campaign needs items"),
-        ([items()[0], items()[0]], "an id is there twice; given: 1"),
-    ],
+    [([], "a campaign needs items"), ([items()[0]] * 2, "an id is there twice; given: 1")],
 )
-def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkItem], message: str) -> None:
+def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
     with pytest.raises(InputError, match=message):
-        create_folder(tmp_path / "new", RECIPE_OF_TWO, of, {"red.png": png("red"), "blue.png": png("blue")})
+        create_folder(tmp_path / "new", RECIPE_OF_TWO, of, IMAGES)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("overlap = 0", "key 'overlap': out of range; given: 0; allowed: 1 to 10,000"),
-        ("overlaps = 2", "unknown key; given: overlaps; .*did you mean 'overlap'"),
         ('design = "blocks"', "key 'per_person'"),
         ('design = "rows"', "allowed: blocks, queue, adaptive"),
         ('keep_until = "soon"', "allowed: a date such as 2027-12-31"),
         ("certainty = 1.0", "key 'certainty'"),
         ('design = "adaptive"\nmost = 2', "key 'most'"),
-        ("seed = -1", "key 'seed'"),
+        ('design = "adaptive"\nfirst_to = 10', "key 'most'.*given: 9; allowed: the 10 of first_to or more"),
+        ("first_to = 3", "key 'first_to'.*allowed: 0 but for the design 'adaptive'"),
+        ('design = "blocks"\nper_person = 4\npeople_per_block = 2', "a divisor of the overlap of 3"),
+        ("people_per_block = 3", "1 but for the design 'blocks'"),
+        ("by_direction = true", "False but for the design 'blocks'"),
     ],
 )
-def test_recipes_that_cannot_be_run_are_one_line(tmp_path: Path, line: str, message: str) -> None:
+def test_recipes_that_cannot_be_run_are_one_line(tmp_path, line, message):
     path = tmp_path / RECIPE
     path.write_text(f'form = "yes-no"\ntitle = "x"\n{line}\n')
     with pytest.raises(InputError, match=message) as error:
@@ -115,13 +105,12 @@ def test_recipes_that_cannot_be_run_are_one_line(tmp_path: Path, line: str, mess
     assert "\n" not in str(error.value)
 
 
-def test_a_recipe_needs_a_form_and_a_title(tmp_path: Path) -> None:
-    path = tmp_path / RECIPE
-    path.write_text('title = "x"\n')
+def test_a_recipe_needs_a_form_and_a_title(tmp_path):
+    (tmp_path / RECIPE).write_text('title = "x"\n')
     with pytest.raises(InputError, match="no 'form'"):
-        read_recipe(path)
+        read_recipe(tmp_path / RECIPE)
 
 
-def test_a_folder_without_a_recipe_is_no_campaign(tmp_path: Path) -> None:
+def test_a_folder_without_a_recipe_is_no_campaign(tmp_path):
     with pytest.raises(DataError, match=r"no campaign; .*annotate create"):
         open_campaign(tmp_path)

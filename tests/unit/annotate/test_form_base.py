@@ -1,7 +1,5 @@
 """Answers held against the page that they answer."""
 
-from typing import Any
-
 import pytest
 
 from counterfoil.annotate.forms.base import (
@@ -13,27 +11,26 @@ from counterfoil.annotate.forms.base import (
     check_answer,
     is_right,
 )
-from counterfoil.annotate.forms.choices import BestOfK
+from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.errors import InputError
 
+YES, PARTLY, NO, MISSING, WRONG, ERROR = map(
+    AnswerOption, ["yes", "partly", "no", "missing", "wrong", "error"]
+)
+WHEN_WHY = {"match": ("partly", "no")}
 PAGE = WorkPage(
     (Shown("text", "a red cat", "Caption"),),
     (
-        FormField(
-            "match", "Match?", options=(AnswerOption("yes"), AnswerOption("partly"), AnswerOption("no"))
-        ),
-        FormField(
-            "why",
-            "Why?",
-            "many",
-            (AnswerOption("missing"), AnswerOption("wrong")),
-            required=False,
-            when={"match": ("partly", "no")},
-        ),
+        FormField("match", "Match?", options=(YES, PARTLY, NO)),
+        FormField("why", "Why?", "many", (MISSING, WRONG), required=False, when=WHEN_WHY),
         FormField("how", "How?", "text", when={"why": ("wrong",)}, longest=20),
-        FormField("where", "Where?", "spans", (AnswerOption("error"),), required=False, text="Caption"),
+        FormField("where", "Where?", "spans", (ERROR,), required=False, text="Caption"),
     ),
 )
+
+
+def span(start, end, label=0):
+    return {"start": start, "end": end, "label": label}
 
 
 @pytest.mark.parametrize(
@@ -46,15 +43,12 @@ PAGE = WorkPage(
             {"match": "partly", "why": ["missing", "wrong"], "how": "odd hue", "where": []},
         ),
         (
-            {"match": 0, "where": [{"start": 6, "end": 9, "label": 0}, {"start": 2, "end": 5, "label": 0}]},
-            {
-                "match": "yes",
-                "where": [{"start": 2, "end": 5, "label": "error"}, {"start": 6, "end": 9, "label": "error"}],
-            },
+            {"match": 0, "where": [span(6, 9), span(2, 5)]},
+            {"match": "yes", "where": [span(2, 5, "error"), span(6, 9, "error")]},
         ),
     ],
 )
-def test_sound_answers_are_in_terms_of_values(raw: dict[str, Any], answer: dict[str, Any]) -> None:
+def test_sound_answers_are_in_terms_of_values(raw, answer):
     assert check_answer(PAGE, raw) == answer
 
 
@@ -74,23 +68,20 @@ def test_sound_answers_are_in_terms_of_values(raw: dict[str, Any], answer: dict[
         ({"match": 1, "why": [1], "how": "x" * 21}, "21 characters"),
         ({"match": 1, "why": [1], "how": " \n "}, "no answer"),
         ({"match": 1, "why": [1], "how": 5}, "no text of this length"),
-        ({"match": 0, "where": [{"start": 0, "end": 10, "label": 0}]}, "no such span"),
-        ({"match": 0, "where": [{"start": 3, "end": 3, "label": 0}]}, "no such span"),
+        ({"match": 0, "where": [span(0, 10)]}, "no such span"),
+        ({"match": 0, "where": [span(3, 3)]}, "no such span"),
         ({"match": 0, "where": [0]}, "a span has"),
-        (
-            {"match": 0, "where": [{"start": 0, "end": 3, "label": 0}, {"start": 2, "end": 5, "label": 0}]},
-            "overlap",
-        ),
-        ({"match": 0, "where": [{"start": 0, "end": 3, "label": 1}]}, "no such option"),
+        ({"match": 0, "where": [span(0, 3), span(2, 5)]}, "overlap"),
+        ({"match": 0, "where": [span(0, 3, 1)]}, "no such option"),
     ],
 )
-def test_what_is_no_answer_is_refused_in_one_line(raw: Any, message: str) -> None:
+def test_what_is_no_answer_is_refused_in_one_line(raw, message):
     with pytest.raises(InputError, match=message) as error:
         check_answer(PAGE, raw)
     assert "\n" not in str(error.value)
 
 
-def test_golden_answers_are_right_in_every_field_named() -> None:
+def test_golden_answers_are_right_in_every_field_named():
     item = WorkItem("1", {}, "golden", {"match": ["yes", "partly"], "why": ["wrong"]})
     assert is_right(item, {"match": "partly", "why": ["wrong"]}) is True
     assert is_right(item, {"match": "partly", "why": ["wrong", "missing"]}) is False
@@ -98,16 +89,10 @@ def test_golden_answers_are_right_in_every_field_named() -> None:
     assert is_right(item, {}) is False
 
 
-def test_the_last_options_stay_last() -> None:
-    (best,) = BestOfK().page(WorkItem("1", {"caption": "A cat.", "images": ["a", "b", "c"]})).fields
-    assert best.ordered([2, 0, 1, 3]).values == ("2", "0", "1", "none")
-    assert best.last == 1
-    (forced,) = BestOfK(none=False).page(WorkItem("1", {"caption": "A cat.", "images": ["a", "b"]})).fields
-    assert forced.values == ("0", "1")
-
-
-def test_best_of_k_names_the_reading_in_which_any_image_is_as_good_as_another() -> None:
+def test_best_of_k_has_none_last_and_a_reading_in_which_any_image_is_as_good_as_another():
     item = WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]})
     (best,) = BestOfK().page(item).fields
+    assert (best.ordered([1, 0, 2]).values, best.last) == (("1", "0", "none"), 1)
     assert best.coarser == {"any or none": {"0": "any", "1": "any", "none": "none"}}
-    assert BestOfK(none=False).page(item).fields[0].coarser == {}
+    (forced,) = BestOfK(none=False).page(item).fields
+    assert (forced.values, forced.coarser) == (("0", "1"), {})

@@ -1,7 +1,6 @@
 """The table of judgements: written, read, checked."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ TABLE = pa.table(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
+def test_what_is_written_is_read(tmp_path, suffix):
     path = tmp_path / f"judged{suffix}"
     write_judgement_table(path, TABLE)
     found = read_judgement_table(path)
@@ -41,9 +40,11 @@ def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
     assert found.select(SCHEMA.names).to_pylist() == TABLE.select(SCHEMA.names).to_pylist()
     assert [kind or None for kind in found["kind"].to_pylist()] == TABLE["kind"].to_pylist()
     assert found.schema.field("seconds").type == pa.float64()
+    # A cell of CSV is no formula to a spreadsheet.
+    assert suffix == ".parquet" or all(words in path.read_text() for words in ("'=1+1", '"wrong"'))
 
 
-def test_answers_that_were_set_aside_do_not_count(tmp_path: Path) -> None:
+def test_answers_that_were_set_aside_do_not_count(tmp_path):
     (tmp_path / "judged.csv").write_text(
         "item,person,question,answer,role,counted\na,p,q,yes,work,true\na,r,q,no,work,false\nb,p,q,no,,\n"
     )
@@ -51,14 +52,7 @@ def test_answers_that_were_set_aside_do_not_count(tmp_path: Path) -> None:
     assert found["answer"].to_pylist() == ["yes", "no"]
 
 
-def test_a_csv_is_no_formula_to_a_spreadsheet(tmp_path: Path) -> None:
-    write_judgement_table(tmp_path / "judged.csv", TABLE)
-    text = (tmp_path / "judged.csv").read_text()
-    assert "'=1+1" in text
-    assert '"wrong"' in text
-
-
-def test_json_lists_may_be_lists(tmp_path: Path) -> None:
+def test_json_lists_may_be_lists(tmp_path):
     rows = [{"item": 7, "person": "p", "question": "why", "answer": ["colour"], "golden": "right"}]
     (tmp_path / "judged.json").write_text(json.dumps(rows))
     (row,) = read_judgement_table(tmp_path / "judged.json").to_pylist()
@@ -71,12 +65,11 @@ def test_json_lists_may_be_lists(tmp_path: Path) -> None:
         ({"answer": ""}, "column 'answer', row 2: empty; leave rows without an answer out"),
         ({"item": ""}, "column 'item', row 2: empty"),
         ({"seconds": "-1"}, "column 'seconds', row 2: out of range; given: -1.0; allowed: 0 or more"),
-        ({"seconds": "nan"}, "row 2, column 'seconds': not a finite number"),
         ({"golden": "maybe"}, "row 2, column 'golden': neither true nor false; given: maybe"),
         ({"item": "a", "person": "p"}, "row 2: answered before: item a, person p, question match"),
     ],
 )
-def test_bad_rows_are_named(tmp_path: Path, change: dict[str, str], message: str) -> None:
+def test_bad_rows_are_named(tmp_path, change, message):
     good = {"item": "a", "person": "p", "question": "match", "answer": "yes", "seconds": "1", "golden": ""}
     lines = [good, {**good, "item": "b", "person": "q", **change}]
     path = tmp_path / "judged.csv"
@@ -86,7 +79,7 @@ def test_bad_rows_are_named(tmp_path: Path, change: dict[str, str], message: str
     assert str(caught.value).startswith(str(path))
 
 
-def test_columns_that_are_needed_are_named(tmp_path: Path) -> None:
+def test_columns_that_are_needed_are_named(tmp_path):
     (tmp_path / "judged.csv").write_text("item,question,answer\na,q,yes\n")
     with pytest.raises(DataError, match="no column 'person'"):
         read_judgement_table(tmp_path / "judged.csv")
@@ -95,7 +88,7 @@ def test_columns_that_are_needed_are_named(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.xlsx"))
 
 
-def test_a_double_is_found_among_very_many_names() -> None:
+def test_a_double_is_found_among_very_many_names():
     n, keys = 100_000, ("item", "person", "question")
     names = np.random.default_rng(5).permutation(n)
     rows = {key: [f"{key}{k}" for k in names] for key in keys} | {"answer": ["yes"] * n}
@@ -106,29 +99,20 @@ def test_a_double_is_found_among_very_many_names() -> None:
         check_judgement_table(pa.table(rows), where="here")
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        ("yes", "one"),
-        ("[not a list]", "text"),
-        ([], "many"),
-        (["a", "b"], "many"),
-        ([{"start": 0, "end": 3, "label": "object"}], "spans"),
-    ],
-)
-def test_answers_survive_their_cell(value: object, kind: str) -> None:
+SPANS = [{"start": 0, "end": 3, "label": "object"}]
+
+
+@pytest.mark.parametrize(("value", "kind"), [("[not a list]", "text"), ([], "many"), (SPANS, "spans")])
+def test_answers_survive_their_cell(value, kind):
     assert answer_value(answer_cell(value), kind) == value
 
 
 @pytest.mark.parametrize(("cell", "kind"), [("yes", "many"), ('{"a": 1}', "many"), ("[1]", "spans")])
-def test_cells_of_another_kind_are_refused(cell: str, kind: str) -> None:
+def test_cells_of_another_kind_are_refused(cell, kind):
     with pytest.raises(DataError):
         answer_value(cell, kind)
 
 
-def test_rows_may_leave_out_what_is_unknown() -> None:
-    rows = [{"item": "a", "person": "p", "question": "q", "answer": "x"}]
-    table = judgement_rows(rows, where="rows")
-    assert table.schema.equals(SCHEMA, check_metadata=False) or table.schema.names == SCHEMA.names
+def test_rows_may_not_leave_out_their_answer():
     with pytest.raises(DataError, match="row 1"):
         judgement_rows([{"item": "a", "person": "p", "question": "q"}], where="rows")

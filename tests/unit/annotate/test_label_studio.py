@@ -1,8 +1,6 @@
 """Exports of Label Studio, and the controls of its configurations."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,24 +10,32 @@ from counterfoil.errors import DataError
 CONTROLS = {"match": False, "why": True, "stars": False, "better": False, "note": False, "errors": True}
 
 
-def annotation(number: int, person: Any, *regions: dict[str, Any], **more: Any) -> dict[str, Any]:
+def annotation(number, person, *regions, **more):
     return {"id": number, "completed_by": person, "result": list(regions), "lead_time": 2.5, **more}
 
 
-def choice(*names: str, control: str = "match") -> dict[str, Any]:
-    return {"from_name": control, "to_name": "image", "type": "choices", "value": {"choices": list(names)}}
+def region(name, kind, **value):
+    return {"from_name": name, "to_name": "image", "type": kind, "value": value}
 
 
-def export(path: Path, *annotations: dict[str, Any], **task: Any) -> Path:
-    path.write_text(
-        json.dumps([{"id": 17, "data": {"image": "x"}, "annotations": list(annotations), **task}])
-    )
-    return path
+def choice(*names, control="match"):
+    return region(control, "choices", choices=list(names))
 
 
-def test_an_export_of_label_studio(tmp_path: Path) -> None:
+@pytest.fixture
+def export(tmp_path):
+    """Writes a task with these annotations."""
+
+    def write(*annotations, **task):
+        tasks = [{"id": 17, "data": {"image": "x"}, "annotations": list(annotations), **task}]
+        (tmp_path / "export.json").write_text(json.dumps(tasks))
+        return tmp_path / "export.json"
+
+    return write
+
+
+def test_an_export_of_label_studio(export):
     path = export(
-        tmp_path / "export.json",
         annotation(1, {"id": 7, "email": "ann@example.org"}, choice("no"), updated_at="2026-01-02"),
         annotation(2, 7, choice("yes"), updated_at="2026-01-01"),
         annotation(3, 8, choice("yes"), choice("colour", control="why")),
@@ -54,26 +60,17 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
     assert "example.org" not in json.dumps(judgements.to_pylist())
 
 
-def region(name: str, kind: str, **value: Any) -> dict[str, Any]:
-    return {"from_name": name, "to_name": "image", "type": kind, "value": value}
-
-
-def test_answers_of_every_kind_of_control(tmp_path: Path) -> None:
-    path = export(
-        tmp_path / "export.json",
-        annotation(
-            1,
-            7,
-            choice("yes"),
-            choice("colour", control="why"),
-            region("stars", "rating", rating=3),
-            region("better", "pairwise", selected="left"),
-            region("note", "textarea", text=["two", "lines, <b>ü</b>"]),
-            region("errors", "labels", start=8, end=9, labels=["other"]),
-            region("errors", "labels", start=2, end=5, labels=["object"]),
-        ),
-        data={"item": "a"},
+def test_answers_of_every_kind_of_control(export):
+    regions = (
+        choice("yes"),
+        choice("colour", control="why"),
+        region("stars", "rating", rating=3),
+        region("better", "pairwise", selected="left"),
+        region("note", "textarea", text=["two", "lines, <b>ü</b>"]),
+        region("errors", "labels", start=8, end=9, labels=["other"]),
+        region("errors", "labels", start=2, end=5, labels=["object"]),
     )
+    path = export(annotation(1, 7, *regions), data={"item": "a"})
     rows = read_export(path, CONTROLS)[0].to_pylist()
     assert {(row["item"], row["person"], row["seconds"]) for row in rows} == {("a", "7", 2.5)}
     assert {row["question"]: row["answer"] for row in rows} == {
@@ -86,9 +83,6 @@ def test_answers_of_every_kind_of_control(tmp_path: Path) -> None:
     }
 
 
-SPAN = {"from_name": "errors", "to_name": "caption", "type": "labels"}
-
-
 @pytest.mark.parametrize(
     ("region", "message"),
     [
@@ -97,32 +91,25 @@ SPAN = {"from_name": "errors", "to_name": "caption", "type": "labels"}
             "a result that is not supported; given: rectanglelabels; allowed: choices",
         ),
         ({**choice("yes"), "type": "relation"}, "not supported; given: relation"),
-        ({**choice("yes"), "from_name": "odd"}, "no such control in the labelling configuration; given: odd"),
-        ({**choice("yes"), "value": {"choices": "yes"}}, "control match: not a list of choices; given: yes"),
-        ({**SPAN, "value": {"start": 5, "end": 2, "labels": ["object"]}}, "not a span of a text"),
-        ({**SPAN, "value": {"start": "0", "end": 2, "labels": ["object"]}}, "not a span of a text"),
-        (
-            {"from_name": "better", "type": "pairwise", "value": {"selected": "both"}},
-            "not an answer of this control; given: both",
-        ),
-        (
-            {"from_name": "stars", "type": "rating", "value": {"rating": True}},
-            "not an answer of this control",
-        ),
-        ({"from_name": "note", "type": "textarea", "value": {}}, "not an answer of this control"),
+        (choice("yes", control="odd"), "no such control in the labelling configuration; given: odd"),
+        (region("match", "choices", choices="yes"), "control match: not a list of choices; given: yes"),
+        (region("errors", "labels", start=5, end=2, labels=["object"]), "not a span of a text"),
+        (region("errors", "labels", start="0", end=2, labels=["object"]), "not a span of a text"),
+        (region("better", "pairwise", selected="both"), "not an answer of this control; given: both"),
+        (region("stars", "rating", rating=True), "not an answer of this control"),
+        (region("note", "textarea"), "not an answer of this control"),
     ],
 )
-def test_results_that_do_not_fit(tmp_path: Path, region: dict[str, Any], message: str) -> None:
-    path = export(tmp_path / "export.json", annotation(5, 7, region))
+def test_results_that_do_not_fit(export, region, message):
+    path = export(annotation(5, 7, region))
     with pytest.raises(DataError, match=message) as caught:
         read_export(path, CONTROLS)
     assert str(caught.value).startswith(f"{path}, task 17, annotation 5")
 
 
-def test_two_results_of_one_control_are_none(tmp_path: Path) -> None:
-    path = export(tmp_path / "export.json", annotation(5, 7, choice("yes"), choice("no")))
+def test_two_results_of_one_control_are_none(export):
     with pytest.raises(DataError, match="control match: two results of one control"):
-        read_export(path)
+        read_export(export(annotation(5, 7, choice("yes"), choice("no"))))
 
 
 @pytest.mark.parametrize(
@@ -139,10 +126,9 @@ def test_two_results_of_one_control_are_none(tmp_path: Path) -> None:
             '[{"id": 1, "annotations": [{"result": [], "completed_by": 1, "lead_time": -1}]}]',
             "no time in 'lead_time'",
         ),
-        ("[", "not valid JSON"),
     ],
 )
-def test_files_that_are_no_export(tmp_path: Path, content: str, message: str) -> None:
+def test_files_that_are_no_export(tmp_path, content, message):
     (tmp_path / "export.json").write_text(content)
     with pytest.raises(DataError, match=message):
         read_export(tmp_path / "export.json")
@@ -163,12 +149,12 @@ def test_files_that_are_no_export(tmp_path: Path, content: str, message: str) ->
         ("<View>", "not valid XML"),
     ],
 )
-def test_configurations_that_cannot_be_read(text: str, message: str) -> None:
+def test_configurations_that_cannot_be_read(text, message):
     with pytest.raises(DataError, match=message):
         read_controls(text, where="labelling.xml")
 
 
-def test_controls_of_a_configuration() -> None:
+def test_controls_of_a_configuration():
     text = """<View style="display: flex">
       <Style>.a { color: red }</Style>
       <View><Header value="Which is better?"/><Image name="left-image" value="$image1"/></View>

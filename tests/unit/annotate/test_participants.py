@@ -1,40 +1,37 @@
 """Entry: who gets in, by what, and what the database knows of them."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate import participants, work
-from counterfoil.annotate.campaign import DATABASE, Campaign
-from counterfoil.annotate.database import Database
-from counterfoil.annotate.participants import Entered
+from counterfoil.annotate.campaign import DATABASE
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
 
 
 @pytest.fixture
-def prolific(opened: Any) -> tuple[Database, Campaign]:
+def prolific(opened):
     return opened(pairs(3), entry="prolific", languages=("de", "en"))
 
 
-def come(opened: tuple[Database, Campaign], worker: str, *, now: float = 1.0, **parameters: str) -> Entered:
-    return enter(opened, worker=worker, platform="prolific", parameters=parameters, now=now)
-
-
-def enter(opened: tuple[Database, Campaign], **given: Any) -> Entered:
+def enter(opened, worker, platform, now=1.0, **parameters):
     db, campaign = opened
     with db.writing() as connection:
-        return participants.enter(connection, campaign, **given)
+        return participants.enter(
+            connection, campaign, worker=worker, platform=platform, parameters=parameters, now=now
+        )
 
 
-def person_of(db: Database, token: str) -> participants.Person | None:
+def come(opened, worker, **more):
+    return enter(opened, worker, "prolific", **more)
+
+
+def person_of(db, token):
     with db.reading() as connection:
         return participants.person_of(connection, token)
 
 
-def test_the_same_worker_gets_in_again_and_is_one_person(prolific: tuple[Database, Campaign]) -> None:
+def test_the_same_worker_gets_in_again_and_is_one_person(prolific):
     first, again = come(prolific, "5f1b"), come(prolific, "5f1b", now=2.0)
     assert first.person == again.person
     assert first.token != again.token
@@ -43,18 +40,18 @@ def test_the_same_worker_gets_in_again_and_is_one_person(prolific: tuple[Databas
     assert come(prolific, "5f1c").person.id != first.person.id
 
 
-def test_the_oldest_tokens_are_forgotten(prolific: tuple[Database, Campaign]) -> None:
+def test_the_oldest_tokens_are_forgotten(prolific):
     tokens = [come(prolific, "w", now=float(at)).token for at in range(10)]
     assert [person_of(prolific[0], token) is None for token in tokens] == [True] * 2 + [False] * 8
 
 
 @pytest.mark.parametrize("token", ["", "x", "' OR 1=1 --", "\x00", "ü" * 500])
-def test_forged_tokens_are_refused(prolific: tuple[Database, Campaign], token: str) -> None:
+def test_forged_tokens_are_refused(prolific, token):
     come(prolific, "w")
     assert person_of(prolific[0], token) is None
 
 
-def test_neither_workers_nor_tokens_are_in_the_database(prolific: tuple[Database, Campaign]) -> None:
+def test_neither_workers_nor_tokens_are_in_the_database(prolific):
     db, campaign = prolific
     entered = come(prolific, "worker-5f1b77", PROLIFIC_PID="worker-5f1b77", SESSION_ID="session-9")
     db.close()
@@ -65,64 +62,55 @@ def test_neither_workers_nor_tokens_are_in_the_database(prolific: tuple[Database
         assert secret.encode() not in content
 
 
-def test_ids_of_workers_differ_between_campaigns(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
+def test_ids_of_workers_differ_between_campaigns(prolific, tmp_path):
     other = make(tmp_path / "other", pairs(3), salt="")
     mine = participants.person_id(prolific[1], "prolific", "w")
     assert mine != participants.person_id(other, "prolific", "w")
     assert mine != participants.person_id(prolific[1], "mturk", "w")
 
 
-def test_links_cannot_be_guessed(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
+def test_links_cannot_be_guessed(prolific, tmp_path):
     _, campaign = prolific
     first, second = participants.make_links(campaign, 2)
     other = participants.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
-    made = enter(prolific, worker=first, platform="link", parameters={}, now=1.0)
-    assert made.person.platform == "link"
+    assert enter(prolific, first, "link").person.platform == "link"
     for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
         with pytest.raises(InputError, match="no such link"):
-            enter(prolific, worker=wrong, platform="link", parameters={}, now=1.0)
+            enter(prolific, wrong, "link")
 
 
-def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened: Any) -> None:
+def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened):
     study = opened(pairs(3), entry="open", code="pärchen")
-
-    def openly(**parameters: str) -> Entered:
-        return enter(study, worker="", platform="open", parameters=parameters, now=1.0)
-
-    assert openly(code="pärchen").person.id != openly(code="pärchen").person.id
+    first, second = (enter(study, "", "open", code="pärchen").person for _ in range(2))
+    assert first.id != second.id
     for wrong in ({}, {"code": ""}, {"code": "parchen"}):
         with pytest.raises(InputError, match="not the code"):
-            openly(**wrong)
+            enter(study, "", "open", **wrong)
     with study[0].reading() as connection:
         stored = connection.execute(sa.text("SELECT parameters FROM people")).scalars().all()
     assert stored == ["{}", "{}"]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("worker", "platform", "parameters", "message"),
     [
-        ({"platform": "mturk"}, "given: mturk; allowed: prolific, link"),
-        ({"worker": " "}, "no id of a worker; open the study from prolific"),
-        ({"worker": "w" * 201}, "too long"),
-        ({"parameters": {"x": "y" * 4000}}, "too long"),
+        ("w", "mturk", {}, "given: mturk; allowed: prolific, link"),
+        (" ", "prolific", {}, "no id of a worker; open the study from prolific"),
+        ("w" * 201, "prolific", {}, "too long"),
+        ("w", "prolific", {"x": "y" * 4000}, "too long"),
     ],
 )
-def test_what_is_no_entry_is_refused(
-    prolific: tuple[Database, Campaign], given: dict[str, Any], message: str
-) -> None:
-    usual: dict[str, Any] = {"worker": "w", "platform": "prolific", "parameters": {}, "now": 1.0}
+def test_what_is_no_entry_is_refused(prolific, worker, platform, parameters, message):
     with pytest.raises(InputError, match=message):
-        enter(prolific, **{**usual, **given})
+        enter(prolific, worker, platform, **parameters)
 
 
 @pytest.mark.parametrize(("asked", "found"), [("en-GB", "en"), ("de", "de"), ("fr", "de"), ("", "de")])
-def test_the_language_is_one_of_the_campaigns(
-    prolific: tuple[Database, Campaign], asked: str, found: str
-) -> None:
+def test_the_language_is_one_of_the_campaigns(prolific, asked, found):
     assert come(prolific, "w", language=asked).person.language == found
 
 
-def test_consent_is_noted_once_with_its_text(opened: Any) -> None:
+def test_consent_is_noted_once_with_its_text(opened):
     db, campaign = opened(pairs(3))
     worker = Worker(db, campaign, 1)
     with db.writing() as connection:
@@ -134,7 +122,7 @@ def test_consent_is_noted_once_with_its_text(opened: Any) -> None:
     assert [(at, len(detail)) for at, detail in notes] == [(1_000.0, 32)]
 
 
-def test_nobody_works_before_they_agreed(prolific: tuple[Database, Campaign]) -> None:
+def test_nobody_works_before_they_agreed(prolific):
     db, campaign = prolific
     person = come(prolific, "w").person
     with db.writing() as connection:

@@ -2,23 +2,20 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from annotate.small_campaigns import make, pairs, pixel
+from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.assignment import shown_order
-from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import FormField, WorkItem, WorkPage
-from counterfoil.annotate.forms.pairs import YesNo
+from counterfoil.annotate.forms.builtin import YesNo
 from counterfoil.annotate.quality import people_quality
 
 N_PEOPLE, N_ITEMS, GOLDEN = 24, 60, 24
 
 
-def answers(*, hasty: int | None = None, same: int | None = None, seed: int = 0) -> pa.Table:
+def answers(*, hasty=None, same=None, seed=0):
     """People judge pairs, some of them golden; `hasty` guesses fast, `same` always says yes."""
     rng = np.random.default_rng(seed)
     truth = rng.random(N_ITEMS) < 0.5
@@ -39,13 +36,18 @@ def answers(*, hasty: int | None = None, same: int | None = None, seed: int = 0)
     return pa.table({**columns, "question": ["match"] * len(rows)})
 
 
-def test_careful_people_are_not_flagged() -> None:
+def signs_of(*given):
+    """The signs of each person."""
+    return {each.person: {reason.sign for reason in each.reasons} for each in people_quality(*given)}
+
+
+def test_careful_people_are_not_flagged():
     flagged = [sum(bool(each.reasons) for each in people_quality(answers(seed=seed))) for seed in range(5)]
     assert sum(flagged) <= 1
     assert {each.suggestion for each in people_quality(answers())} == {"approve"}
 
 
-def test_who_guesses_fast_is_flagged_with_the_evidence() -> None:
+def test_who_guesses_fast_is_flagged_with_the_evidence():
     found = {each.person: each for each in people_quality(answers(hasty=3))}
     assert [name for name, each in found.items() if each.reasons] == ["p3"]
     hasty = found["p3"]
@@ -59,23 +61,15 @@ def test_who_guesses_fast_is_flagged_with_the_evidence() -> None:
     json.dumps(hasty.to_json(), allow_nan=False)
 
 
-def test_who_says_the_same_throughout_is_flagged() -> None:
+def test_who_says_the_same_throughout_is_flagged():
     found = {each.person: each for each in people_quality(answers(same=5))}
-    assert "straight" in {reason.sign for reason in found["p5"].reasons}
     assert "for 100 % of items" in next(r.sentence for r in found["p5"].reasons if r.sign == "straight")
 
 
-@pytest.fixture
-def best_of_four(tmp_path: Path) -> Campaign:
+def test_whoever_chooses_what_is_shown_first_is_flagged_though_options_are_shuffled(tmp_path):
     cells = {"caption": "A cat.", "images": ["a.png"] * 4}
     items = [WorkItem(f"{at}", cells) for at in range(N_ITEMS)]
-    recipe = CampaignRecipe(form="best-of-k", title="Cats", seed=7)
-    return create_folder(tmp_path / "campaign", recipe, items, {"a.png": pixel()})
-
-
-def test_whoever_chooses_what_is_shown_first_is_flagged_though_options_are_shuffled(
-    best_of_four: Campaign,
-) -> None:
+    best_of_four = make(tmp_path / "campaign", items, form="best-of-k", seed=7)
     rng = np.random.default_rng(2)
     best = rng.integers(0, 4, N_ITEMS)
     field = best_of_four.form.page(best_of_four.items[0]).fields[0]
@@ -90,29 +84,28 @@ def test_whoever_chooses_what_is_shown_first_is_flagged_though_options_are_shuff
     table = pa.Table.from_pylist(rows)
     table = table.append_column("question", pa.array(["best"] * len(rows)))
     table = table.append_column("golden", pa.nulls(len(rows), pa.bool_()))
-    by_place = {each.person: [r.sign for r in each.reasons] for each in people_quality(table, best_of_four)}
+    by_place = signs_of(table, best_of_four)
     assert "straight" in by_place["p4"]
     assert not any(signs for name, signs in by_place.items() if name != "p4")
-    by_value = {each.person: [r.sign for r in each.reasons] for each in people_quality(table)}
-    assert "straight" not in by_value["p4"]
+    assert "straight" not in signs_of(table)["p4"]
 
 
 class Telling(YesNo):
     """A form of another package whose main question asks for a text."""
 
-    def page(self, item: WorkItem) -> WorkPage:
+    def page(self, item):
         return WorkPage((), (FormField("match", "What is it?", "text"),))
 
 
-def test_answers_that_are_no_options_are_looked_at_for_speed_and_golden_items(tmp_path: Path) -> None:
+def test_answers_that_are_no_options_are_looked_at_for_speed_and_golden_items(tmp_path):
     table = answers(hasty=3)
     texts = pa.array([f"text {at}" for at in range(len(table))])
     table = table.set_column(table.column_names.index("answer"), "answer", texts)
     campaign = replace(make(tmp_path / "campaign", pairs(1)), form=Telling())
-    found = {each.person: {r.sign for r in each.reasons} for each in people_quality(table, campaign)}
+    found = signs_of(table, campaign)
     assert found["p3"] == {"fast", "golden"}
     assert not any(signs for name, signs in found.items() if name != "p3")
 
 
-def test_no_answers_are_no_people() -> None:
+def test_no_answers_are_no_people():
     assert people_quality(answers().slice(0, 0)) == ()

@@ -1,49 +1,34 @@
 """Review of people's work and adjudication of items, on a database with real answers."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from annotate.small_campaigns import Worker, make, pairs
+from annotate.small_campaigns import Worker, pairs
 from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
 from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.review import approve, person_like, reject, reviews
 from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import InputError
 
-REASON = (
-    "Every item was answered within a second and half of the items of known answer were answered wrong. " * 2
-)
+REASON = "Every item was answered within a second, and half of those of known answer were wrong. " * 2
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
-    return make(tmp_path / "campaign", pairs(4, kinds="ab"), overlap=2)
+def study(opened):
+    return opened(pairs(4, kinds="ab"), overlap=2)
 
 
 @pytest.fixture
-def db(campaign: Campaign) -> Iterator[Database]:
-    opened = open_database(campaign)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def both(db: Database, campaign: Campaign) -> list[Worker]:
+def both(study):
     """Two people who have done all that there is."""
-    people = [Worker(db, campaign, 1), Worker(db, campaign, 2)]
+    people = [Worker(*study, 1), Worker(*study, 2)]
     for worker in people:
         worker.do()
     return people
 
 
-def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(
-    db: Database, campaign: Campaign, both: list[Worker]
-) -> None:
+def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(study, both):
+    db, campaign = study
     first, second = both
     assert counts(db).wanted == 0
     assert reject(db, campaign, first.person.id, reason="Too fast.", by="ann", now=5.0) == 4
@@ -57,7 +42,8 @@ def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(
     assert (found.decision, found.reason, found.by, found.at) == ("rejected", "Too fast.", "ann", 5.0)
 
 
-def test_decisions_are_taken_once(db: Database, campaign: Campaign, both: list[Worker]) -> None:
+def test_decisions_are_taken_once(study, both):
+    db, campaign = study
     ids = [worker.person.id for worker in both]
     assert approve(db, ids, by="ann", now=5.0) == 2
     assert approve(db, ids, by="ann", now=6.0) == 0
@@ -67,7 +53,8 @@ def test_decisions_are_taken_once(db: Database, campaign: Campaign, both: list[W
     assert counts(db).set_aside == 0
 
 
-def test_who_is_at_work_is_not_approved_and_no_one_with_them(db: Database, campaign: Campaign) -> None:
+def test_who_is_at_work_is_not_approved_and_no_one_with_them(study):
+    db, campaign = study
     first, second = Worker(db, campaign, 1), Worker(db, campaign, 2)
     first.do()
     second.do(1)
@@ -76,26 +63,27 @@ def test_who_is_at_work_is_not_approved_and_no_one_with_them(db: Database, campa
     assert not reviews(db)
 
 
-def test_a_rejection_needs_a_reason_and_of_prolific_its_length_and_category(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_rejection_needs_a_reason_and_of_prolific_its_length_and_category(study):
+    db, campaign = study
     worker = Worker(db, campaign, 1)
     worker.do()
     person = worker.person.id
-    with pytest.raises(InputError, match="a rejection needs a reason"):
-        reject(db, campaign, person, reason="  ", by="ann", now=5.0)
-    with db.writing() as connection:
-        connection.execute(sa.update(people).values(platform="prolific"))
-    with pytest.raises(InputError, match=r"the message is too short; given: 9 characters; allowed: 100"):
-        reject(db, campaign, person, reason="Too fast.", category="TOO_QUICKLY", by="ann", now=5.0)
-    with pytest.raises(InputError, match=r"unknown category; given: \(empty\)"):
-        reject(db, campaign, person, reason=REASON, by="ann", now=5.0)
+    for platform, reason, category, message in (
+        ("link", "  ", "", "a rejection needs a reason"),
+        ("prolific", "Too fast.", "TOO_QUICKLY", "message is too short; given: 9 characters; allowed: 100"),
+        ("prolific", REASON, "", r"unknown category; given: \(empty\)"),
+    ):
+        with db.writing() as connection:
+            connection.execute(sa.update(people).values(platform=platform))
+        with pytest.raises(InputError, match=message):
+            reject(db, campaign, person, reason=reason, category=category, by="ann", now=5.0)
     assert counts(db).set_aside == 0
     assert reject(db, campaign, person, reason=REASON, category="LOW_EFFORT", by="ann", now=5.0) == 4
     assert reviews(db)[person].category == "LOW_EFFORT"
 
 
-def test_people_are_found_by_the_beginning_of_their_id(db: Database, campaign: Campaign) -> None:
+def test_people_are_found_by_the_beginning_of_their_id(study):
+    db, campaign = study
     found = Worker(db, campaign, 1).person.id
     assert person_like(db, found[:10].upper()) == found
     for odd in ("", "zz", "%"):
@@ -103,9 +91,8 @@ def test_people_are_found_by_the_beginning_of_their_id(db: Database, campaign: C
             person_like(db, odd)
 
 
-def test_items_with_different_answers_are_listed_most_undecided_first_and_decided(
-    db: Database, campaign: Campaign
-) -> None:
+def test_items_with_different_answers_are_listed_most_undecided_first_and_decided(study):
+    db, campaign = study
     Worker(db, campaign, 1).do()
     Worker(db, campaign, 2, judge=lambda item: "no" if item.id == "1" else "yes").do()
     field = fields_of(campaign)["match"]
@@ -125,12 +112,14 @@ def test_items_with_different_answers_are_listed_most_undecided_first_and_decide
     assert after.decided == decided["1", "match"]
 
 
-def test_only_what_can_be_decided_is(db: Database, campaign: Campaign) -> None:
-    with pytest.raises(InputError, match="no such item in this campaign; given: 99"):
-        adjudicate(db, campaign, "99", "yes", by="ann", now=5.0)
-    with pytest.raises(
-        InputError, match=r"item '1', question 'match': no such option; given: maybe; allowed: yes, no"
-    ):
-        adjudicate(db, campaign, "1", "maybe", by="ann", now=5.0)
-    with pytest.raises(InputError, match="no such question; given: why; allowed: match"):
-        adjudicate(db, campaign, "1", "yes", question="why", by="ann", now=5.0)
+@pytest.mark.parametrize(
+    ("item", "answer", "question", "message"),
+    [
+        ("99", "yes", "", "no such item in this campaign; given: 99"),
+        ("1", "maybe", "", "item '1', question 'match': no such option; given: maybe; allowed: yes, no"),
+        ("1", "yes", "why", "no such question; given: why; allowed: match"),
+    ],
+)
+def test_only_what_can_be_decided_is(study, item, answer, question, message):
+    with pytest.raises(InputError, match=message):
+        adjudicate(*study, item, answer, question=question, by="ann", now=5.0)

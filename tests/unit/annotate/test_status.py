@@ -1,40 +1,37 @@
 """The status of a campaign, from its judgements: counts, pace, pay, golden items; and its data sheet."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
+from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.platforms.prolific_campaign import plan_of
 from counterfoil.annotate.platforms.prolific_study import StudyChoices
 from counterfoil.annotate.status import (
     TIME_BINS,
-    CampaignStatus,
     Storage,
     WorkerRow,
     campaign_status,
     facts_of,
 )
-from counterfoil.annotate.submissions import Submissions
 from counterfoil.jobs.annotate_plan import annotate_plan
 
 HOUR = 3600.0
 NOW = 1_000 * HOUR
 
 
-def campaign_of(folder: Path, **recipe: object) -> Campaign:
+def campaign_of(folder, **recipe):
     """Four items to judge twice each, and a golden one; yes-no expects 4 seconds per item."""
     items = [WorkItem(f"{at}", {"image": "a", "caption": "A cat."}) for at in range(4)]
     items.append(WorkItem("g", {"image": "a", "caption": "A dog."}, "golden", {"match": ["no"]}))
-    made = CampaignRecipe(form="yes-no", title="Cats", overlap=2, pay_per_hour=18.0, **recipe)  # type: ignore[arg-type]
+    made = CampaignRecipe(form="yes-no", title="Cats", overlap=2, pay_per_hour=18.0, **recipe)
     return create_folder(folder, made, items, {"a": b""})
 
 
-def rows(*given: tuple[str, str, float, float, bool | None]) -> pa.Table:
+def rows(*given):
     """Judgements: item, person, seconds, hours ago, right."""
     rows = [
         {"item": item, "person": person, "question": "match", "answer": "yes", "seconds": seconds}
@@ -55,34 +52,42 @@ TABLE = rows(
 )
 
 
-def status(campaign: Campaign, table: pa.Table = TABLE, **more: object) -> CampaignStatus:
-    people = [WorkerRow("ann", "working"), WorkerRow("bo", "done"), WorkerRow("cy", "done")]
-    return campaign_status(campaign, table, people, now=NOW, storage=Storage("sqlite"), **more)  # type: ignore[arg-type]
+PEOPLE = [WorkerRow("ann", "working"), WorkerRow("bo", "done"), WorkerRow("cy", "done")]
 
 
-def test_it_counts_people_answers_and_what_is_needed(tmp_path: Path) -> None:
-    found = status(campaign_of(tmp_path / "campaign"))
+def status(campaign, table=TABLE, people=PEOPLE, **more):
+    return campaign_status(campaign, table, people, now=NOW, storage=Storage("sqlite"), **more)
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return campaign_of(tmp_path / "campaign")
+
+
+def test_it_counts_people_answers_and_what_is_needed(campaign):
+    found = status(campaign)
     assert found.people == {"working": 1, "done": 2}
     assert (found.items, found.finished, found.answers, found.needed, found.saved) == (4, 1, 3, 5, None)
-    assert (found.golden_right, found.golden) == (1, 2)
-    assert found.seconds == 4.0
-    assert sum(found.times) == 3
-    assert found.times[TIME_BINS.index(4)] == 2
+    assert (found.golden_right, found.golden, found.seconds) == (1, 2, 4.0)
+    assert (sum(found.times), found.times[TIME_BINS.index(4)]) == (3, 2)
 
 
-def test_the_end_is_what_is_needed_at_the_pace_of_the_last_hour(tmp_path: Path) -> None:
-    found = status(campaign_of(tmp_path / "campaign"))
-    assert found.pace == pytest.approx(6.0)  # 3 answers in the last half hour
-    assert found.ends == pytest.approx(NOW + HOUR * 5 / 6)
-    old = status(campaign_of(tmp_path / "other"), rows(("0", "ann", 4.0, 10, None)))
-    assert old.pace == pytest.approx(0.1)
-    older = status(campaign_of(tmp_path / "third"), rows(("0", "ann", 4.0, 24 * 30, None)))
-    assert older.pace is None
-    assert older.ends is None
+@pytest.mark.parametrize(
+    ("table", "pace"),
+    [
+        (TABLE, 6.0),  # 3 answers in the last half hour
+        (rows(("0", "ann", 4.0, 10, None)), 0.1),
+        (rows(("0", "ann", 4.0, 24 * 30, None)), None),
+    ],
+)
+def test_the_end_is_what_is_needed_at_the_pace_of_late(campaign, table, pace):
+    found = status(campaign, table)
+    assert found.pace == (pace and pytest.approx(pace))
+    assert found.ends == (pace and pytest.approx(NOW + HOUR * found.needed / pace))
 
 
-def test_pay_is_what_items_pay_over_the_time_that_they_took(tmp_path: Path) -> None:
-    found = status(campaign_of(tmp_path / "campaign"))
+def test_pay_is_what_items_pay_over_the_time_that_they_took(campaign):
+    found = status(campaign)
     # An item pays what 4 seconds of 18 per hour are; ann takes 4 seconds, bo 12 on average.
     by = {each.person: each for each in found.persons}
     assert by["ann"].pay == pytest.approx(18.0)
@@ -93,37 +98,33 @@ def test_pay_is_what_items_pay_over_the_time_that_they_took(tmp_path: Path) -> N
     assert by["cy"].pay is None
 
 
-def test_answers_that_were_set_aside_are_needed_again(tmp_path: Path) -> None:
-    aside = TABLE.append_column("counted", pa.array([True, False, True, True, True]))
-    found = status(campaign_of(tmp_path / "campaign"), aside)
+def test_answers_that_were_set_aside_are_needed_again(campaign):
+    found = status(campaign, TABLE.append_column("counted", pa.array([True, False, True, True, True])))
     assert (found.answers, found.finished, found.needed) == (2, 0, 6)
 
 
-def test_an_adaptive_campaign_says_what_it_saved(tmp_path: Path) -> None:
+def test_an_adaptive_campaign_says_what_it_saved(tmp_path):
     found = status(campaign_of(tmp_path / "campaign", design="adaptive", most=9), open_items=3)
-    assert (found.finished, found.saved) == (1, 7)
-    assert found.needed == 5
+    assert (found.finished, found.saved, found.needed) == (1, 7, 5)
 
 
-def test_a_date_that_has_passed_is_overdue(tmp_path: Path) -> None:
-    assert status(campaign_of(tmp_path / "campaign", keep_until="1970-02-01")).overdue
-    assert not status(campaign_of(tmp_path / "other", keep_until="2170-02-01")).overdue
+@pytest.mark.parametrize(("year", "overdue"), [(1970, True), (2170, False)])
+def test_a_date_that_has_passed_is_overdue(tmp_path, year, overdue):
+    assert status(campaign_of(tmp_path / "campaign", keep_until=f"{year}-02-01")).overdue is overdue
 
 
-def test_medians_by_person_are_numpys() -> None:
+def test_medians_by_person_are_numpys():
     rng = np.random.default_rng(0)
-    table = rows(
-        *((f"{at}", f"p{rng.integers(7)}", float(rng.exponential(8)), 1.0, None) for at in range(200))
-    )
+    drawn = ((f"{at}", f"p{rng.integers(7)}", float(rng.exponential(8)), 1.0, None) for at in range(200))
+    table = rows(*drawn)
     found = Submissions.of(table)
     for place, name in enumerate(found.people):
         own = [row["seconds"] for row in table.to_pylist() if row["person"] == name]
         assert found.median_seconds[place] == pytest.approx(float(np.median(own)))
 
 
-def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(tmp_path: Path) -> None:
-    lines = data_sheet(campaign_of(tmp_path / "campaign"), TABLE)
-    text = "\n".join(lines)
+def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(campaign):
+    text = "\n".join(data_sheet(campaign, TABLE))
     for words in (
         *("2 people judged 2 items", "3 answers in all", "USD 12.00 per hour", "(set at 18.00 per hour)"),
         *("Answered on 1970-02-11.", "Of 2 answers to items of known answer 50.0 % were right."),
@@ -133,19 +134,16 @@ def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(tmp_p
     assert not any(name in text for name in ("ann", "bo "))
 
 
-def test_the_data_sheet_has_instructions_and_consent_in_every_language(tmp_path: Path) -> None:
+def test_the_data_sheet_has_instructions_and_consent_in_every_language(tmp_path):
     campaign = campaign_of(tmp_path / "campaign", languages=("en", "de"))
     (campaign.folder / "consent.de.md").write_text("Ich stimme zu. {pay}")
     lines = data_sheet(campaign, TABLE)
-    assert [line.partition(" (digest")[0] for line in lines[-3:]] == [
-        "Instructions",
-        "Consent",
-        "Consent, de",
-    ]
+    texts = [line.partition(" (digest")[0] for line in lines[-3:]]
+    assert texts == ["Instructions", "Consent", "Consent, de"]
     assert lines[-1].endswith("Ich stimme zu. " + campaign.pay.sentence_in("de"))
 
 
-def test_a_price_per_item_is_the_same_everywhere(tmp_path: Path) -> None:
+def test_a_price_per_item_is_the_same_everywhere(tmp_path):
     """Recipe, plan, status, data sheet, consent and Prolific's reward name one price."""
     campaign = campaign_of(tmp_path / "campaign", pay_per_item=0.015, entry="prolific", per_person=2)
     by_hour = 3600 * 0.015 / campaign.form.seconds
@@ -155,11 +153,9 @@ def test_a_price_per_item_is_the_same_everywhere(tmp_path: Path) -> None:
     text = "\n".join(data_sheet(campaign, TABLE))
     assert told in text
     assert "(set at 0.015 per item)" in text
-    found = campaign_status(campaign, TABLE, (), now=NOW, storage=Storage("here"))
-    seconds = {
-        name: [r["seconds"] for r in TABLE.to_pylist() if r["person"] == name] for name in ("ann", "bo")
-    }
-    paid = {name: 3600 * 0.015 * len(each) / sum(each) for name, each in seconds.items()}
+    found = status(campaign, people=())
+    # ann took 4 seconds for each of three items, bo 24 for two.
+    paid = {"ann": 3600 * 0.015 * 3 / 12, "bo": 3600 * 0.015 * 2 / 24}
     assert {each.person: each.pay for each in found.persons} == pytest.approx(paid)
     assert found.pay == pytest.approx(float(np.median([*paid.values()])))
     assert (found.pay_item, found.pay_aim) == (0.015, 13.5)
@@ -171,26 +167,34 @@ def test_a_price_per_item_is_the_same_everywhere(tmp_path: Path) -> None:
     assert study.reward == 3
 
 
-def test_pay_below_the_least_of_the_platform_is_warned_of(tmp_path: Path) -> None:
-    low = campaign_of(tmp_path / "low", pay_per_item=0.005, entry="prolific")
-    before = campaign_status(low, TABLE.slice(0, 0), (), now=NOW, storage=Storage("here"))
-    assert before.pay_warning == (
-        "pay per hour is USD 4.50 at the usual time, below the least that prolific allows, 8.00"
-    )
-    after = campaign_status(low, TABLE, (), now=NOW, storage=Storage("here"))
+LOW = {"pay_per_item": 0.005, "entry": "prolific"}
+
+
+def test_pay_below_the_least_of_the_platform_is_warned_of(tmp_path):
+    low = campaign_of(tmp_path / "low", **LOW)
+    before, after = status(low, TABLE.slice(0, 0), ()), status(low, people=())
+    least = "below the least that prolific allows, 8.00"
+    assert before.pay_warning == f"pay per hour is USD 4.50 at the usual time, {least}"
     assert f"USD {after.pay:.2f} in the median" in after.pay_warning
     assert facts_of(after)["Too low"] == after.pay_warning
-    for change in ({"entry": "link"}, {"currency": "EUR"}, {"pay_per_item": 0.1}):
-        other = {"pay_per_item": 0.005, "entry": "prolific", **change}
-        made = campaign_of(tmp_path / "-".join(change), **other)
-        assert campaign_status(made, TABLE, (), now=NOW, storage=Storage("here")).pay_warning == ""
-    # The recipe's own least goes before the platform's, whichever is higher, and stands where there is none.
-    for entry, least, warned in (("prolific", 4.0, False), ("prolific", 9.5, True), ("link", 9.5, True)):
-        own = {"pay_per_item": 0.005, "entry": entry, "least_pay": least}
-        made = campaign_of(tmp_path / f"{entry}-{least}", **own)
-        found = campaign_status(made, TABLE.slice(0, 0), (), now=NOW, storage=Storage("here")).pay_warning
-        assert ("below the least that the recipe allows, 9.50" in found) == warned == bool(found)
 
 
-def test_the_data_sheet_of_no_answers_is_one_line(tmp_path: Path) -> None:
-    assert data_sheet(campaign_of(tmp_path / "campaign"), TABLE.slice(3)) == ("Campaign “Cats”: no answers.",)
+@pytest.mark.parametrize(
+    ("change", "warned"),
+    [
+        ({"entry": "link"}, False),
+        ({"currency": "EUR"}, False),
+        ({"pay_per_item": 0.1}, False),
+        # The recipe's own least goes before the platform's, and stands where there is none.
+        ({"least_pay": 4.0}, False),
+        ({"least_pay": 9.5}, True),
+        ({"least_pay": 9.5, "entry": "link"}, True),
+    ],
+)
+def test_what_the_least_pay_depends_on(tmp_path, change, warned):
+    found = status(campaign_of(tmp_path / "campaign", **{**LOW, **change}), TABLE.slice(0, 0), ()).pay_warning
+    assert ("below the least that the recipe allows, 9.50" in found) == warned == bool(found)
+
+
+def test_the_data_sheet_of_no_answers_is_one_line(campaign):
+    assert data_sheet(campaign, TABLE.slice(3)) == ("Campaign “Cats”: no answers.",)

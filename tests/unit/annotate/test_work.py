@@ -1,13 +1,11 @@
 """Work: who gets which item, which answers are taken, and what ends a person's work."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from annotate.small_campaigns import Worker, pair, pairs
-from counterfoil.annotate import leases, next_items, participants, work
+from counterfoil.annotate import leases, participants, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
@@ -19,11 +17,11 @@ Opened = tuple[Database, Campaign]
 
 
 @pytest.fixture
-def queue(opened: Callable[..., Opened]) -> Opened:
+def queue(opened):
     return opened(pairs(6, golden=2, kinds="ab"), overlap=2, golden_share=0.25)
 
 
-def test_every_item_gets_its_answers_and_no_more(queue: Opened) -> None:
+def test_every_item_gets_its_answers_and_no_more(queue):
     db, campaign = queue
     ends = [Worker(db, campaign, number).do() for number in (1, 2, 3)]
     table = judgement_table(db, campaign)
@@ -37,7 +35,7 @@ def test_every_item_gets_its_answers_and_no_more(queue: Opened) -> None:
     assert (found.answers, found.complete, found.wanted, found.leased) == (12, 6, 0, 0)
 
 
-def test_a_queue_goes_round_all_items_before_it_begins_again(opened: Any) -> None:
+def test_a_queue_goes_round_all_items_before_it_begins_again(opened):
     """Where people leave early no item has two answers more than another, also after returns."""
     db, campaign = opened(pairs(12, kinds="ab"), overlap=5)
     for number in range(1, 8):
@@ -56,7 +54,7 @@ def test_a_queue_goes_round_all_items_before_it_begins_again(opened: Any) -> Non
     assert set(of_item.values()) == {2}
 
 
-def test_a_repeated_submission_gets_the_same_receipt(queue: Opened) -> None:
+def test_a_repeated_submission_gets_the_same_receipt(queue):
     worker = Worker(*queue, 1)
     first = worker.state().assignments[0]
     assert worker.answer(first, "no", key="key-once").accepted
@@ -71,7 +69,7 @@ def test_a_repeated_submission_gets_the_same_receipt(queue: Opened) -> None:
     assert judgement_table(*queue)["answer"].to_pylist() == ["no"]
 
 
-def test_another_persons_lease_is_refused(queue: Opened) -> None:
+def test_another_persons_lease_is_refused(queue):
     mine, theirs = Worker(*queue, 1), Worker(*queue, 2)
     assigned = mine.state().assignments[0]
     with pytest.raises(InputError, match="not yours"):
@@ -80,13 +78,13 @@ def test_another_persons_lease_is_refused(queue: Opened) -> None:
         mine.answer(assigned, lease="' OR 1=1 --")
 
 
-def test_no_time_is_longer_than_the_lease(queue: Opened) -> None:
+def test_no_time_is_longer_than_the_lease(queue):
     worker = Worker(*queue, 1)
     worker.answer(worker.state().assignments[0], seconds=5_000.0)
     assert judgement_table(*queue)["seconds"].to_pylist() == [2.0]
 
 
-def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(opened: Any) -> None:
+def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(opened):
     db, campaign = opened([pair("1")], overlap=1, lease_minutes=1)
     slow, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
     late = slow.state().assignments[0]
@@ -105,7 +103,7 @@ def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(
     assert counts(db).answers == 1
 
 
-def test_instances_stay_apart(opened: Any) -> None:
+def test_instances_stay_apart(opened):
     items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(3) for kind in "ab"]
     db, campaign = opened(items, overlap=1)
     for number in (1, 2):
@@ -119,7 +117,7 @@ def test_instances_stay_apart(opened: Any) -> None:
     ("errors", "apart", "state"),
     [(0, False, "done"), (1, False, "done"), (2, False, "disqualified"), (2, True, "disqualified")],
 )
-def test_the_second_error_of_the_test_disqualifies(opened: Any, errors: int, apart: bool, state: str) -> None:
+def test_the_second_error_of_the_test_disqualifies(opened, errors, apart, state):
     """Whether it is another error about the same item, or of another one."""
     db, campaign = opened(pairs(4, onboarding=12), overlap=1, onboarding=10)
     worker = Worker(db, campaign, 1)
@@ -140,7 +138,7 @@ def test_the_second_error_of_the_test_disqualifies(opened: Any, errors: int, apa
     assert everything["role"].to_pylist().count("onboarding") == (1 + apart if errors == 2 else 10)
 
 
-def test_too_many_golden_misses_set_answers_aside(opened: Any) -> None:
+def test_too_many_golden_misses_set_answers_aside(opened):
     db, campaign = opened(pairs(6, golden=3), overlap=1, golden_share=0.5, golden_misses=2)
     wrong = lambda item: "no" if item.golden.get("match") == ["yes"] else "yes"  # noqa: E731
     assert Worker(db, campaign, 1, judge=wrong).do().state == "disqualified"
@@ -151,7 +149,7 @@ def test_too_many_golden_misses_set_answers_aside(opened: Any) -> None:
     assert (found.answers, found.complete, found.people["disqualified"]) == (6, 6, 1)
 
 
-def test_work_whose_answer_is_known_counts_against_nobody(opened: Any) -> None:
+def test_work_whose_answer_is_known_counts_against_nobody(opened):
     items = [pair("0", right="yes"), pair("1", right="yes"), pair("g", "golden", "yes")]
     db, campaign = opened(items, overlap=1, golden_share=0.5, golden_misses=1)
     worker = Worker(db, campaign, 1, judge=lambda item: "no" if item.role == "work" else "yes")
@@ -159,7 +157,7 @@ def test_work_whose_answer_is_known_counts_against_nobody(opened: Any) -> None:
     assert counts(db).answers == 2
 
 
-def test_places_are_counted_to_the_end(queue: Opened) -> None:
+def test_places_are_counted_to_the_end(queue):
     worker = Worker(*queue, 1)
     found = worker.state()
     places = []
@@ -173,7 +171,7 @@ def test_places_are_counted_to_the_end(queue: Opened) -> None:
     assert found.done == len(places) in (7, 8)
 
 
-def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: Opened) -> None:
+def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue):
     db, _ = queue
     worker = Worker(*queue, 1)
     first = worker.state().assignments[0]
@@ -188,7 +186,7 @@ def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: Opened)
     assert Worker(*queue, 2).state().state == "full"
 
 
-def test_withdrawal_deletes_answers_and_gives_items_back(queue: Opened) -> None:
+def test_withdrawal_deletes_answers_and_gives_items_back(queue):
     db, campaign = queue
     worker = Worker(*queue, 1)
     first = worker.do(4).assignments[0]
@@ -203,7 +201,7 @@ def test_withdrawal_deletes_answers_and_gives_items_back(queue: Opened) -> None:
 
 
 @pytest.mark.parametrize("design", ["queue", "blocks"])
-def test_nobody_judges_what_they_made(opened: Any, design: str) -> None:
+def test_nobody_judges_what_they_made(opened, design):
     # The same salt gives the same person the same id in both campaigns.
     _, first = opened(pairs(2))
     author = participants.person_id(first, "link", participants.make_links(first, 1)[0])
@@ -218,7 +216,7 @@ def test_nobody_judges_what_they_made(opened: Any, design: str) -> None:
     assert Worker(db, campaign, 1).person.id == author
 
 
-def test_a_person_does_no_more_than_the_limit(opened: Any) -> None:
+def test_a_person_does_no_more_than_the_limit(opened):
     db, campaign = opened(pairs(10, golden=2), overlap=1, per_person=4, golden_share=0.5)
     worker = Worker(db, campaign, 1)
     end = worker.do()
@@ -227,7 +225,7 @@ def test_a_person_does_no_more_than_the_limit(opened: Any) -> None:
     assert Counter(roles) == {"work": 2, "golden": 2}
 
 
-def test_adaptive_asks_for_more_where_people_disagree(opened: Any) -> None:
+def test_adaptive_asks_for_more_where_people_disagree(opened):
     items = [pair(str(at), truth="yes") for at in range(4)]
     db, campaign = opened(items, design="adaptive", overlap=3, most=5, certainty=0.9)
     for number in range(1, 7):
@@ -241,7 +239,7 @@ def test_adaptive_asks_for_more_where_people_disagree(opened: Any) -> None:
     assert (found.complete, found.complete_answers, found.wanted) == (4, 14, 0)
 
 
-def test_blocks_are_one_persons_and_go_to_others_whole(opened: Any) -> None:
+def test_blocks_are_one_persons_and_go_to_others_whole(opened):
     minutes = {"block_minutes": 1, "lease_minutes": 1}
     db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, **minutes)
     slow, second, third = (Worker(db, campaign, number) for number in (1, 2, 3))
@@ -256,13 +254,13 @@ def test_blocks_are_one_persons_and_go_to_others_whole(opened: Any) -> None:
     assert (end.state, end.done) == ("done", 2)
     assert slow.state().state == "full"
     found = counts(db)
-    assert (found.answers, found.set_aside, found.complete, found.blocks_done) == (4, 1, 4, 2)
+    assert (found.answers, found.set_aside, found.complete) == (4, 1, 4)
 
 
-def test_who_comes_with_another_assignment_gets_another_block(opened: Any) -> None:
+def test_who_comes_with_another_assignment_gets_another_block(opened):
     db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
 
-    def come(assignment: str) -> list[int]:
+    def come(assignment):
         parameters = {"workerId": "W1", "assignmentId": assignment}
         worker = Worker(db, campaign, 1)
         with db.writing() as connection:
@@ -281,10 +279,10 @@ def test_who_comes_with_another_assignment_gets_another_block(opened: Any) -> No
     assert counts(db).complete == 4
 
 
-def test_what_every_answer_asks_is_found_by_an_index(queue: Opened) -> None:
+def test_what_every_answer_asks_is_found_by_an_index(queue):
     db, _ = queue
     statements = [participants.BY_TOKEN, leases.FIND, leases.EXPIRED]
-    statements += [next_items.QUEUE, next_items.BLOCKS, next_items.NEXT, next_items.GOLDEN]
+    statements += [leases.UNANSWERED, leases.NEXT, leases.GOLDEN]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.compile(db.engine))

@@ -5,15 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from counterfoil.annotate.forms.base import WorkForm
-from counterfoil.annotate.forms.choices import (
-    AuthorQuad,
-    BestOfK,
-    ChooseOne,
-    PreferRanking,
-    ValidateQuad,
-    WhichImage,
-)
-from counterfoil.annotate.forms.pairs import ErrorSpans, MatchGrade, RateCaption, YesNo
+from counterfoil.annotate.forms.builtin import FORMS
 from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 
@@ -58,19 +50,5 @@ WORK_FORMS: Registry[WorkFormEntry] = Registry(
     "form of work",
     WorkFormEntry,
     "counterfoil.work_forms",
-    [
-        WorkFormEntry(form.name, form.summary, f"{form.__module__}:{form.__qualname__}")
-        for form in (
-            BestOfK,
-            WhichImage,
-            ChooseOne,
-            MatchGrade,
-            YesNo,
-            PreferRanking,
-            RateCaption,
-            AuthorQuad,
-            ValidateQuad,
-            ErrorSpans,
-        )
-    ],
+    [WorkFormEntry(form.name, form.summary, f"{form.__module__}:{form.__qualname__}") for form in FORMS],
 )

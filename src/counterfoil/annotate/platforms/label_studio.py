@@ -114,15 +114,12 @@ def read_export(
             repeated += (name, person) in answers
             people.setdefault(person, identify(person))
             answers[name, person] = answer, None if seconds is None else float(seconds)
-    # The controls whose answers are lists.
-    many = {control for control, is_list in (controls or {}).items() if is_list}
     if controls is None:
-        many = {
-            control
-            for answer, _ in answers.values()
-            for control, value in answer.items()
-            if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
-        }
+        # Whose answers are lists: those that have other than one option anywhere, and spans.
+        pairs = [pair for answer, _ in answers.values() for pair in answer.items()]
+        lists = [(name, value) for name, value in pairs if isinstance(value, list)]
+        controls = {name: True for name, value in lists if len(value) != 1 or isinstance(value[0], dict)}
+    many = {control for control, is_list in controls.items() if is_list}
     rows = [
         {
             "item": name,

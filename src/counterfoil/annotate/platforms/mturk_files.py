@@ -96,7 +96,7 @@ def read_results(
             given = ", ".join(name for name in table.columns if name.startswith("Answer.")) or "no answers"
             raise DataError(f"no column '{column}'", where=where, given=given, hint=_HINT)
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
-    rejected = repeated = 0
+    main, rejected, repeated = next(iter(layout.questions)), 0, 0
     for row, status in enumerate(statuses):
         if status not in STATUSES:
             raise DataError(
@@ -115,25 +115,21 @@ def read_results(
                 if value is None:
                     continue
                 # Of the first question the right answer may be known: one option, or several.
-                right = None
-                if layout.golden is not None and question == next(iter(layout.questions)):
-                    known = _parts(table[layout.golden.replace(_NUMBER, number)][row])
-                    if known:
-                        right = set(value) == set(known) if isinstance(value, list) else value in known
+                golden = layout.golden if question == main else None
+                known = _parts(table[golden.replace(_NUMBER, number)][row]) if golden is not None else []
+                right = set(value) == set(known) if isinstance(value, list) else value in known
                 key = item, workers[row], question
                 repeated += key in rows
-                rows.setdefault(
-                    key,
-                    {
-                        "item": item,
-                        "person": identify(workers[row]),
-                        "question": question,
-                        "answer": answer_cell(value),
-                        "seconds": None if seconds is None else seconds / len(items),
-                        "golden": right,
-                        "assignment": assignments[row],
-                    },
-                )
+                facts = {
+                    "item": item,
+                    "person": identify(workers[row]),
+                    "question": question,
+                    "answer": answer_cell(value),
+                    "seconds": None if seconds is None else seconds / len(items),
+                    "golden": right if known else None,
+                    "assignment": assignments[row],
+                }
+                rows.setdefault(key, facts)
     if not rows:
         raise DataError("no answers", where=table.source, given=", ".join(table.columns), hint=_HINT)
     names = pa.array([row["assignment"] for row in rows.values()])
@@ -212,9 +208,7 @@ def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *,
         return chosen[0] if chosen else None
     if given is None or not str(given).strip():
         return None
-    if many:
-        return _parts(given)
-    return str(given)
+    return _parts(given) if many else str(given)
 
 
 def _parts(cell: object) -> list[str]:
@@ -223,17 +217,14 @@ def _parts(cell: object) -> list[str]:
 
 
 def _seconds(table: DataTable, row: int) -> float | None:
-    if "WorkTimeInSeconds" not in table or table["WorkTimeInSeconds"][row] in (None, ""):
+    name = "WorkTimeInSeconds"
+    cell = table[name][row] if name in table else None
+    if cell in (None, ""):
         return None
     try:
-        seconds = float(table["WorkTimeInSeconds"][row])
+        seconds = float(cell)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 10**9:
-        raise DataError(
-            "no time",
-            where=table.where(row, "WorkTimeInSeconds"),
-            given=table["WorkTimeInSeconds"][row],
-            allowed="seconds, 0 or more",
-        )
+        raise DataError("no time", where=table.where(row, name), given=cell, allowed="seconds, 0 or more")
     return seconds

@@ -168,17 +168,14 @@ class ProlificClient:
 
     def submissions(self, study: str) -> tuple[ProlificSubmission, ...]:
         """All submissions of a study, each once, whatever comes in while they are listed."""
-        by_id = {
-            submission.id: submission
-            for submission in map(ProlificSubmission.read, self._pages(f"studies/{_id(study)}/submissions/"))
-        }
-        return tuple(by_id.values())
+        entries = map(ProlificSubmission.read, self._pages(f"studies/{_id(study)}/submissions/"))
+        return tuple({submission.id: submission for submission in entries}.values())
 
     def approve(self, submissions: Sequence[str]) -> None:
         """Approve submissions, which pays them. One that is approved already stays so."""
-        for start in range(0, len(submissions), _MANY):
-            part = [_id(submission) for submission in submissions[start : start + _MANY]]
-            self._ask("POST", "submissions/bulk-approve/", {"submission_ids": part})
+        ids = [_id(submission) for submission in submissions]
+        for start in range(0, len(ids), _MANY):
+            self._ask("POST", "submissions/bulk-approve/", {"submission_ids": ids[start : start + _MANY]})
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """Reject submissions, each with its message and category, all of which were checked when made."""
@@ -194,9 +191,8 @@ class ProlificClient:
     def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusBatch:
         """Bonuses in hundredths by participant, as Prolific has noted them. Nothing is paid yet."""
         lines = "\n".join(f"{_id(who)},{amount // 100}.{amount % 100:02d}" for who, amount in bonuses.items())
-        reply = self._ask(
-            "POST", "submissions/bonus-payments/", {"study_id": study, "csv_bonuses": lines}, again=False
-        )
+        body = {"study_id": study, "csv_bonuses": lines}
+        reply = self._ask("POST", "submissions/bonus-payments/", body, again=False)
         amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
         total = reply.get("total_amount")
         total = amount + fees + tax if total is None else round(float(total))

@@ -55,17 +55,12 @@ class BonusNotes:
         bonus_set = self._read().sets.get(key)
         return "" if bonus_set is None else bonus_set.state
 
-    def note(self, key: str, batch: "BonusBatch", state: Literal["paying", "paid"]) -> None:
-        """Write down how far a set got."""
-        self._write({key: {"batch": batch.id, "total": batch.total, "state": state}})
-
-    def forget(self, key: str) -> None:
-        """Take the note of a set away: it was not paid."""
-        self._write({}, without=key)
-
-    def _write(self, changed: Mapping[str, object], without: str = "") -> None:
-        sets = self._read().model_dump()["sets"] | changed
-        sets.pop(without, None)
+    def note(self, key: str, batch: "BonusBatch", state: Literal["paying", "paid", ""]) -> None:
+        """Write down how far a set got, or with the state "" that it was not paid."""
+        sets = self._read().model_dump()["sets"]
+        sets[key] = {"batch": batch.id, "total": batch.total, "state": state}
+        if not state:
+            del sets[key]
         write_json(self.folder / NOTES, {"sets": sets})
 
     def _read(self) -> _Notes:
@@ -147,6 +142,6 @@ def pay(
     except UnsureRequestError:
         raise
     except InputError:
-        notes.forget(key)
+        notes.note(key, batch, "")
         raise
     notes.note(key, batch, "paid")

@@ -4,6 +4,7 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
@@ -49,20 +50,16 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
     minutes, pay = choices.minutes or max(1, usual), campaign.pay
     # Prolific is told what a person's items cost, by the minutes that it is told.
     price = pay.per_item * (per_person + recipe.onboarding)
-    return StudyPlan(
-        name=recipe.title,
-        description=choices.description or f"{campaign.form.summary[:1].upper()}{campaign.form.summary[1:]}.",
-        address=choices.address.rstrip("/") + "/enter",
-        codes=codes,
-        places=choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
-        minutes=minutes,
-        pay_per_hour=60 * price / minutes if pay.by_item else pay.per_hour,
-        **{
-            name: getattr(choices, name)
-            for name in ("approve", "project", "devices", "filters", "filter_set")
-        },
-        signed=bool(read_keys(campaign.folder)),
-    )
+    summary = campaign.form.summary
+    facts: dict[str, Any] = {
+        "description": choices.description or f"{summary[:1].upper()}{summary[1:]}.",
+        "address": choices.address.rstrip("/") + "/enter",
+        "places": choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
+        "minutes": minutes,
+        "pay_per_hour": 60 * price / minutes if pay.by_item else pay.per_hour,
+        "signed": bool(read_keys(campaign.folder)),
+    }
+    return StudyPlan(name=recipe.title, codes=codes, **{**vars(choices), **facts})
 
 
 def codes_of(campaign: Campaign) -> Mapping[Outcome, str]:

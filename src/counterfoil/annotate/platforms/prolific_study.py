@@ -50,7 +50,7 @@ class StudyChoices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyPlan:
+class StudyPlan(StudyChoices):
     """The facts of a study; `address` is where its people enter, over https, without parameters.
 
     `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
@@ -62,16 +62,10 @@ class StudyPlan:
 
     name: str
     description: str
-    address: str
     codes: Mapping[Outcome, str]
     places: int
     minutes: int
     pay_per_hour: float
-    approve: bool = False
-    project: str = ""
-    devices: tuple[str, ...] = DEVICES
-    filters: tuple[Mapping[str, Any], ...] = ()
-    filter_set: str = ""
     signed: bool = False
 
     def __post_init__(self) -> None:

@@ -9,6 +9,9 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.fields import values_of
 from counterfoil.registry import Registry, resolve
 
+#: Ways into a campaign that are no platform's.
+OWN_ENTRIES = ("link", "open")
+
 
 @dataclass(frozen=True)
 class PlatformEntry:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
@@ -33,7 +32,6 @@ from counterfoil.annotate.server import research_page, work_api, work_pages
 from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
-from counterfoil.annotate.server.work_views import Views
 
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
@@ -64,23 +62,22 @@ def make_app(
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
-    views = Views(campaign)
     app = FastAPI(
         title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
     )
-    pages = work_pages.WorkPages(campaign, views)
+    pages = work_pages.WorkPages(campaign)
     # What is damaged is found out now, and a way in that is no platform's.
-    _ = views.platform, campaign.items, pages.keys, pages.figures
+    _ = pages.platform, campaign.items, pages.keys, pages.figures
     _answer_errors(app, pages, trouble)
     commits = GroupCommit(database)
-    app.include_router(work_api.routes(campaign, commits, views, clock))
+    app.include_router(work_api.routes(campaign, commits, pages, clock))
     app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
     app.include_router(research_page.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
-    frames = () if views.platform is None else views.platform.frames
+    frames = () if pages.platform is None else pages.platform.frames
     # The one that is added last comes first.
     app.add_middleware(
         Guard,
@@ -99,39 +96,30 @@ def make_app(
 def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[[str], None] | None) -> None:
     """Answer every error in one line: with {"error": ...} to a script, with a page to a person."""
 
-    def problem(request: Request, status: int, text: str, headers: Any = None) -> Response:
+    def answer(request: Request, error: Exception) -> Response:
+        status, text, headers = 500, "a fault of the server; nothing was stored", None
+        if isinstance(error, StorageError | DataError):
+            # Addresses of databases and paths are the researcher's alone.
+            if trouble is not None:
+                trouble(str(error))
+            what = next((reason for reason in TOLD if reason in str(error)), TOLD[-1])
+            status, text = 507 if what is FULL else 503, f"{what}; nothing was stored: try again later"
+        elif isinstance(error, InputError):
+            status, text = 403 if isinstance(error, OtherBrowserError) else 422, str(error)
+        elif isinstance(error, RequestValidationError):
+            first = error.errors()[0]
+            place = ", ".join(str(part) for part in first["loc"])
+            status, text = 422, str(InputError(first["msg"].lower(), where=place))
+        elif isinstance(error, HTTPException):
+            status, text, headers = error.status_code, str(error.detail), error.headers
         if for_scripts(request.url.path):
             return JSONResponse({"error": text}, status, headers)
         page = pages.message(request, text, status=status)
         page.headers.update(headers or {})
         return page
 
-    @app.exception_handler(InputError)
-    def refused(request: Request, error: InputError) -> Response:
-        return problem(request, 403 if isinstance(error, OtherBrowserError) else 422, str(error))
-
-    @app.exception_handler(StorageError)
-    @app.exception_handler(DataError)
-    def not_stored(request: Request, error: StorageError | DataError) -> Response:
-        # Addresses of databases and paths are the researcher's alone.
-        if trouble is not None:
-            trouble(str(error))
-        what = next((reason for reason in TOLD if reason in str(error)), TOLD[-1])
-        return problem(request, 507 if what is FULL else 503, f"{what}; nothing was stored: try again later")
-
-    @app.exception_handler(RequestValidationError)
-    def malformed(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ", ".join(str(part) for part in first["loc"])
-        return problem(request, 422, str(InputError(first["msg"].lower(), where=place)))
-
-    @app.exception_handler(HTTPException)
-    def other(request: Request, error: HTTPException) -> Response:
-        return problem(request, error.status_code, str(error.detail), error.headers)
-
-    @app.exception_handler(Exception)
-    def fault(request: Request, error: Exception) -> Response:
-        return problem(request, 500, "a fault of the server; nothing was stored")
+    for kind in (InputError, StorageError, DataError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)
 
 
 def run(

@@ -1,8 +1,7 @@
 """Pages of the researcher: log in, the campaign at a glance, and decisions about people and items."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,18 +17,18 @@ from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answers import answers_of, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.judgement_table import write_judgement_table
+from counterfoil.annotate.judgement_table import encoded, write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.platforms.prolific_study import CATEGORIES, SHORTEST
+from counterfoil.annotate.platforms.registry import OWN_ENTRIES
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
+from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
-from counterfoil.annotate.server.work_views import OWN_ENTRIES, problems
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
-from counterfoil.annotate.submissions import encoded
 from counterfoil.annotate.work import Running, set_running
 from counterfoil.errors import InputError
 
@@ -94,124 +93,93 @@ PROBLEMS = problems(
 )
 
 
-@dataclass(frozen=True)
-class ResearchPages:
-    """The templates of one campaign, filled in."""
-
-    campaign: Campaign
-    access: ResearcherAccess
-    cache: OverviewCache
-
-    def login(self, *, problem: str = "") -> Response:
-        """The page that asks for the token; 401, since nothing else is there without it."""
-        return self._page("research_login.html", status=401, problem=problem)
-
-    def overview(self, request: Request) -> Response:
-        """The campaign at a glance."""
-        latest = self.cache.latest()
-        if latest is None:
-            return self._page("research_wait.html", status=503)
-        quality = {person.person: person for person in latest.quality}
-        rows = [
-            {
-                "row": person,
-                "quality": quality.get(person.person),
-                "review": latest.reviews.get(person.person),
-                "may_be_reviewed": person.review == "" and person.items > 0,
-            }
-            for person in latest.status.persons
-        ]
-
-        def order(row: Mapping[str, Any]) -> tuple[bool, int]:
-            """Those with most reasons and no decision first."""
-            reasons = 0 if row["quality"] is None else len(row["quality"].reasons)
-            return (row["review"] is not None, -reasons)
-
-        return self._page(
-            "research.html",
-            csrf=self.access.csrf(request),
-            found=latest,
-            status_of=latest.status,
-            facts=facts_of(latest.status),
-            bars=time_bars(latest.status.times),
-            persons=sorted(rows, key=order)[:MOST_SHOWN],
-            more=max(0, len(latest.status.persons) - MOST_SHOWN),
-            disputes=latest.disputes[:20],
-            undecided=sum(dispute.decided is None for dispute in latest.disputes),
-            categories=CATEGORIES,
-            shortest=SHORTEST,
-            platform=self.campaign.recipe.entry not in OWN_ENTRIES,
-            when=moment(latest.at),
-            behind=self.cache.behind,
-            moment=moment,
-        )
-
-    def dispute(self, request: Request, item: str) -> Response:
-        """One item that people disagree on; by default the most undecided one without a decision."""
-        disputes = _ready(self.cache).disputes
-        places = {dispute.item: at for at, dispute in enumerate(disputes)}
-        if item and item not in places:
-            raise HTTPException(404, "no such item among those that people disagree on")
-        if not disputes:
-            return self._page("research_none.html")
-        at = places[item] if item else 0
-        shown = disputes[at]
-        work = self.campaign.items[self.campaign.places[shown.item]]
-        page = self.campaign.form.page(work)
-        field = next(field for field in page.fields if field.name == self.campaign.form.main)
-        return self._page(
-            "research_dispute.html",
-            csrf=self.access.csrf(request),
-            dispute=shown,
-            shown=page.shown,
-            field=field,
-            at=at,
-            of=len(disputes),
-            undecided=sum(listed.decided is None for listed in disputes),
-            before=disputes[at - 1].item if at else "",
-            after=disputes[at + 1].item if at + 1 < len(disputes) else "",
-            moment=moment,
-        )
-
-    def person(self, database: Database, person: str) -> Response:
-        """What one person answered, beside the images that they saw."""
-        answers = answers_of(database, self.campaign, person)
-        known = [answer.right for answer in answers if answer.right is not None]
-        return self._page(
-            "research_person.html",
-            status=200 if answers else 404,
-            person=person,
-            answers=answers,
-            main=self.campaign.form.main,
-            golden=len(known),
-            wrong=known.count(False),
-        )
-
-    def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        page = environment().get_template(template)
-        text = page.render(title=self.campaign.recipe.title, short=SHORT_ID, **values)
-        return HTMLResponse(text, status, FORM_PAGE)
-
-
 def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -> APIRouter:
     """All routes of the researcher, pages and JSON."""
     access = ResearcherAccess(campaign, clock)
     cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
-    pages = ResearchPages(campaign, access, cache)
     of_pages = APIRouter(prefix="/research", include_in_schema=False)
     # Each of these asks for the token, and a post by cookie for its header.
     of_scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
     reading, deciding = Depends(access.reading), Depends(access.deciding)
 
+    def page(template: str, *, status: int = 200, **values: Any) -> Response:
+        values |= {"title": campaign.recipe.title, "short": SHORT_ID, "moment": moment}
+        return HTMLResponse(environment().get_template(template).render(values), status, FORM_PAGE)
+
+    def login(problem: str = "") -> Response:
+        """The page that asks for the token; 401, since nothing else is there without it."""
+        return page("research_login.html", status=401, problem=problem)
+
     @of_pages.get("")
     def front_page(request: Request) -> Response:
-        return pages.overview(request) if access.may_read(request) else pages.login()
+        """The campaign at a glance."""
+        if not access.may_read(request):
+            return login()
+        latest = cache.latest()
+        if latest is None:
+            return page("research_wait.html", status=503)
+        quality = {person.person: person for person in latest.quality}
+        rows = [
+            {"row": row, "quality": quality.get(row.person), "review": latest.reviews.get(row.person)}
+            for row in latest.status.persons
+        ]
+        # Those with most reasons and no decision first.
+        rows.sort(key=lambda row: (row["review"] is not None, -len(getattr(row["quality"], "reasons", ()))))
+        return page(
+            "research.html",
+            csrf=access.csrf(request),
+            found=latest,
+            status_of=latest.status,
+            facts=facts_of(latest.status),
+            bars=time_bars(latest.status.times),
+            persons=rows[:MOST_SHOWN],
+            more=max(0, len(rows) - MOST_SHOWN),
+            disputes=latest.disputes[:20],
+            undecided=sum(dispute.decided is None for dispute in latest.disputes),
+            categories=CATEGORIES,
+            shortest=SHORTEST,
+            platform=campaign.recipe.entry not in OWN_ENTRIES,
+            behind=cache.behind,
+        )
+
+    @of_pages.get("/disputes", dependencies=[reading])
+    def dispute(request: Request, item: str = "") -> Response:
+        """One item that people disagree on; by default the most undecided one without a decision."""
+        disputes = _ready(cache).disputes
+        places = {dispute.item: at for at, dispute in enumerate(disputes)}
+        if item and item not in places:
+            raise HTTPException(404, "no such item among those that people disagree on")
+        if not disputes:
+            return page("research_none.html")
+        at = places[item] if item else 0
+        shown = campaign.form.page(campaign.items[campaign.places[disputes[at].item]])
+        return page(
+            "research_dispute.html",
+            csrf=access.csrf(request),
+            dispute=disputes[at],
+            shown=shown.shown,
+            field=next(field for field in shown.fields if field.name == campaign.form.main),
+            at=at,
+            of=len(disputes),
+            undecided=sum(listed.decided is None for listed in disputes),
+            before=disputes[at - 1].item if at else "",
+            after=disputes[at + 1].item if at + 1 < len(disputes) else "",
+        )
+
+    @of_pages.get("/people/{person}", dependencies=[reading])
+    def answers(person: str) -> Response:
+        """What one person answered, beside the images that they saw."""
+        answers = answers_of(database, campaign, person)
+        known = [answer.right for answer in answers if answer.right is not None]
+        facts = {"person": person, "golden": len(known), "wrong": known.count(False)}
+        status = 200 if answers else 404
+        return page("research_person.html", status=status, answers=answers, main=campaign.form.main, **facts)
 
     @of_pages.post("/login")
     async def log_in(request: Request) -> Response:
         token = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0]
         if not access.is_token(token):
-            return pages.login(problem="This is not the token of this campaign.")
+            return login("This is not the token of this campaign.")
         response = RedirectResponse("/research", 303)
         access.log_in(request, response)
         return response
@@ -221,14 +189,6 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
-
-    @of_pages.get("/disputes", dependencies=[reading])
-    def dispute(request: Request, item: str = "") -> Response:
-        return pages.dispute(request, item)
-
-    @of_pages.get("/people/{person}", dependencies=[reading])
-    def answers(person: str) -> Response:
-        return pages.person(database, person)
 
     @of_pages.get("/image/{name}", dependencies=[reading])
     def image(name: str) -> Response:

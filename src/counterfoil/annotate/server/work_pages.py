@@ -15,15 +15,13 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 
 from counterfoil.annotate import participants
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.languages import language_for, phrase_in
+from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.pictures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import FORM_PAGE, host_of
-from counterfoil.annotate.server.work_api import Token
-from counterfoil.annotate.server.work_views import Views
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.server.work_api import Token, Views
 from counterfoil.errors import DataError, InputError
 
 #: Types of pictures by suffix; any other file is offered as a download and never shown.
@@ -87,11 +85,8 @@ def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
 
 
 @dataclass(frozen=True)
-class WorkPages:
-    """What is put into the templates of one campaign."""
-
-    campaign: Campaign
-    views: Views
+class WorkPages(Views):
+    """Views of one campaign, and what is put into its templates."""
 
     @cached_property
     def keys(self) -> Mapping[str, tuple[int, int]]:
@@ -100,7 +95,7 @@ class WorkPages:
         Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
         """
         platform_keys = read_keys(self.campaign.folder)
-        if platform_keys and not getattr(self.views.platform, "signed", ""):
+        if platform_keys and not getattr(self.platform, "signed", ""):
             raise InputError(
                 "this platform signs no addresses",
                 where=self.campaign.folder / KEYS,
@@ -120,16 +115,16 @@ class WorkPages:
             for figure in figures_in(text):
                 where = f"{self.campaign.folder / name}, image"
                 data = read_figure(self.campaign.folder / FIGURES, figure, where=where)
-                images[self.views.figure_number(figure)] = data
+                images[self.figure_number(figure)] = data
         return images
 
     @cached_property
-    def _addresses(self) -> Mapping[str, str]:
+    def _figure_addresses(self) -> Mapping[str, str]:
         """The addresses of those images by the names that texts have for them."""
         names = {figure for text in self.campaign.texts.values() for figure in figures_in(text)}
-        return {name: f"/media/{self.views.figure_number(name)}" for name in names}
+        return {name: f"/media/{self.figure_number(name)}" for name in names}
 
-    def work(self, request: Request, token: str = "") -> Response:
+    def work_page(self, request: Request, token: str = "") -> Response:
         """The page of work; without a token the preview."""
         language = self._language(request)
         return self._page(
@@ -139,8 +134,8 @@ class WorkPages:
             token=token,
             preview=not token,
             captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
-            consent=prose(self.campaign.consent_in(language), self._addresses),
-            instructions=prose(self.campaign.instructions_in(language), self._addresses),
+            consent=prose(self.campaign.consent_in(language), self._figure_addresses),
+            instructions=prose(self.campaign.instructions_in(language), self._figure_addresses),
         )
 
     def message(self, request: Request, text: str, *, status: int) -> Response:
@@ -156,7 +151,7 @@ class WorkPages:
         return self._page(request, "open.html", status=403 if problem else 200, **values)
 
     def _language(self, request: Request) -> str:
-        return language_for(request.headers.get("accept-language", ""), self.campaign.recipe.languages)
+        return self.language(request.headers.get("accept-language", ""))
 
     def _page(
         self,
@@ -181,17 +176,12 @@ def routes(
 ) -> APIRouter:
     """The routes of pages and files; they are no part of the schema."""
     router = APIRouter(include_in_schema=False)
-    views = pages.views
 
     async def admit(visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
-        parameters = {name: value for name, value in about.items() if value}
-
-        def enter(connection: sa.Connection) -> participants.Entered:
-            return participants.enter(connection, campaign, parameters=parameters, now=clock(), **who)
-
-        entered = await commits.write(enter)
-        query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
+        who["parameters"] = {name: value for name, value in about.items() if value}
+        entered = await commits.write(lambda db: participants.enter(db, campaign, now=clock(), **who))
+        query = "" if visit is None else f"?visit={pages.signed(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
 
     @router.get("/")
@@ -211,25 +201,25 @@ def routes(
 
     @router.get("/enter")
     async def enter_from_platform(request: Request) -> Response:
-        if views.platform is None:
+        if pages.platform is None:
             return pages.message(request, "Open the link that you were given.", status=404)
         given = request.query_params.multi_items()
         if pages.keys:
             public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
-            names: Any = views.platform
+            names: Any = pages.platform
             token = dict(given).get(names.signed, "")
             claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
             given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
-        visit = views.platform.visit(given)
+        visit = pages.platform.visit(given)
         if visit.preview:
-            return pages.work(request)
+            return pages.work_page(request)
         browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
         who = {"worker": visit.person, "platform": campaign.recipe.entry, "browser": browser}
         response = await admit(visit, **who, vouched=bool(pages.keys))
         # In a frame the browser keeps its secret for the site around the frame alone.
         secure = request.url.scheme == "https"
         among = "SameSite=Lax" + "; Secure" * secure
-        if views.platform.frames:
+        if pages.platform.frames:
             among = "SameSite=None; Secure; Partitioned"
         cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
         response.headers.append("set-cookie", cookie)
@@ -258,11 +248,11 @@ def routes(
         with commits.database.reading() as connection:
             if participants.person_of(connection, token) is None:
                 raise HTTPException(404, participants.UNKNOWN_TOKEN)
-        return pages.work(request, token)
+        return pages.work_page(request, token)
 
     @router.get("/media/{number}")
     def picture(number: str) -> Response:
-        name, figure = views.pictures.get(number), pages.figures.get(number)
+        name, figure = pages.pictures.get(number), pages.figures.get(number)
         if name is None and figure is None:
             raise HTTPException(404, "no such image")
         headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
