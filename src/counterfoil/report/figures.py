@@ -19,12 +19,11 @@ from counterfoil.report.drawing import (
     MUTED,
     RIGHT,
     WRONG,
-    Box,
     aside,
     extent,
     matrix,
+    name_ends,
     panels,
-    place,
     plain,
     tip,
 )
@@ -103,8 +102,10 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
     ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
-    side = size - 0.75
-    with panels((side, side), left=0.62, right=0.13, bottom=0.48, top=0.12) as (figure, (axes,)):
+    names = [short(name, 22 if size > 4 else 16) for name in [*(name for name, _, _ in scorers), "chance"]]
+    right = max(extent(name, 8) for name in names) + 0.2
+    side = size - 0.62 - right
+    with panels((side, side), left=0.62, right=right, bottom=0.48, top=0.12) as (figure, (axes,)):
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
         spans = {"xerr": _whiskers([x for _, x, _ in scorers]), "yerr": _whiskers([y for _, _, y in scorers])}
@@ -125,8 +126,9 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         along = float(spots[int(room.argmax())])
         leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
         aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
-        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in scorers]
-        _label_points(figure, axes, [*(name for name, _, _ in scorers), "chance"], everything, whiskers)
+        colours = [*[INK] * len(scorers), WRONG]
+        ends = zip(everything.tolist(), names, colours, strict=True)
+        name_ends(axes, [(x, y, name, colour) for (x, y), name, colour in ends])
     return figure
 
 
@@ -270,38 +272,6 @@ def _dots(
             if number % columns:
                 axes.tick_params(axis="y", labelleft=False)
     return figure
-
-
-def _label_points(
-    figure: Any,
-    axes: Any,
-    names: Sequence[str],
-    points: NDArray[np.float64],
-    whiskers: Sequence[tuple[float, float, float, float]],
-) -> None:
-    """Names beside their points, none over another or over a point; a thin line where one had to move."""
-    figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
-    scale = figure.dpi / 72
-    sizes = []
-    for name in names:
-        text = axes.text(0, 0, short(name, 26), fontsize=8)
-        extent = text.get_window_extent(renderer)
-        sizes.append((extent.width / scale, extent.height / scale))
-        text.remove()
-    frame = axes.get_window_extent(renderer)
-    inside = Box(frame.x0 / scale, frame.y0 / scale, frame.x1 / scale, frame.y1 / scale)
-    anchors = axes.transData.transform(points) / scale
-    lines = []
-    for (left, right, bottom, top), (x, y) in zip(whiskers, anchors, strict=False):
-        (x0, y0), (x1, y1) = axes.transData.transform([(left, bottom), (right, top)]) / scale
-        lines += [Box(x0, y - 0.5, x1, y + 0.5), Box(x - 0.5, y0, x + 0.5, y1)]
-    line = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 3}
-    offsets, far_away = place(anchors, sizes, inside, avoid=lines)
-    for name, point, (dx, dy), far in zip(names, points, offsets, far_away, strict=True):
-        colour = WRONG if name == "chance" else INK
-        look = {"ha": "center", "color": colour, "zorder": 4, "arrowprops": line if far else None}
-        aside(axes, short(name, 26), tuple(point), (dx, dy), **look)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
