@@ -164,9 +164,7 @@ def test_with_findings_alone_and_with_nothing(found: Sequence[Finding]) -> None:
 @pytest.mark.parametrize("value", [-0.3, 0.0, 0.05, 0.3])
 def test_a_difference_has_the_colour_of_what_it_says(value: float, width: float) -> None:
     each = Evidence("a − b", "group", "difference", value, value - 0.1, value + 0.1, 9, decides=True)
-    drawn = drawing.svg(
-        study_page.finding(Finding("k", "c", "undecided", (each,), "s"), width=width), name="f", title="t"
-    )
+    drawn = drawing.svg(study_page.differences([each], width=width), name="f", title="t")
     right, wrong = f"var(--right, {drawing.RIGHT})" in drawn, f"var(--wrong, {drawing.WRONG})" in drawn
     assert (right, wrong) == (each.low > 0, each.high < 0)
     assert "a − b" in drawn
@@ -208,7 +206,8 @@ def test_it_fits_every_screen_and_axe_finds_nothing(study: str, fits: Callable[[
         "[...document.querySelectorAll('.finding svg')].filter(e => e.checkVisibility())"
         ".map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
     )
-    assert len(ends) == 5
+    # Levels and differences of four findings, and the order.
+    assert len(ends) == 9
     assert all(0 <= left < right <= 360 for left, right in ends)
 
 
