@@ -5,7 +5,7 @@ given cut they end where the ranking does.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, pairwise
 from math import ceil
@@ -19,12 +19,11 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.gallery_values import chance, mean, ranks
+from counterfoil.evaluation.gallery_values import chance, mean, per_item
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.ranking import recall_at_k
-from counterfoil.metrics.ranks import Qrels, Ranks
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
@@ -420,23 +419,33 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
     None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
     """
-    curves_by_side: dict[str, list[Curve]] = {side: [] for side in _SIDES}
     benchmark = comparison.runs[0].benchmark
     questions = benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
         return {}
     by_name = {run.name: run for run in comparison.runs}
-    for run in map(by_name.__getitem__, ranking(comparison)):
-        if run.answers.has_rankings:
-            both = ranks(run.benchmark, run.answers.rankings)
-            for at, (of_scorers, of_side) in enumerate(zip(curves_by_side.values(), both, strict=True)):
-                of_scorers += _curve(run, of_side, at)
-    for at, (side, of_scorers) in enumerate(curves_by_side.items()):
-        if of_scorers:
-            ks = tuple(k for k in KS if k <= int(questions.sizes[at].max()))
-            random = chance(benchmark, [f"{side}_recall_at_{k}" for k in ks])
-            of_scorers.append(Curve(CHANCE, ks, np.asarray(list(random.values()))))
-    return {side: of for side, of in curves_by_side.items() if of}
+    ranked = [run for name in ranking(comparison) if (run := by_name[name]).answers.has_rankings]
+    curves_by_side: dict[str, list[Curve]] = {}
+    for side, sizes in zip(_SIDES, questions.sizes, strict=True):
+        names = {k: f"{side}_recall_at_{k}" for k in KS if k <= int(sizes.max(initial=0))}
+        of_scorers = [_curve(run, names) for run in ranked]
+        if of_scorers := [curve for curve in of_scorers if curve.ks and np.isfinite(curve.values).all()]:
+            random = np.asarray(list(chance(benchmark, list(names.values())).values()))
+            curves_by_side[side] = [*of_scorers, Curve(CHANCE, tuple(names), random)]
+    return curves_by_side
+
+
+def _curve(run: Run, names: Mapping[int, str]) -> Curve:
+    """The curve of a run over measures by K, as far as its rankings go."""
+    ties, values = Ties(run.result.ties["policy"]), []
+    for name in names.values():
+        try:
+            items = per_item(run.benchmark, run.answers.rankings, ties=ties, measures=[name])
+        except InputError:
+            # The ranking was given cut, and ends before.
+            break
+        values.append(mean(run.benchmark, items[name]))
+    return Curve(run.name, tuple(names)[: len(values)], np.asarray(values))
 
 
 def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
@@ -519,24 +528,3 @@ def binned(counts: Int[ndarray, "queries"]) -> tuple[list[str], Float[ndarray, "
     number, _ = np.histogram(counts, bins=[*edges[:-1] - 0.5, edges[-1] - 0.5])
     labels = [f"{a:,}" if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in pairwise(edges.tolist())]
     return labels, number / len(counts)
-
-
-def _curve(run: Run, of_side: Ranks, side: int) -> list[Curve]:
-    """The curve of a run in one direction; none where a value is not known."""
-    benchmark, ties = run.benchmark, Ties(run.result.ties["policy"])
-    here = benchmark.gallery.directions == side
-    # Whether any right answer is among the first K is decided by the best ones alone.
-    best = of_side.before == 0
-    entries = ("query", "wrong", "tied", "before", "gains")
-    first = replace(of_side, **{name: getattr(of_side, name)[best] for name in entries})
-    ks, values = [], []
-    for k in (k for k in KS if k <= of_side.gallery):
-        table = np.full(len(here), np.nan)
-        try:
-            table[here] = recall_at_k(first, k, ties=ties)
-        except InputError:
-            # The ranking was given cut, and ends before.
-            break
-        ks.append(k)
-        values.append(mean(benchmark, table))
-    return [Curve(run.name, tuple(ks), np.asarray(values))] if ks and np.isfinite(values).all() else []
