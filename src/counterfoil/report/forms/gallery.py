@@ -32,14 +32,10 @@ from counterfoil.report.forms import READING, WORST, BrowserSource, FormReport, 
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
+from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
 from counterfoil.report.thumbnails import Thumbnails, pictured
 
-_INTERVALS = {
-    "clusters": "over images, each with the captions written for it",
-    "wilson": "Wilson's, for independent queries",
-}
 #: Per direction: the queries and the items.
 _SIDES: Mapping[str, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
@@ -56,6 +52,83 @@ _DASHES: tuple[tuple[str, Any], ...] = tuple(
 _SHELVES, _ON_SHELF = 3, 6
 
 
+def _ties(comparison: Comparison) -> list[Note]:
+    """By how much the order of tied items moves a main measure, or that it hardly does."""
+    notes, most = [], 0
+    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
+    for run in scored:
+        count = int(run.result.ties["questions"])
+        most = max(most, count)
+        by_policy = run.result.ties.get("measures", {}).values()
+        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
+        name = max(moved, key=lambda name: _span(moved[name]))
+        if _span(moved[name]) < NOTABLE:
+            continue
+        low, high = percent(min(moved[name])), percent(max(moved[name]))
+        text = (
+            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
+            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
+        )
+        notes.append(Note(text, "warning"))
+    if notes or not scored:
+        return notes
+    if not most:
+        return [Note("No scorer ties a right and a wrong item.")]
+    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
+    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
+
+
+def _unfindable(comparison: Comparison) -> list[Note]:
+    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
+    gallery = _provenance(comparison.runs[0])
+    outside, undefined, notes = [], [], []
+    for name, (query, item) in _SIDES.items():
+        facts = gallery.get(name, {})
+        if many := int(facts.get("outside_gallery", 0)):
+            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
+        if facts.get("undefined"):
+            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
+    if outside:
+        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
+        notes.append(Note(f"{text}found.", "warning"))
+    if undefined:
+        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
+    return notes
+
+
+def _cut(comparison: Comparison) -> list[Note]:
+    """Which runs were given as rankings that end, and what they therefore cannot say."""
+    notes = []
+    for run in comparison.runs:
+        cut = _provenance(run).get("cut")
+        if not cut:
+            continue
+        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
+        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
+        text = f"The rankings of {run.name} end after {listed(depths)} or later"
+        # Measures of both directions once, and no mean beside a direction.
+        sides_of: dict[str, list[str]] = {}
+        for name in _provenance(run).get("unsupported", {}):
+            side, base = split_direction(name)
+            sides_of.setdefault(base, []).append(side)
+        missing: list[str] = []
+        for base, of in sides_of.items():
+            single = [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
+            missing += [base] if {"i2t", "t2i"} <= set(of) else single
+        if missing:
+            text += f", too early for {listed(list(map(measure_label, missing)))}"
+        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
+    return notes
+
+
+def _provenance(run: Run) -> Mapping[str, Any]:
+    return run.result.provenance.get("gallery", {})
+
+
+def _span(values: list[float]) -> float:
+    return max(values) - min(values) if values else 0.0
+
+
 class GalleryReport(FormReport):
     """Galleries."""
 
@@ -68,6 +141,11 @@ class GalleryReport(FormReport):
         "strict": "Of equal scores, a wrong item stands before a right one.",
         "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
         "optimistic": "Of equal scores, a right item stands before a wrong one.",
+    }
+    noting = (_ties, _unfindable, _cut, below_chance)
+    interval_words: ClassVar[Mapping[str, str]] = {
+        "clusters": "over images, each with the captions written for it",
+        "wilson": "Wilson's, for independent queries",
     }
     tested = FormReport.tested.replace(
         "questions", "queries, an image exchanged together with its captions", 1
@@ -91,10 +169,6 @@ class GalleryReport(FormReport):
         if parts > 1:
             text += f" Measures are means over {parts} parts of the gallery."
         return text
-
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        parts = (_ties, _unfindable, _cut, below_chance)
-        return [*(note for part in parts for note in part(comparison)), *intervals(comparison, _INTERVALS)]
 
     def kinds(self, run: Run) -> Int[ndarray, "queries"]:
         return first_items.kinds(run)
@@ -326,83 +400,6 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
     """One measure in its directions, side by side."""
     shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in comparison.measures]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
-
-
-def _ties(comparison: Comparison) -> list[Note]:
-    """By how much the order of tied items moves a main measure, or that it hardly does."""
-    notes, most = [], 0
-    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
-    for run in scored:
-        count = int(run.result.ties["questions"])
-        most = max(most, count)
-        by_policy = run.result.ties.get("measures", {}).values()
-        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
-        name = max(moved, key=lambda name: _span(moved[name]))
-        if _span(moved[name]) < NOTABLE:
-            continue
-        low, high = percent(min(moved[name])), percent(max(moved[name]))
-        text = (
-            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
-            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
-        )
-        notes.append(Note(text, "warning"))
-    if notes or not scored:
-        return notes
-    if not most:
-        return [Note("No scorer ties a right and a wrong item.")]
-    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
-    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-
-
-def _unfindable(comparison: Comparison) -> list[Note]:
-    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
-    gallery = _provenance(comparison.runs[0])
-    outside, undefined, notes = [], [], []
-    for name, (query, item) in _SIDES.items():
-        facts = gallery.get(name, {})
-        if many := int(facts.get("outside_gallery", 0)):
-            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
-        if facts.get("undefined"):
-            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
-    if outside:
-        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
-        notes.append(Note(f"{text}found.", "warning"))
-    if undefined:
-        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
-    return notes
-
-
-def _cut(comparison: Comparison) -> list[Note]:
-    """Which runs were given as rankings that end, and what they therefore cannot say."""
-    notes = []
-    for run in comparison.runs:
-        cut = _provenance(run).get("cut")
-        if not cut:
-            continue
-        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
-        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
-        text = f"The rankings of {run.name} end after {listed(depths)} or later"
-        # Measures of both directions once, and no mean beside a direction.
-        sides_of: dict[str, list[str]] = {}
-        for name in _provenance(run).get("unsupported", {}):
-            side, base = split_direction(name)
-            sides_of.setdefault(base, []).append(side)
-        missing: list[str] = []
-        for base, of in sides_of.items():
-            single = [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
-            missing += [base] if {"i2t", "t2i"} <= set(of) else single
-        if missing:
-            text += f", too early for {listed(list(map(measure_label, missing)))}"
-        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
-    return notes
-
-
-def _provenance(run: Run) -> Mapping[str, Any]:
-    return run.result.provenance.get("gallery", {})
-
-
-def _span(values: list[float]) -> float:
-    return max(values) - min(values) if values else 0.0
 
 
 @dataclass(frozen=True)
