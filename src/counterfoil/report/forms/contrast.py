@@ -260,6 +260,7 @@ class StatementReport(ContrastReport):
     """Statements."""
 
     columns = 3
+    measures = FormReport.measures
     noting = (tied, undefined, below_chance, outcomes, _thresholds)
     interval_words: ClassVar[Mapping[str, str]] = {
         "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
