@@ -6,7 +6,7 @@ so one drawing reads well on a light page, on a dark one and on its own.
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
@@ -134,11 +134,17 @@ def matrix(
     title: str,
     width: float,
     height: float = 0.27,
+    framed: Collection[tuple[int, int]] = (),
+    longest: int = 26,
 ) -> Any:
-    """Cells of (strength in [-1, 1], text, small text): the sign is the hue, the size how deep it is."""
+    """Cells of (strength in [-1, 1], text, small text): the sign is the hue, the size how deep it is.
+
+    Those without a text are grey; `framed` ones have a frame and their text in bold. Names of rows have at
+    most `longest` letters.
+    """
     from matplotlib.patches import Rectangle
 
-    names = [short(name, 26) for name in rows]
+    names = [short(name, longest) for name in rows]
     lines = [head.replace("\n", "  ") for head in heads]
     tilted = max(extent(part) for head in heads for part in head.split("\n")) > width - 0.05
     left = max(extent(name) for name in names) + 0.12
@@ -157,10 +163,13 @@ def matrix(
         for (i, j), (strength, text, small) in cells.items():
             colour = RIGHT if strength >= 0 else WRONG
             # Never so deep that the text on it, dark or light with the page, loses its contrast.
-            deep = 0.42 * abs(strength)
-            axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=deep))
+            fill, deep = (colour, 0.42 * abs(strength)) if text else (RULE, 0.5)
+            axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=fill, ec="none", alpha=deep))
             says = {"ha": "center", "va": "center", "color": MUTED if small and not strength else INK}
-            axes.text(j + 0.5, i + (0.36 if small else 0.52), text, fontsize=8, **says)
+            bold = {"fontweight": "bold"} if (i, j) in framed else {}
+            if bold:
+                axes.add_patch(Rectangle((j + 0.03, i + 0.045), 0.94, 0.91, fc="none", ec=colour, lw=0.9))
+            axes.text(j + 0.5, i + (0.36 if small else 0.52), text, fontsize=8, **says, **bold)
             if small:
                 axes.text(j + 0.5, i + 0.72, small, fontsize=6.2, **says)
         axes.set(xlim=(0, len(heads)), ylim=(len(rows), 0))
