@@ -65,7 +65,7 @@ def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure() -> No
     assert said[0.5, 2.36].get_fontweight() == "normal"
     assert said[1.5, 2.52].get_text() == "–"
     # One framed pair, on both sides of the diagonal.
-    assert sum(patch.get_facecolor()[3] == 0 for patch in axes.patches) == 2
+    assert sum(patch.get_edgecolor()[3] > 0 for patch in axes.patches) == 2
     rows = [label.get_text() for label in axes.get_yticklabels()]
     assert [re.sub(r"\s+", " ", row) for row in rows] == [
         "ECCV Caption · mean mAP@R 1", "COCO 5K · mean R@1 2", "COCO 5K · mean R@2 3"
