@@ -84,10 +84,9 @@ def study(
 ) -> Study:
     """Build, train and measure as the plan says; networks and runs are kept in `out`.
 
-    A study that was stopped goes on where it was when it is asked for again with the same plan; what
-    another plan left there is removed first (`plan.claim`). `facts` says how a run came about.
-    Raises `InputError` for a folder that holds something else, and what building, training and measuring
-    raise.
+    A study that was stopped goes on where it was when it is asked for again with the same plan. `facts` says
+    how a run came about. Raises `InputError` for a folder that holds something else (`plan.claim`), and what
+    building, training and measuring raise.
     """
     # What took how many seconds.
     spent: dict[str, float] = {}
