@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.report.comparison_tables import groupings, main_measures, ranking, style_of
 from counterfoil.report.drawing import (
@@ -48,7 +49,7 @@ def measures(comparison: Comparison, names: Sequence[str] | None = None, *, colu
         (measure_label(name), {run.name: run.result.measures.get(name) for run in comparison.runs})
         for name in names
     ]
-    return _dots(titled, ranking(comparison), columns)
+    return dots(titled, ranking(comparison), columns)
 
 
 def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = None) -> Any:
@@ -63,7 +64,7 @@ def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = 
         for name in names
         for label in labels
     ]
-    return _dots(titled, ranking(comparison), len(labels))
+    return dots(titled, ranking(comparison), len(labels))
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
@@ -226,7 +227,7 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
-def said(estimate: Estimate) -> str:
+def said(estimate: Estimate | Evidence) -> str:
     """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
 
     >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
@@ -237,34 +238,41 @@ def said(estimate: Estimate) -> str:
     return f"{value} [{low}, {high}]{chance}"
 
 
-def _dots(
-    titled: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
+def dots(
+    titled: Sequence[tuple[str, Mapping[str, Estimate | Evidence | None]]],
+    order: Sequence[str],
+    columns: int,
+    *,
+    width: float = 0.0,
 ) -> Any:
+    """A dot and a whisker per name, in `order`, a panel per title, chance as a dashed line.
+
+    Small rings are single seeds. It is as wide as a page on a wide screen, or as a telephone where panels
+    stand under one another, unless `width` says otherwise, in inches.
+    """
     columns = max(1, min(columns, len(titled)))
-    estimates = [e for _, values in titled for e in values.values() if e is not None]
-    low, high = _limits(
-        [100 * v for e in estimates for v in (e.low, e.high, e.value, e.chance) if v is not None]
-    )
+    shown = [e for _, values in titled for e in values.values() if e is not None]
+    low, high = _limits([100 * v for e in shown for v in (e.low, e.high, e.value, e.chance) if v is not None])
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
-    # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = _NARROW - 0.15 - left
-    if columns > 1:
-        across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
+    width = width or (10.4 if columns > 1 else _NARROW)
+    across = max((width - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
     panel = across, _ROW * len(order) + 0.05
     margin: dict[str, Any] = {"left": left, "right": 0.15, "top": 0.26}
     with panels(panel, len(titled), columns, sharey=True, **margin) as (figure, grid):
         for number, (axes, (title, values)) in enumerate(zip(grid, titled, strict=True)):
-            shown = [(i, e) for i, name in enumerate(order) if (e := values.get(name)) is not None]
-            rows_at = [i for i, _ in shown]
-            spans = [[100 * e.low for _, e in shown], [100 * e.high for _, e in shown]]
+            here = [(i, e) for i, name in enumerate(order) if (e := values.get(name)) is not None]
+            rows_at = [i for i, _ in here]
+            spans = [[100 * e.low for _, e in here], [100 * e.high for _, e in here]]
             axes.hlines(rows_at, *spans, color=RIGHT, lw=1.3, alpha=0.55, clip_on=False)
-            dots = {"marker": "o", "ms": 4.6, "mec": "none", "ls": "none", "clip_on": False}
-            axes.plot([100 * e.value for _, e in shown], rows_at, color=RIGHT, **dots)
-            for value in {e.chance for _, e in shown if e.chance is not None}:
+            look = {"marker": "o", "ms": 4.6, "mec": "none", "ls": "none", "clip_on": False}
+            axes.plot([100 * e.value for _, e in here], rows_at, color=RIGHT, **look)
+            for value in {e.chance for _, e in here if e.chance is not None}:
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-            for i, e in shown:
+            for i, e in here:
                 tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
+                if isinstance(e, Evidence):
+                    seeds(axes, e, i)
             axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)
@@ -272,6 +280,13 @@ def _dots(
             if number % columns:
                 axes.tick_params(axis="y", labelleft=False)
     return figure
+
+
+def seeds(axes: Any, evidence: Evidence, at: int) -> None:
+    """Small rings below a dot: the values of single seeds, where there are several."""
+    if len(evidence.seeds) > 1:
+        x = [100 * value for value in evidence.seeds]
+        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:

@@ -214,30 +214,13 @@ def finding(one: Finding) -> Drawing:
 
 def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
     """Levels, a panel per measure, a row per label; small rings are single seeds."""
-    by_measure: dict[str, list[Evidence]] = {}
+    by_measure: dict[str, dict[str, Evidence]] = {}
     for level in levels:
-        by_measure.setdefault(level.measure, []).append(level)
-    names = list(dict.fromkeys(level.label for level in levels))
-    left = max(extent(short(name, 20)) for name in names) + 0.12
-    count, right, gap = len(by_measure), 0.16, 0.3
-    panel = (width - left - right - gap * (count - 1)) / count, _ROW * len(names) + 0.05
-    # A little beyond the levels, in per cent; correlations may be negative.
-    least = -100.0 if any(signed(level.measure) for level in levels) else 0.0
-    ends = [100 * v for e in levels for v in (e.low, e.high, e.chance, *e.seeds) if v is not None]
-    limits = _around(ends, least, 100.0)
-    with panels(panel, count, count, left=left, right=right, gap=(gap, gap)) as (figure, grid):
-        for number, (axes, (measure, of)) in enumerate(zip(grid, by_measure.items(), strict=True)):
-            for level in of:
-                _dot(axes, level, names.index(level.label), RIGHT)
-            for value in {level.chance for level in of if level.chance is not None}:
-                axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-            axes.set(xlim=limits, ylim=(len(names) - 0.4, -0.6))
-            axes.set_yticks(range(len(names)), ["" if number else short(name, 20) for name in names])
-            unit = "%" if style_of(measure) == "percent" else "x 100"
-            plain(axes, f"{measure_label(measure)} ({unit})", grid="x", left=False, size=8)
-            axes.tick_params(axis="y", length=0, labelsize=8.5)
-            axes.locator_params(axis="x", nbins=5)
-    return figure
+        by_measure.setdefault(level.measure, {})[level.label] = level
+    units = {measure: "%" if style_of(measure) == "percent" else "x 100" for measure in by_measure}
+    titled = [(f"{measure_label(name)} ({units[name]})", of) for name, of in by_measure.items()]
+    order = list(dict.fromkeys(level.label for level in levels))
+    return figures.dots(titled, order, len(titled), width=width)
 
 
 def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
@@ -251,7 +234,11 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
     panel = width - left - 0.16, (_ROW if beside else _SAID_ROW) * len(evidence) + 0.05
     with panels(panel, left=left, right=0.16, bottom=0.34) as (figure, (axes,)):
         for at, one in enumerate(evidence):
-            _dot(axes, one, at, RIGHT if one.above else WRONG if one.below else MUTED)
+            colour = RIGHT if one.above else WRONG if one.below else MUTED
+            axes.hlines(at, 100 * one.low, 100 * one.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
+            face = {"mec": "none"} if one.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
+            axes.plot(100 * one.value, at, "o", ms=5, color=colour, clip_on=False, **face)
+            figures.seeds(axes, one, at)
             # The lines to be held against, where no label lies over them.
             half = 0.5 if beside else 0.26
             lines = {0.0: "-", 100 * one.threshold: "-" if not one.threshold else (0, (4, 3))}
@@ -260,8 +247,9 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
             if not beside:
                 place = axes.get_yaxis_transform()
                 axes.text(0, at - 0.3, one.label, transform=place, fontsize=7.8, color=INK, va="bottom")
-        reach = [100 * v for e in evidence for v in (e.low, e.high, e.threshold, *e.seeds)]
-        axes.set_xlim(*_around([*reach, 0.0], -200.0, 200.0))
+        reach = [0.0, *(100 * v for e in evidence for v in (e.low, e.high, e.threshold, *e.seeds))]
+        beyond = max(0.06 * (max(reach) - min(reach)), 1.0)
+        axes.set_xlim(max(-200, min(reach) - beyond), min(200, max(reach) + beyond))
         axes.set_ylim(len(evidence) - 0.5, -0.5 if beside else -0.85)
         axes.set_yticks(range(len(evidence)), [one.label if beside else "" for one in evidence])
         axes.tick_params(axis="y", length=0)
@@ -269,24 +257,6 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
         axes.locator_params(axis="x", nbins=7)
     return figure
-
-
-def _dot(axes: Any, evidence: Evidence, at: int, colour: str) -> None:
-    """A value with its interval, hollow where it is a difference that does not decide, and its seeds."""
-    axes.hlines(at, 100 * evidence.low, 100 * evidence.high, color=colour, lw=1.5, alpha=0.55, clip_on=False)
-    told = evidence.kind == "difference" and not evidence.decides
-    face = {"mfc": "none", "mec": colour, "mew": 1.2} if told else {"mec": "none"}
-    axes.plot(100 * evidence.value, at, "o", ms=5, color=colour, clip_on=False, **face)
-    if len(evidence.seeds) > 1:
-        x = [100 * value for value in evidence.seeds]
-        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
-
-
-def _around(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
-    """Ends a little beyond the values, within what is possible."""
-    low, high = min(values, default=least), max(values, default=most)
-    margin = max(0.06 * (high - low), 1.0)
-    return max(least, low - margin), min(most, high + margin)
 
 
 #: What tells lines apart, whatever their colours: the colour and the dashes.
