@@ -14,7 +14,7 @@ from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Ra
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Qrels
@@ -173,7 +173,7 @@ def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def galleries() -> Comparison:
+def galleries():
     """Three scorers on the drawn gallery: good, tied, and cut after 12 items."""
     benchmark = gallery_benchmark()
     scores = gallery_scores()
@@ -183,7 +183,7 @@ def galleries() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def quads() -> Comparison:
+def quads():
     """Three scorers on the drawn quads."""
     benchmark = quad_benchmark()
     runs = [run_of(benchmark, name, answers) for name, answers in quad_answers().items()]
@@ -191,7 +191,7 @@ def quads() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def choices() -> Comparison:
+def choices():
     """Two scorers on the drawn choices."""
     benchmark = choice_benchmark()
     rng = np.random.default_rng(5)
@@ -202,7 +202,7 @@ def choices() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def rated() -> Comparison:
+def rated():
     """Four scorers of rated captions: an oracle, a good one, one against people, one that says nothing."""
     from report.judgements import rated_benchmark, rated_scores
 
@@ -212,7 +212,7 @@ def rated() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def preferred() -> Comparison:
+def preferred():
     """Three scorers of preferences: an oracle, one with ties, one asked in three draws."""
     from report.judgements import preference_benchmark, preference_scores
 
@@ -222,21 +222,19 @@ def preferred() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def everything(
-    quads: Comparison, choices: Comparison, galleries: Comparison, rated: Comparison, preferred: Comparison
-) -> list[Comparison]:
+def everything(quads, choices, galleries, rated, preferred):
     """A comparison of every form that has a browser of its own."""
     return [quads, choices, galleries, rated, preferred]
 
 
 @pytest.fixture(scope="session")
-def report(everything: list[Comparison]) -> str:
+def report(everything):
     """One page over all of them."""
     return page(everything, title="A <test> & report")
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def undrawn(monkeypatch):
     """Pages without their figures, which take most of the time."""
     monkeypatch.setattr(drawing, "svg", lambda figure, **names: "")
     for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
@@ -272,14 +270,14 @@ def opening(chromium: Any, folder: Path) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def opened(chromium, tmp_path):
     """`opening`, for one test."""
     with opening(chromium, tmp_path) as open_page:
         yield open_page
 
 
 @pytest.fixture
-def fits(opened: Callable[..., Any], violations: Callable[[Any], list[str]]) -> Callable[[str], Any]:
+def fits(opened, violations):
     """Opens a page: on a telephone and on a desk nothing spills over the side, and axe finds nothing."""
 
     def look(text: str) -> Any:

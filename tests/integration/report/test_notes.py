@@ -22,7 +22,7 @@ def one(values: np.ndarray, policy: Ties = Ties.STRICT) -> Comparison:
     return compare([run])[0]
 
 
-def test_a_constant_scorer_is_exposed() -> None:
+def test_a_constant_scorer_is_exposed():
     comparison = one(np.zeros((40, 2, 2)))
     # A random order of four scores puts the two true ones first in 1 of 6 cases.
     assert said(comparison)[0] == (
@@ -35,13 +35,13 @@ def test_a_constant_scorer_is_exposed() -> None:
     assert "random order" in QUADS.ties(one(np.zeros((40, 2, 2)), Ties.HALF))
 
 
-def test_a_scorer_without_ties_gives_no_warning() -> None:
+def test_a_scorer_without_ties_gives_no_warning():
     comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
     assert all(note.kind == "fact" for note in QUADS.notes(comparison))
     assert "No scorer has a tie; they count by the policy strict." in said(comparison)
 
 
-def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads: Comparison) -> None:
+def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads):
     best = max(quads.runs, key=lambda run: run.items["group"].mean())
     text = lead(quads).replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(f"{best.name} has Group {100 * best.items['group'].mean():.2f} % (")
@@ -55,20 +55,20 @@ def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads
     assert ("not told apart" in text) == bool(rivals)
 
 
-def test_equal_scorers_are_not_distinguished() -> None:
+def test_equal_scorers_are_not_distinguished():
     benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
     comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
     assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
 
 
-def test_outcomes_and_intervals_are_mentioned(quads: Comparison) -> None:
+def test_outcomes_and_intervals_are_mentioned(quads):
     texts = said(quads)
     assert any(text.startswith("outcomes: only right and wrong were given") for text in texts)
     # Neighbouring questions share an image, so the intervals come from clusters.
     assert any(text.startswith("Intervals hold 95 %: over clusters of questions") for text in texts)
 
 
-def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be() -> None:
+def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
     """Alone it is noted; beside twenty others at chance it is not, and one that is never right still is."""
     benchmark = quad_benchmark(200)
     rng = np.random.default_rng(0)

@@ -48,13 +48,13 @@ GALLERY = MeasureAtK(found_at, (3,))
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch):
     monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
     catalog.register(QUAD)
     catalog.register(GALLERY)
 
 
-def test_a_measure_of_quads() -> None:
+def test_a_measure_of_quads():
     benchmark, answers = quad_benchmark(), quad_answers()
     scored = next(name for name, of in answers.items() if hasattr(of, "values"))
     result = evaluate(benchmark, answers[scored], scorer=scored, draws=100)
@@ -70,7 +70,7 @@ def test_a_measure_of_quads() -> None:
         evaluate(benchmark, answers[scored], scorer=scored, measures="last_pear")
 
 
-def test_a_measure_of_galleries(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_measure_of_galleries(capsys):
     benchmark = gallery_benchmark()
     rankings = rankings_of(benchmark, gallery_scores()["good"])
     result = evaluate(benchmark, rankings, scorer="good", draws=100)

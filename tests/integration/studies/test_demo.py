@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -34,7 +33,7 @@ def _stop(words: str, step: int = 0) -> Callable[..., None]:
     return tell
 
 
-def test_four_findings_and_an_order(made: Study) -> None:
+def test_four_findings_and_an_order(made):
     # The control leads; what could be style is asked where there are two, and held to what the control says.
     three = ["direction", "texts", "images"]
     keys = [*three, *(f"{each}-styles" for each in three), "detectors"]
@@ -52,7 +51,7 @@ def test_four_findings_and_an_order(made: Study) -> None:
     assert made.comparisons[0].benchmark == "world-quads"
 
 
-def test_the_control_asks_the_same_in_one_style(made: Study) -> None:
+def test_the_control_asks_the_same_in_one_style(made):
     asked = {each.name: each for each in made.benchmarks}
     quads, control = asked["world-quads"], asked["world-quads-alike"]
     assert quads.questions.ids == control.questions.ids
@@ -67,9 +66,7 @@ def test_the_control_asks_the_same_in_one_style(made: Study) -> None:
 @pytest.mark.parametrize(
     ("key", "benchmark"), [("detectors", "world-quads"), ("images", "world-quads-alike")]
 )
-def test_the_numbers_are_those_of_the_runs_on_disk(
-    made: Study, place: Path, key: str, benchmark: str
-) -> None:
+def test_the_numbers_are_those_of_the_runs_on_disk(made, place, key, benchmark):
     kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / plan.RUNS])}
     for level in next(each for each in made.findings if each.key == key).levels:
         of = kept[level.label, benchmark].result.measures[level.measure]
@@ -77,7 +74,7 @@ def test_the_numbers_are_those_of_the_runs_on_disk(
 
 
 @pytest.mark.slow
-def test_two_seeds_are_taken_together(fuller: Study) -> None:
+def test_two_seeds_are_taken_together(fuller):
     assert fuller.order is not None
     for level in fuller.order.levels:
         assert len(level.seeds) == 2
@@ -87,7 +84,7 @@ def test_two_seeds_are_taken_together(fuller: Study) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_path: Path) -> None:
+def test_a_study_that_was_stopped_ends_with_the_same_numbers(made, tmp_path):
     with pytest.raises(_Stopped):
         study(TINY, tmp_path, facts=facts, note=_stop("trained coco"))
     # Once more, in the middle of a training.
@@ -98,7 +95,7 @@ def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_pa
     assert again[0].startswith("going on")
 
 
-def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_path: Path) -> None:
+def test_a_finished_study_is_not_trained_again(made, place, tmp_path):
     shutil.copytree(place, tmp_path / "copy")
     written = (tmp_path / "copy/networks/coco-0/resume.pt").stat().st_mtime_ns
     again = study(TINY, tmp_path / "copy", facts=facts, note=lambda text: None)
@@ -108,7 +105,7 @@ def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_another_seed_has_other_numbers_and_every_stage_is_named_once(made: Study, tmp_path: Path) -> None:
+def test_another_seed_has_other_numbers_and_every_stage_is_named_once(made, tmp_path):
     said: list[str] = []
     again = study(replace(TINY, seeds=(3,), dialled=(3,)), tmp_path, facts=facts, note=said.append)
     # First how long it takes here.

@@ -26,7 +26,7 @@ def _files(out: Path) -> set[str]:
     return {str(path.relative_to(out)) for path in out.rglob("*")}
 
 
-def test_a_study_of_the_same_plan_goes_on(tmp_path: Path) -> None:
+def test_a_study_of_the_same_plan_goes_on(tmp_path):
     assert not plan.claim(tmp_path, TINY)
     assert not plan.claim(tmp_path, TINY)
     _begun(tmp_path)
@@ -37,8 +37,8 @@ def test_a_study_of_the_same_plan_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [False, True])
 def test_another_plan_or_version_is_refused_and_begins_anew_where_that_is_asked_for(
-    tmp_path: Path, version: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, version, monkeypatch
+):
     _begun(tmp_path)
     if version:
         write_json(tmp_path / plan.PLAN, {**read_json(tmp_path / plan.PLAN), "study": "0.0"})
@@ -54,7 +54,7 @@ def test_another_plan_or_version_is_refused_and_begins_anew_where_that_is_asked_
 
 
 @pytest.mark.parametrize("name", [plan.PLAN, plan.NETWORKS, plan.RUNS, plan.REPORT])
-def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
+def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path, name):
     if "." in name:
         (tmp_path / name).write_text('{"plan": "mine"}')
     else:

@@ -16,7 +16,7 @@ def _shown(made: Study, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 160])
-def test_the_end_of_a_demo(made: Study, width: int) -> None:
+def test_the_end_of_a_demo(made, width):
     lines = [line.rstrip() for line in _shown(made, width).splitlines()]
     assert max(map(len, lines)) <= width
     head = next(i for i, line in enumerate(lines) if line.startswith("model"))
@@ -34,7 +34,7 @@ def test_the_end_of_a_demo(made: Study, width: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_found_is_said_in_full(fuller: Study) -> None:
+def test_what_was_found_is_said_in_full(fuller):
     words = " ".join(_shown(fuller, 60).split())
     assert (
         "networks of seed 0. Both pictures in one style; mixed: group where the second picture is synthetic."

@@ -35,7 +35,7 @@ STEP = StepSection(
 )
 
 
-def test_the_page_says_what_a_step_did() -> None:
+def test_the_page_says_what_a_step_did():
     page = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "12 rows in, 8 out" in text
@@ -50,7 +50,7 @@ def test_the_page_says_what_a_step_did() -> None:
     assert page == again
 
 
-def test_counts_stand_with_their_shares_the_most_frequent_first() -> None:
+def test_counts_stand_with_their_shares_the_most_frequent_first():
     table = counts_table("c", {"b": 1, "a": 1, "": 2}, corner="x")
     assert [(row.name, row.cells[0].value, row.cells[1].value) for row in table.rows] == [
         ("(none)", "2", 0.5),

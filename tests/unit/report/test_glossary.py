@@ -7,7 +7,7 @@ from pathlib import Path
 from counterfoil.report import html
 
 
-def test_documents_and_pages_say_the_same() -> None:
+def test_documents_and_pages_say_the_same():
     document = (Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8")
     entries = dict(re.findall(r"\*\*(.+?)\.\*\* (.+?)(?:\n\n|\Z)", document, re.S))
     page = unescape(html.render("base.html", title="Any page"))

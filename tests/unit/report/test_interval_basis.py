@@ -31,7 +31,7 @@ def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple
     return benchmark, evaluate(benchmark, scores, scorer="s", interval=interval, draws=200)
 
 
-def test_two_captions_of_all_questions_are_noted_as_given() -> None:
+def test_two_captions_of_all_questions_are_noted_as_given():
     benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)))
     assert result.provenance["interval"]["given"] == {"images": 0, "captions": 2}
     estimate = result.measures["accuracy"]
@@ -45,7 +45,7 @@ def test_two_captions_of_all_questions_are_noted_as_given() -> None:
     ]
 
 
-def test_few_images_are_warned_of_and_many_of_all_are_not() -> None:
+def test_few_images_are_warned_of_and_many_of_all_are_not():
     unique = np.arange(600).reshape(300, 2)
     benchmark, result = measured(300, unique)
     assert rests_on(benchmark, [result])[1:] == []
@@ -54,14 +54,14 @@ def test_few_images_are_warned_of_and_many_of_all_are_not() -> None:
 
 
 @pytest.mark.parametrize(("interval", "warned"), [("auto", True), ("wilson", True), ("clusters", False)])
-def test_given_items_are_noted_for_intervals_that_take_them_so(interval: str, warned: bool) -> None:
+def test_given_items_are_noted_for_intervals_that_take_them_so(interval, warned):
     benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)), interval)
     assert any("as given" in line for line in warnings(benchmark, [result])) == warned
     # As one cluster, all questions are one.
     assert any("few effective" in line for line in warnings(benchmark, [result])) == (not warned)
 
 
-def test_effective_numbers_are_those_of_all_results() -> None:
+def test_effective_numbers_are_those_of_all_results():
     rng = np.random.default_rng(0)
     benchmark, first = measured(250, np.stack([rng.integers(0, 40, 500), 40 + np.arange(500)], axis=1))
     _, second = measured(250, np.asarray(benchmark.questions.candidates), "wilson")
@@ -73,7 +73,7 @@ def test_effective_numbers_are_those_of_all_results() -> None:
     )
 
 
-def test_an_image_or_a_caption_of_more_than_a_tenth_is_named() -> None:
+def test_an_image_or_a_caption_of_more_than_a_tenth_is_named():
     """Of 300 questions 40 are of image 0, and 20 of caption 0; a tenth of them would be 30."""
     captions = np.arange(600).reshape(300, 2)
     captions[:20, 0] = 0

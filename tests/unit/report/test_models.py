@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms import WORST
 from counterfoil.report.html import shareable, shared
 from counterfoil.report.page import page, scorer_sections
 
 
-def test_groups_are_those_of_the_result(quads: Comparison) -> None:
+def test_groups_are_those_of_the_result(quads):
     for run, model in zip(quads.runs, scorer_sections(quads, "b-x", captions=True), strict=True):
         by_name = {row.name: row for row in model.groups.rows}
         assert {"all questions", "swap", "add", "replace"} <= set(by_name)
@@ -23,7 +22,7 @@ def test_groups_are_those_of_the_result(quads: Comparison) -> None:
                 assert (cell.value, cell.low, cell.high) == (e.value, e.low, e.high)
 
 
-def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: Comparison) -> None:
+def test_worst_questions_are_the_most_wrong_ones(quads, galleries):
     run = quads.runs[0]
     s = run.answers.values
     # The smaller true score of each question less the larger false one, row by row and column by column.
@@ -48,7 +47,7 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
+def test_nothing_private_is_anywhere_on_the_page(quads):
     def with_path(run: Any) -> Any:
         manifest = {
             "command": [
@@ -75,7 +74,7 @@ def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
     assert "/home/jane/my data/clip.csv" in open_text
 
 
-def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
+def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads):
     places = ("/a/b/clip", "/a/c/clip", "other")
     names = dict(zip((run.name for run in quads.runs), places, strict=True))
     runs = tuple(replace(run, name=names[run.name]) for run in quads.runs)
@@ -88,5 +87,5 @@ def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Compar
 @pytest.mark.parametrize(
     "text", ["runs/clip", "MIT / Apache", "open-clip:ViT-B-32/openai", "a: 3/4", "/", "and/or"]
 )
-def test_what_is_no_path_of_a_machine_stays(text: str) -> None:
+def test_what_is_no_path_of_a_machine_stays(text):
     assert shareable(text) == text

@@ -51,7 +51,7 @@ def texts(figure: Any) -> list[str]:
     return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure() -> None:
+def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure():
     taus = {(0, 1): (0.47, 0.12, 0.78), (0, 2): (-0.3, -0.9, 0.4), (1, 2): (float("nan"),) * 3}
     figure = heatmap(correlation(np.zeros((8, 3)), taus))
     (axes,) = figure.axes
@@ -72,21 +72,21 @@ def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure() -> No
     ]  # fmt: skip
 
 
-def test_many_columns_leave_no_room_for_intervals() -> None:
+def test_many_columns_leave_no_room_for_intervals():
     assert texts(heatmap(many(4, 24))).count("−.10 to .80") == 24 * 23
     said = texts(heatmap(many(4, 25)))
     assert not any(" to " in text for text in said)
     assert said.count(".40") == said.count(".41") == 25 * 24 // 2
 
 
-def test_a_column_that_stands_alone_needs_no_benchmark() -> None:
+def test_a_column_that_stands_alone_needs_no_benchmark():
     found = correlation(np.zeros((4, 2)), {})
     one = replace(found, columns=found.columns[1:], values=found.values[:, 1:])
     assert labels(one) == ["mean R@1"]
 
 
 @pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])
-def test_names_and_lines_of_the_bump_chart_never_overlap(models: int, columns: int) -> None:
+def test_names_and_lines_of_the_bump_chart_never_overlap(models, columns):
     found = many(models, columns)
     figure = bump(found)
     figure.draw_without_rendering()
@@ -107,7 +107,7 @@ def test_names_and_lines_of_the_bump_chart_never_overlap(models: int, columns: i
         assert sorted(float(line.get_ydata()[column]) for line in dots) == list(range(1, models + 1))
 
 
-def test_equal_models_share_a_rank_and_a_frame_and_missing_ones_leave_a_gap() -> None:
+def test_equal_models_share_a_rank_and_a_frame_and_missing_ones_leave_a_gap():
     values = np.array([[0.9, 0.1, 0.3], [0.5, 0.2, 0.3], [0.5, 0.4, 0.1], [0.2, np.nan, 0.9]])
     figure = bump(correlation(values, {}))
     said = [re.sub(r"\s+", " ", text) for text in texts(figure)]
@@ -122,7 +122,7 @@ def test_equal_models_share_a_rank_and_a_frame_and_missing_ones_leave_a_gap() ->
     assert jump.is_dashed()
 
 
-def test_who_moves_most_stands_out_by_more_than_colour() -> None:
+def test_who_moves_most_stands_out_by_more_than_colour():
     values = np.column_stack([np.arange(10.0), np.arange(10.0)])
     values[0, 1] = 20.0
     (axes,) = bump(correlation(values, {})).axes
@@ -132,7 +132,7 @@ def test_who_moves_most_stands_out_by_more_than_colour() -> None:
     assert len({text for text in bold if text.startswith("model")}) == 1
 
 
-def test_small_matrices_say_what_they_hold() -> None:
+def test_small_matrices_say_what_they_hold():
     said = texts(list_tau(lists(3)))
     assert said.count(".25") == 6
     assert said.count("75 % in") == 6

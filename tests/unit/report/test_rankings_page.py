@@ -2,8 +2,6 @@
 
 import html as html_of
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,23 +15,23 @@ TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 
 
 
 @pytest.fixture(scope="module")
-def report() -> str:
+def report():
     values = np.array([[0.1234, 0.2, 0.3], [0.4, 0.1, 0.3], [0.2, 0.3, np.nan]])
     return page(correlation(values, TAUS), [lists(3)], title="Rank & <file>")
 
 
-def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
+def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
     assert closed(report) == html.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
 
 
-def test_it_says_every_number(report: str) -> None:
+def test_it_says_every_number(report):
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", report))
     for text in ("12.34", ".50", ".10 to .80", "−.60 to .30", "open-clip:ViT", "100 draws", "25,000 queries"):
         assert text in body, text
 
 
-def test_the_lead_names_the_most_and_the_least_alike() -> None:
+def test_the_lead_names_the_most_and_the_least_alike():
     found = correlation(np.zeros((5, 3)), TAUS)
     assert lead(found) == (
         "The order of models agrees most between COCO 5K · mean R@1 and COCO 5K · mean R@2 (τ .90, .70 to 1) "
@@ -50,7 +48,7 @@ def test_the_lead_names_the_most_and_the_least_alike() -> None:
     assert "Method" in page(nothing)
 
 
-def test_csv_has_a_line_per_number() -> None:
+def test_csv_has_a_line_per_number():
     lines = to_csv(many(4, 3), [lists(2)]).splitlines()
     assert lines[0] == "what,of,a,b,value,low,high,n"
     # 12 values and ranks, 3 pairs twice, 2 models each way four times.
@@ -60,6 +58,6 @@ def test_csv_has_a_line_per_number() -> None:
 
 
 @pytest.mark.browser
-def test_it_fits_every_screen_and_axe_finds_nothing(fits: Callable[[str], Any]) -> None:
+def test_it_fits_every_screen_and_axe_finds_nothing(fits):
     view = fits(page(many(12, 9), [lists(12)]))
     assert view.locator("figure svg:visible").count() == 4

@@ -1,9 +1,7 @@
 """The page of heatmaps: whole, closed to the outside, legible on a telephone, and true to its licence."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from report.outlines import closed
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Any, list[ExplainedQuestion]]:
+def made():
     benchmark = quads(1, size=48)
     pairs = {}
     for caption in (0, 1):
@@ -38,7 +36,7 @@ def made() -> tuple[Any, list[ExplainedQuestion]]:
     return benchmark, [ExplainedQuestion(benchmark.questions.ids[0], pairs)]
 
 
-def test_it_is_whole_and_fetches_nothing(made: Any) -> None:
+def test_it_is_whole_and_fetches_nothing(made):
     text = page("open-clip:<x>", *made, notes=["one & two"])
     assert closed(text) == static("page.js")
     assert "open-clip:&lt;x&gt;" in text
@@ -49,7 +47,7 @@ def test_it_is_whole_and_fetches_nothing(made: Any) -> None:
     assert text.count("The same everywhere:") == 4
 
 
-def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made: Any) -> None:
+def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made):
     benchmark, questions = made
     card = benchmark.card.model_copy(update={"redistributable": False, "licence": "no copies"})
     closed = replace(benchmark, card=card)
@@ -65,7 +63,7 @@ def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made: Any
 
 
 @pytest.mark.browser
-def test_heatmaps_lie_over_their_pictures(made: Any, fits: Callable[[str], Any]) -> None:
+def test_heatmaps_lie_over_their_pictures(made, fits):
     shown = fits(page("model", *made))
     boxes = shown.evaluate(
         """[...document.querySelectorAll('.heats .canvas')].map(each => {

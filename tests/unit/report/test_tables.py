@@ -5,13 +5,11 @@ import io
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.comparison_tables import by_group, differences, overview
 from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
 
@@ -31,7 +29,7 @@ def table(*names: str) -> Table:
     return Table("Results on A & B.", columns, tuple(rows))
 
 
-def test_markdown_has_one_line_per_row_and_marks_the_best() -> None:
+def test_markdown_has_one_line_per_row_and_marks_the_best():
     lines = to_markdown(table("first", "second", "third")).splitlines()
     assert lines[0] == "| Model | BiVLC I2T | BiVLC Ipos2T |"
     assert lines[1] == "| :--- | ---: | ---: |"
@@ -41,12 +39,12 @@ def test_markdown_has_one_line_per_row_and_marks_the_best() -> None:
 
 
 @given(NAMES)
-def test_no_name_breaks_a_markdown_row(name: str) -> None:
+def test_no_name_breaks_a_markdown_row(name):
     row = to_markdown(table(name)).splitlines()[3]
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 4
 
 
-def test_latex_is_laid_out_as_the_papers_do() -> None:
+def test_latex_is_laid_out_as_the_papers_do():
     text = to_latex(table("CLIP_COCO", "50% & more", "τ −3 ρ"), label="tab:x")
     assert r"$\tau$ $-$3 $\rho$" in text
     assert r"\multirow{2}{*}{Model} & \multicolumn{2}{c}{BiVLC} \\" in text
@@ -61,7 +59,7 @@ def test_latex_is_laid_out_as_the_papers_do() -> None:
 
 
 @given(NAMES)
-def test_every_special_character_of_a_name_is_escaped_in_latex(name: str) -> None:
+def test_every_special_character_of_a_name_is_escaped_in_latex(name):
     row = to_latex(table(name)).split("\\midrule\n")[2]
     # Braces keep a bracket or a star from being an option of the row before.
     cell = re.sub(r"^\{\}(?=[\[*])", "", row.split(r" & \textbf")[0].split(" & 90.00")[0])
@@ -69,7 +67,7 @@ def test_every_special_character_of_a_name_is_escaped_in_latex(name: str) -> Non
     assert not re.search(r"(?<!\\)[&%$#_{}~^<>|]", cell)
 
 
-def test_csv_holds_full_precision_between_0_and_1(quads: Comparison) -> None:
+def test_csv_holds_full_precision_between_0_and_1(quads):
     rows = list(csv.DictReader(io.StringIO(to_csv(overview(quads)))))
     found = {(row["model"], row["measure"]): row for row in rows}
     for run in quads.runs:
@@ -85,7 +83,7 @@ def test_csv_holds_full_precision_between_0_and_1(quads: Comparison) -> None:
     assert ("outcomes", "group_match") not in found
 
 
-def test_latex_compiles(quads: Comparison, choices: Comparison, tmp_path: Path) -> None:
+def test_latex_compiles(quads, choices, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex: install it (Debian: texlive-latex-extra)")
     hostile = table('a_b & 50% {x} ~ $y$ #1 ^2 \\emph <é> |"–"', "second")
@@ -103,7 +101,7 @@ HOSTILE = (r"\input{/etc/passwd}", "[9cm]", "*x", "a|b", "$x^2$", "</script>", "
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names_are_text_in_latex_and_markdown(name: str) -> None:
+def test_hostile_names_are_text_in_latex_and_markdown(name):
     latex = to_latex(table(name)).splitlines()
     row = next(line for line in latex if "90.00" in line)
     assert not re.search(r"\\input|^[\[*]|\x1b|(?<!\\)\$|<|>", row)
@@ -111,7 +109,7 @@ def test_hostile_names_are_text_in_latex_and_markdown(name: str) -> None:
     assert not re.search(r"(?<!\\)[$~&<`]|\x1b", markdown)
 
 
-def test_csv_holds_no_formula_and_numbers_stay_numbers() -> None:
+def test_csv_holds_no_formula_and_numbers_stay_numbers():
     names = ["=HYPERLINK(1)", "+1", "-x", "@SUM", "\tx", "'-x", "plain"]
     rows = list(csv.DictReader(io.StringIO(to_csv(table(*names)))))
     found = {row["model"] for row in rows} - {"Random chance"}

@@ -20,7 +20,7 @@ def texts(comparison: Comparison, kind: str) -> list[str]:
     return [note.text for note in GALLERY.notes(comparison) if note.kind == kind]
 
 
-def test_a_constant_scorer_is_anything_between_nothing_and_all() -> None:
+def test_a_constant_scorer_is_anything_between_nothing_and_all():
     comparison = one(rankings_of(gallery_benchmark(), np.zeros((30, 60))))
     (text,) = [text for text in texts(comparison, "warning") if "ties" in text]
     # 29 image and 59 caption queries have a right answer, and with it a tie. Captions of image 0 to 29 find
@@ -31,7 +31,7 @@ def test_a_constant_scorer_is_anything_between_nothing_and_all() -> None:
     )
 
 
-def test_ties_that_move_nothing_are_a_fact() -> None:
+def test_ties_that_move_nothing_are_a_fact():
     scores = gallery_scores()["good"]
     untied = texts(one(rankings_of(gallery_benchmark(), scores)), "fact")
     assert any("No scorer ties" in text for text in untied)
@@ -41,7 +41,7 @@ def test_ties_that_move_nothing_are_a_fact() -> None:
     assert "moves no main measure by a point" in text
 
 
-def test_what_is_outside_and_what_has_no_right_answer_is_counted(galleries: Comparison) -> None:
+def test_what_is_outside_and_what_has_no_right_answer_is_counted(galleries):
     (outside,) = [text for text in texts(galleries, "warning") if "Outside" in text]
     # 29 images with two own captions and one in part, one of them with another that is nowhere.
     assert "1 of 88 right captions of image queries" in outside
@@ -51,7 +51,7 @@ def test_what_is_outside_and_what_has_no_right_answer_is_counted(galleries: Comp
     )
 
 
-def test_a_cut_ranking_is_named_with_what_it_cannot_say(galleries: Comparison) -> None:
+def test_a_cut_ranking_is_named_with_what_it_cannot_say(galleries):
     (text,) = [text for text in texts(galleries, "warning") if "end after" in text]
     assert text.startswith("The rankings of cut end after 12 captions and 12 images or later, too early for ")
     assert "nDCG" in text
@@ -60,16 +60,16 @@ def test_a_cut_ranking_is_named_with_what_it_cannot_say(galleries: Comparison) -
     assert ("T2I MRR" in text) == ("t2i_mrr" in missing)
 
 
-def test_notes_say_that_intervals_are_over_images(galleries: Comparison) -> None:
+def test_notes_say_that_intervals_are_over_images(galleries):
     assert any("over images, each with the captions" in text for text in texts(galleries, "fact"))
 
 
-def test_the_lead_is_about_the_mean_of_both_directions(galleries: Comparison) -> None:
+def test_the_lead_is_about_the_mean_of_both_directions(galleries):
     value = galleries.runs[0].result.measures["mean_map_at_r"].value
     assert f"has mean mAP@R {100 * value:.2f}" in lead(galleries)
 
 
-def test_about_counts_queries_and_right_answers() -> None:
+def test_about_counts_queries_and_right_answers():
     assert GALLERY.about(gallery_benchmark()) == (
         "30 images look for 0 to 4 right captions among all 60; "
         "60 captions look for 0 to 2 right images among all 30."
@@ -80,7 +80,7 @@ def test_about_counts_queries_and_right_answers() -> None:
     )
 
 
-def test_the_tie_policy_in_words() -> None:
+def test_the_tie_policy_in_words():
     answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
     said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
     assert len(said) == 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import FORMS, first_items
@@ -19,7 +19,7 @@ from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_
 REPORT = FORMS["gallery"]
 
 
-def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
+def test_the_overview_has_a_block_per_direction(galleries):
     table = overview(galleries, measures=headline(galleries))
     assert table.blocks == (("Image to text", 2), ("Text to image", 2), ("Mean of both", 2))
     assert [column.label for column in table.columns] == ["mAP@R", "R@1"] * 3
@@ -35,9 +35,7 @@ def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
     assert main_measures(galleries) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
 
 
-def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
-    galleries: Comparison,
-) -> None:
+def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(galleries):
     table = overview(galleries)
     labels = [column.label for column in table.columns[: table.blocks[0][1]]]
     assert labels[:2] == ["mAP@R", "R@1"]
@@ -48,22 +46,20 @@ def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
     assert empty == set(galleries.runs[2].result.provenance["gallery"]["unsupported"])
 
 
-def test_galleries_stand_beside_other_benchmarks(galleries: Comparison, choices: Comparison) -> None:
+def test_galleries_stand_beside_other_benchmarks(galleries, choices):
     table = overview(galleries, choices, finer=False)
     assert table.blocks[0] == ("Drawn gallery: image to text", 1)
     assert table.blocks[-1] == ("Choices", 1)
 
 
-def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries: Comparison) -> None:
+def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries):
     pairs = differences(galleries, "mean_map_at_r")
     assert len(pairs.rows) == 3
     assert all(row.cells[3].value is None for row in pairs.rows)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(monkeypatch):
     benchmark = gallery_benchmark(8)
     comparison = compare([run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))])[0]
     monkeypatch.setattr(first_items, "MOST_QUERIES", 10)
@@ -76,7 +72,7 @@ def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_groups_of_queries_have_a_table() -> None:
+def test_groups_of_queries_have_a_table():
     benchmark = gallery_benchmark(8)
     labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
     grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
@@ -87,7 +83,7 @@ def test_groups_of_queries_have_a_table() -> None:
     assert run.result.groups["late"]["t2i_map_at_r"].value in values
 
 
-def test_a_gallery_of_one_direction_has_a_chapter() -> None:
+def test_a_gallery_of_one_direction_has_a_chapter():
     benchmark = gallery_benchmark(8)
     gallery = benchmark.gallery
     nobody = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
@@ -103,7 +99,7 @@ def test_a_gallery_of_one_direction_has_a_chapter() -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_where_right_is_a_rule_there_is_no_curve() -> None:
+def test_where_right_is_a_rule_there_is_no_curve():
     benchmark, answers, _ = ruled()
     run = run_of(benchmark, "ruled", answers)
     comparison = compare([run])[0]

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.drawing import svg
 from counterfoil.report.forms.rated import MOST_LEVELS, levels, points, score_spread
 
 
-def test_points_are_all_ratings_that_somebody_gave(rated: Comparison) -> None:
+def test_points_are_all_ratings_that_somebody_gave(rated):
     run = rated.runs[1]
     ratings, scores = points(run)
     expected = [
@@ -20,7 +19,7 @@ def test_points_are_all_ratings_that_somebody_gave(rated: Comparison) -> None:
     assert list(zip(ratings.tolist(), scores.tolist(), strict=True)) == expected
 
 
-def test_every_point_is_in_the_column_of_its_rating() -> None:
+def test_every_point_is_in_the_column_of_its_rating():
     rng = np.random.default_rng(8)
     few = rng.integers(1, 6, 50).astype(float)
     labels, codes = levels(few)
@@ -34,7 +33,7 @@ def test_every_point_is_in_the_column_of_its_rating() -> None:
         assert low - 0.06 <= rating <= high + 0.06
 
 
-def test_means_of_an_oracle_climb_and_of_its_opposite_fall(rated: Comparison) -> None:
+def test_means_of_an_oracle_climb_and_of_its_opposite_fall(rated):
     for run, sign in ((rated.runs[0], 1), (rated.runs[2], -1)):
         (axes,) = score_spread(run).axes
         means = next(line for line in axes.lines if line.get_marker() == "o").get_ydata()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.evaluation.compare import Comparison, Difference, compare
+from counterfoil.evaluation.compare import Difference, compare
 from counterfoil.report.comparison_tables import by_group, differences, leading, overview, ranking
 from counterfoil.report.forms import FORMS
 from counterfoil.report.notes import lead
@@ -22,7 +22,7 @@ def words(text: str) -> str:
     return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def test_correlations_are_never_per_cent(rated: Comparison) -> None:
+def test_correlations_are_never_per_cent(rated):
     table = overview(rated)
     assert {column.style for column in table.columns} == {"correlation"}
     oracle = table.rows[1]
@@ -36,13 +36,13 @@ def test_correlations_are_never_per_cent(rated: Comparison) -> None:
     assert "%" not in to_markdown(table)
 
 
-def test_the_oracle_leads_and_who_has_no_value_comes_last(rated: Comparison) -> None:
+def test_the_oracle_leads_and_who_has_no_value_comes_last(rated):
     assert leading(rated) == "kendall_tau_c"
     assert ranking(rated)[0] == "oracle"
     assert ranking(rated)[-2:] == ["against <b>", "constant"]
 
 
-def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
+def test_what_has_no_value_is_a_dash_with_its_reason(rated):
     table = overview(rated)
     constant = next(row for row in table.rows if row.name == "constant")
     assert {written(c, column) for c, column in zip(constant.cells, table.columns, strict=True)} == {"–"}
@@ -55,7 +55,7 @@ def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
     assert "good" not in level
 
 
-def test_the_question_that_people_answered() -> None:
+def test_the_question_that_people_answered():
     benchmark = rated_benchmark()
     said = FORMS["rated"].about(benchmark)
     assert said.startswith(
@@ -68,14 +68,14 @@ def test_the_question_that_people_answered() -> None:
     )
 
 
-def test_differences_of_correlations_have_no_test_of_right_and_wrong(rated: Comparison) -> None:
+def test_differences_of_correlations_have_no_test_of_right_and_wrong(rated):
     difference = Difference("rated", "spearman", "good", "oracle", -0.21, -0.3, -0.1, 0.002, 0.004, None)
     table = differences(replace(rated, differences=(difference,)), "spearman")
     assert [column.label for column in table.columns] == ["Difference", "p", "p (Holm)"]
     assert [written(*cell) for cell in table.cells(table.rows[0])] == ["−21.00", "0.002", "0.004"]
 
 
-def test_groups_of_correlations(rated: Comparison) -> None:
+def test_groups_of_correlations(rated):
     table = by_group(rated)
     assert [name for name, _ in table.blocks] == ["person", "machine <2>"]
     good = next(row for row in table.rows if row.name == "good")
@@ -88,7 +88,7 @@ def test_groups_of_correlations(rated: Comparison) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_where_nothing_has_a_value() -> None:
+def test_a_page_where_nothing_has_a_value():
     benchmark = rated_benchmark(8)
     alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))])[0]
     chapter = FORMS["rated"].chapter(alone, "b-x", "")
