@@ -1,7 +1,7 @@
 """Inputs of the report's tests: small drawn benchmarks, and the real released answers where they are."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Ra
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Qrels
@@ -172,33 +172,32 @@ def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
     }
 
 
+def compared(benchmark: Benchmark, answers: Mapping[str, Answers], **more: Any) -> Comparison:
+    """The comparison of these answers."""
+    return compare([run_of(benchmark, name, given) for name, given in answers.items()], **more)[0]
+
+
 @pytest.fixture(scope="session")
 def galleries():
     """Three scorers on the drawn gallery: good, tied, and cut after 12 items."""
-    benchmark = gallery_benchmark()
-    scores = gallery_scores()
-    runs = [run_of(benchmark, name, rankings_of(benchmark, table)) for name, table in scores.items()]
-    runs.append(run_of(benchmark, "cut", rankings_of(benchmark, scores["good"] * 0.5, cut=12)))
-    return compare(runs)[0]
+    benchmark, scores = gallery_benchmark(), gallery_scores()
+    answers = {name: rankings_of(benchmark, table) for name, table in scores.items()}
+    return compared(benchmark, {**answers, "cut": rankings_of(benchmark, scores["good"] * 0.5, cut=12)})
 
 
 @pytest.fixture(scope="session")
 def quads():
     """Three scorers on the drawn quads."""
-    benchmark = quad_benchmark()
-    runs = [run_of(benchmark, name, answers) for name, answers in quad_answers().items()]
-    return compare(runs, baseline="poor & <tied>")[0]
+    return compared(quad_benchmark(), quad_answers(), baseline="poor & <tied>")
 
 
 @pytest.fixture(scope="session")
 def choices():
     """Two scorers on the drawn choices."""
-    benchmark = choice_benchmark()
     rng = np.random.default_rng(5)
-    scores = rng.normal(size=(N_CHOICES, 3))
-    right = rng.random(N_CHOICES) < 0.5
+    scores, right = rng.normal(size=(N_CHOICES, 3)), rng.random(N_CHOICES) < 0.5
     answers = {"scored": Scores(scores), "only right": Outcomes({"accuracy": right})}
-    return compare([run_of(benchmark, name, given) for name, given in answers.items()])[0]
+    return compared(choice_benchmark(), answers)
 
 
 @pytest.fixture(scope="session")
@@ -207,8 +206,7 @@ def rated():
     from report.judgements import rated_benchmark, rated_scores
 
     benchmark = rated_benchmark()
-    runs = [run_of(benchmark, name, answers) for name, answers in rated_scores(benchmark).items()]
-    return compare(runs)[0]
+    return compared(benchmark, rated_scores(benchmark))
 
 
 @pytest.fixture(scope="session")
@@ -217,8 +215,7 @@ def preferred():
     from report.judgements import preference_benchmark, preference_scores
 
     benchmark = preference_benchmark()
-    runs = [run_of(benchmark, name, answers) for name, answers in preference_scores(benchmark).items()]
-    return compare(runs)[0]
+    return compared(benchmark, preference_scores(benchmark))
 
 
 @pytest.fixture(scope="session")

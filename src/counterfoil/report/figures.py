@@ -5,14 +5,13 @@ alone: position, sign or words say it too.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.report.comparison_tables import groupings, main_measures, ranking, style_of
 from counterfoil.report.drawing import (
@@ -30,6 +29,9 @@ from counterfoil.report.drawing import (
 )
 from counterfoil.report.labels import group, measure_label, short
 from counterfoil.report.tables import number
+
+if TYPE_CHECKING:
+    from counterfoil.evaluation.replicates import Evidence
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -127,9 +129,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         along = float(spots[int(room.argmax())])
         leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
         aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
-        colours = [*[INK] * len(scorers), WRONG]
-        ends = zip(everything.tolist(), names, colours, strict=True)
-        name_ends(axes, [(x, y, name, colour) for (x, y), name, colour in ends])
+        ends = [(float(x), float(y), name, INK) for (x, y), name in zip(points, names, strict=False)]
+        name_ends(axes, [*ends, (*at_chance, names[-1], WRONG)])
     return figure
 
 
@@ -227,7 +228,7 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
-def said(estimate: Estimate | Evidence) -> str:
+def said(estimate: "Estimate | Evidence") -> str:
     """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
 
     >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
@@ -239,7 +240,7 @@ def said(estimate: Estimate | Evidence) -> str:
 
 
 def dots(
-    titled: Sequence[tuple[str, Mapping[str, Estimate | Evidence | None]]],
+    titled: Sequence[tuple[str, Mapping[str, "Estimate | Evidence | None"]]],
     order: Sequence[str],
     columns: int,
     *,
@@ -271,8 +272,7 @@ def dots(
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             for i, e in here:
                 tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
-                if isinstance(e, Evidence):
-                    seeds(axes, e, i)
+                seeds(axes, getattr(e, "seeds", ()), i)
             axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)
@@ -282,10 +282,10 @@ def dots(
     return figure
 
 
-def seeds(axes: Any, evidence: Evidence, at: int) -> None:
+def seeds(axes: Any, values: Sequence[float], at: int) -> None:
     """Small rings below a dot: the values of single seeds, where there are several."""
-    if len(evidence.seeds) > 1:
-        x = [100 * value for value in evidence.seeds]
+    if len(values) > 1:
+        x = [100 * value for value in values]
         axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
 
 

@@ -182,7 +182,7 @@ def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str
     measures `a` and `b`, over `n` models), "list_tau", "common", "place" or "beyond" (of the models `a` and
     `b`, over `n` queries of `of`). What is undefined has no line.
     """
-    lines: list[tuple[object, ...]] = []
+    lines: list[tuple[Any, ...]] = []
     for what, table in (("value", correlation.values), ("rank", correlation.ranks)):
         for model, row in zip(correlation.models, table.tolist(), strict=True):
             for column, value in zip(correlation.columns, row, strict=True):

@@ -238,7 +238,7 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
             axes.hlines(at, 100 * one.low, 100 * one.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
             face = {"mec": "none"} if one.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
             axes.plot(100 * one.value, at, "o", ms=5, color=colour, clip_on=False, **face)
-            figures.seeds(axes, one, at)
+            figures.seeds(axes, one.seeds, at)
             # The lines to be held against, where no label lies over them.
             half = 0.5 if beside else 0.26
             lines = {0.0: "-", 100 * one.threshold: "-" if not one.threshold else (0, (4, 3))}

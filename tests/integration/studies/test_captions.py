@@ -64,14 +64,6 @@ def test_the_oracle_gets_everything_and_every_metric_is_there(reading):
     assert made.findings == ()
 
 
-def test_a_metric_in_the_study_is_the_metric(reading):
-    made, _ = reading
-    kept = next(run for run in made.comparisons[0].runs if run.name == "bleu-1")
-    metric = metric_names.load("bleu-1", Options(), lambda options: None)
-    again = score_benchmark(made.benchmarks[0], metric)
-    assert np.array_equal(kept.answers.values, again.values)
-
-
 def cosines(benchmark: Benchmark) -> tuple[ndarray, ndarray]:
     """Of every question the lowest and the highest of what EMScore of whole captions may be of the frames."""
     model = Colours()

@@ -1,21 +1,18 @@
 """Figures: what they draw, and that the same comparison gives the same bytes."""
 
 import re
-from itertools import combinations
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.drawing import RIGHT, WRONG
 from counterfoil.report.labels import short
-from report_fixtures import quad_benchmark, run_of
 
 
 def every(comparison: Comparison) -> dict[str, Any]:
@@ -129,19 +126,6 @@ def test_significance_is_coloured_only_where_it_is_significant(quads):
         if d.measure == "group":
             i, j = order.index(d.a), order.index(d.b)
             assert (painted[i, j] > 0) == (painted[j, i] > 0) == (d.p_holm < 0.05)
-
-
-def test_labels_of_ten_models_do_not_overlap():
-    benchmark, rng = quad_benchmark(), np.random.default_rng(3)
-    scores = [Scores(rng.normal(size=(40, 2, 2)) + 0.2 * i * np.eye(2)) for i in range(10)]
-    runs = tuple(run_of(benchmark, f"model number {i}", scores[i]) for i in range(10))
-    figure = figures.directions(Comparison("drawn", runs, None, ()))
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    names = {run.name for run in runs} | {"chance"}
-    extents = [text.get_window_extent() for text in axes.texts if text.get_text() in names]
-    assert len(extents) == len(names)
-    assert not any(one.padded(-1).overlaps(other.padded(-1)) for one, other in combinations(extents, 2))
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])

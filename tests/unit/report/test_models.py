@@ -1,7 +1,6 @@
 """Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -46,40 +45,33 @@ def test_worst_questions_are_the_most_wrong_ones(quads, galleries):
     assert numbers[-1] > 1
 
 
+def renamed(comparison, names, **more):
+    """The comparison with other names, and other facts of its runs."""
+    runs = tuple(replace(run, name=names[run.name], **more) for run in comparison.runs)
+    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences)
+    return replace(comparison, runs=runs, baseline=None, differences=differences)
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_nothing_private_is_anywhere_on_the_page(quads):
-    def with_path(run: Any) -> Any:
-        manifest = {
-            "command": [
-                "counterfoil",
-                "evaluate",
-                "given:/home/jane/my data/clip.csv",
-                "--out=/home/jane/runs",
-            ],
-            "benchmark": {"path": "/Users/jane/data", "source": "C:\\Users\\jane\\x.csv"},
-            "note": "written by jane in ~/somewhere/deep/a.json; see https://example.org/a/b",
-        }
-        return replace(run, name=f"given:/home/jane/{run.name}", manifest=manifest)
-
-    runs = tuple(with_path(run) for run in quads.runs)
-    names = {old.name: new.name for old, new in zip(quads.runs, runs, strict=True)}
-    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
-    comparison = replace(quads, runs=runs, baseline=names[quads.baseline], differences=differences)
+    manifest = {
+        "command": ["counterfoil", "evaluate", "given:/home/jane/my data/clip.csv", "--out=/home/jane/runs"],
+        "benchmark": {"path": "/Users/jane/data", "source": "C:\\Users\\jane\\x.csv"},
+        "note": "written by jane in ~/somewhere/deep/a.json; see https://example.org/a/b",
+    }
+    names = {run.name: f"given:/home/jane/{run.name}" for run in quads.runs}
+    comparison = renamed(quads, names, manifest=manifest)
     text = page([comparison])
     for private in ("jane", "/home", "Users", "my data", "somewhere"):
         assert private not in text, private
     assert "given:…/good" in text
     assert "https://example.org/a/b" in text
-    open_text = page([comparison], private=True)
-    assert "/home/jane/my data/clip.csv" in open_text
+    assert "/home/jane/my data/clip.csv" in page([comparison], private=True)
 
 
 def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads):
     places = ("/a/b/clip", "/a/c/clip", "other")
-    names = dict(zip((run.name for run in quads.runs), places, strict=True))
-    runs = tuple(replace(run, name=names[run.name]) for run in quads.runs)
-    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
-    found = shared(replace(quads, runs=runs, baseline=None, differences=differences))
+    found = shared(renamed(quads, dict(zip((run.name for run in quads.runs), places, strict=True))))
     assert [run.name for run in found.runs] == ["…/clip", "…/clip (2)", "other"]
     assert {name for d in found.differences for name in (d.a, d.b)} == {run.name for run in found.runs}
 

@@ -39,6 +39,10 @@ WORST = 10
 SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
 
+#: What makes notes on a comparison.
+NoteWriters = tuple[Callable[[Comparison], list[Note]], ...]
+
+
 @dataclass(frozen=True)
 class Chapter:
     """The chapter of a page on one benchmark: what the template asks the report for, and what is left.
@@ -86,7 +90,7 @@ class FormReport(ABC):
     #: The value of equal scores, by tie policy.
     policies: ClassVar[Mapping[str, str]] = {}
     #: What makes the notes on a comparison: facts and warnings on ties, chance and what is missing.
-    noting: ClassVar[tuple[Callable[[Comparison], list[Note]], ...]]
+    noting: ClassVar[NoteWriters]
     #: How intervals are made, by method, where the form says it in other words.
     interval_words: ClassVar[Mapping[str, str]] = {}
     #: How differences are tested, above their figure.

@@ -20,6 +20,7 @@ from counterfoil.report.forms import (
     WORST,
     BrowserSource,
     FormReport,
+    NoteWriters,
     dots,
     margins,
     small_figures,
@@ -28,7 +29,7 @@ from counterfoil.report.forms import (
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, group, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
-from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread
+from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread, turns
 
 
 class ContrastReport(FormReport):
@@ -46,7 +47,7 @@ class ContrastReport(FormReport):
         "a tie is right.",
     }
 
-    noting = (tied, below_chance, outcomes)
+    noting: ClassVar[NoteWriters] = (tied, below_chance, outcomes)
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         main = comparison_tables.main_measures(comparison)
@@ -227,19 +228,13 @@ def _evenly(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
     >>> _evenly(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
     [0, 1, 2]
     """
-    waiting: dict[str, list[int]] = {}
-    for at, label in enumerate(labels):
-        waiting.setdefault(label, []).append(at)
     chosen: list[int] = []
     shown: set[int] = set()
-    while len(chosen) < most and any(waiting.values()):
-        for queue in waiting.values():
-            while queue and clusters[queue[0]] in shown:
-                queue.pop(0)
-            if queue and len(chosen) < most:
-                chosen.append(queue.pop(0))
-                shown.add(clusters[chosen[-1]])
-    order = list(waiting)
+    for at in turns(labels):
+        if clusters[at] not in shown and len(chosen) < most:
+            chosen.append(at)
+            shown.add(clusters[at])
+    order = list(dict.fromkeys(labels))
     return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
 
 
@@ -261,7 +256,7 @@ class StatementReport(ContrastReport):
 
     columns = 3
     measures = FormReport.measures
-    noting = (tied, undefined, below_chance, outcomes, _thresholds)
+    noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, _thresholds)
     interval_words: ClassVar[Mapping[str, str]] = {
         "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
         "variance for AUROC), summed over questions that share images or captions",

@@ -198,6 +198,7 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         order = turns(list(zip(by_image.tolist(), *(a["kinds"].tolist() for a in answers), strict=True)))
         shown = source.thumbnails.add(benchmark.images, [needed[i] for i in order])
     pictured = [all(p in shown for p in positions) for positions in needed]
+    by_rule = any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i))
     models = []
     for run, a in zip(comparison.runs, answers, strict=True):
         # Six digits of each, for showing; None where only an order is known.
@@ -212,7 +213,7 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
             "scores": scores if np.isfinite(a["scores"]).any() else None,
             # Per query the item missed and its places, 0 where none is; None where not counted.
             "missed": None
-            if _by_rule(run)
+            if by_rule
             else [[*row] if there else 0 for row, there in zip(missed, a["misses"].tolist(), strict=True)],
             "first": a["first"].tolist(),
         }
@@ -230,10 +231,6 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         "pictured": sum(pictured),
         "models": models,
     }
-
-
-def _by_rule(run: Run) -> bool:
-    return any(isinstance(search.positives, Plausible) for search, _ in sides_of(run))
 
 
 def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, ndarray]:

@@ -28,7 +28,16 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
 from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
-from counterfoil.report.forms import READING, WORST, BrowserSource, FormReport, dots, first_items, versus
+from counterfoil.report.forms import (
+    READING,
+    WORST,
+    BrowserSource,
+    FormReport,
+    NoteWriters,
+    dots,
+    first_items,
+    versus,
+)
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
@@ -142,7 +151,7 @@ class GalleryReport(FormReport):
         "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
         "optimistic": "Of equal scores, a right item stands before a wrong one.",
     }
-    noting = (_ties, _unfindable, _cut, below_chance)
+    noting: ClassVar[NoteWriters] = (_ties, _unfindable, _cut, below_chance)
     interval_words: ClassVar[Mapping[str, str]] = {
         "clusters": "over images, each with the captions written for it",
         "wilson": "Wilson's, for independent queries",

@@ -14,7 +14,7 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.drawing import MUTED, RIGHT, panels, plain
-from counterfoil.report.forms import WORST, BrowserSource, FormReport, margins, small_figures
+from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
 from counterfoil.report.html import Panels, Section
 from counterfoil.report.labels import amount, listed, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, percent, tied, undefined
@@ -29,11 +29,8 @@ MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 MOST_LEVELS = 9
 #: So few points are drawn one by one, behind the summary of their column.
 _FEW = 400
-_TESTED = (
-    "Each cell is the row's scorer less the column's, {}, over the same questions, with its p-value after "
-    "Holm's correction: blue where the row is ahead, orange where it is behind, uncoloured where luck would "
-    "do (p ≥ 0.05)."
-)
+#: How differences are tested, in a unit.
+_TESTED = FormReport.tested.replace("Paired tests over", "Tests over").replace("in points", "{}")
 
 
 def level(comparison: Comparison) -> list[Note]:
@@ -151,7 +148,7 @@ class RatedReport(JudgedReport):
 
     KINDS: ClassVar[tuple[str, ...]] = ("as rated", "higher than rated", "lower than rated")
     tested = _TESTED.format("times 100")
-    noting = (
+    noting: ClassVar[NoteWriters] = (
         undefined,
         lambda comparison: fitted_ties([run.result for run in comparison.runs]),
         below_chance,
@@ -236,7 +233,7 @@ class PreferenceReport(JudgedReport):
         "optimistic": "A question is right unless the other caption scores higher; a tie is right.",
     }
     tested = _TESTED.format("in points")
-    noting = (undefined, below_chance, tied)
+    noting: ClassVar[NoteWriters] = (undefined, below_chance, tied)
 
     def asked(self, benchmark: Benchmark, shown: str) -> str:
         questions = benchmark.preferences

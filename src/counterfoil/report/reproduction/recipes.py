@@ -121,35 +121,29 @@ def fold_interval(case: Case) -> Recomputed:
 def both_orders(case: Case) -> Recomputed:
     """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders.
 
-    A question that it left open counts as wrong, as in the published totals.
+    A folder per order holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}. A
+    question that it left open, NaN, counts as wrong, as in the published totals.
 
     Source: BiVLC, section 5.3 (GPT-4V on SugarCrepe).
     """
-    folders = case.spec.answers or ()
-    return Recomputed(float(np.mean([_right(case, folder) for folder in folders])), " and ".join(folders))
-
-
-def _right(case: Case, folder: str) -> float:
-    """The share of questions that a chat model answered correctly, in per cent.
-
-    The folder holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}, where NaN
-    is a question that it left open.
-    """
-    files = sorted(case.evidence.path(folder).glob("*.json"))
-    if not files:
-        raise NoDataError(f"{folder} holds no JSON files")
-    answers: list[bool] = []
-    for file in files:
-        given = parse_json(decoded(read_bytes(file), where=file), where=file)
-        given = given if isinstance(given, dict) else {"": None}
-        summaries = summary_keys(given)
-        for key, answer in ((key, answer) for key, answer in given.items() if key not in summaries):
-            correct = answer.get("correct") if isinstance(answer, dict) else answer
-            if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
-                where, allowed = f"{file}, '{key}'", "correct: true, false or NaN"
-                raise DataError("no answer", where=where, allowed=allowed)
-            answers.append(correct is True)
-    return 100 * sum(answers) / len(answers)
+    folders, shares = case.spec.answers or (), []
+    for folder in folders:
+        files = sorted(case.evidence.path(folder).glob("*.json"))
+        if not files:
+            raise NoDataError(f"{folder} holds no JSON files")
+        right: list[bool] = []
+        for file in files:
+            answers = parse_json(decoded(read_bytes(file), where=file), where=file)
+            answers = answers if isinstance(answers, dict) else {"": None}
+            summaries = summary_keys(answers)
+            for key, answer in ((key, answer) for key, answer in answers.items() if key not in summaries):
+                correct = answer.get("correct") if isinstance(answer, dict) else answer
+                if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
+                    where, allowed = f"{file}, '{key}'", "correct: true, false or NaN"
+                    raise DataError("no answer", where=where, allowed=allowed)
+                right.append(correct is True)
+        shares.append(100 * sum(right) / len(right))
+    return Recomputed(float(np.mean(shares)), " and ".join(folders))
 
 
 def detector(case: Case) -> Recomputed:

@@ -32,27 +32,7 @@ DIFFERING = {
     ("Winoground", "Table 1", "Pragmatics, as Table 5 has it", "Count"): 17,
 }
 
-#: What the shared folder lacks of what the authors released, and rows that nothing was released for.
-ABSENT_FILES = {
-    "CLIP TROHN-IMG": "CLIP_TROHN-Img.csv",
-    "CLIP TROHN-IMG/Det": "_CLIP_TROHN-Img.csv",
-    "GPT-4V": "gpt-4v-results/positive-first",
-    "UNITER large": "uniter_large.jsonl",
-    "ViLLA large": "villa_large.jsonl",
-    "ViLLA base": "villa_base.jsonl",
-    "ViLBERT base": "vilbert.jsonl",
-    "FLAVA Contrastive": "flava_zero_shot.jsonl",
-    "VSE++ COCO (VGG)": "vse_coco_vgg_ft.jsonl",
-    "VSE++ Flickr30k (ResNet)": "vse_f30k_resnet_ft.jsonl",
-    "VSE++ Flickr30k (VGG)": "vse_f30k_vgg_ft.jsonl",
-    "VSRN Flickr30k": "vsrn_flickr.jsonl",
-}
-UNPUBLISHED = {"Human", "NEGCLIP", "GNM", "Open CapPa", "VQAScore-XL", "VQAScore-XXL"}
 
-#: Rows about BiVLC's annotators that only their answers or payments could confirm.
-UNPUBLISHED_RECORDS = {
-    *("instances after step 3", "annotations for agreement", "spent on crowdsourcing, in US$"),
-}
 #: How many cells of each table of ECCV Caption its own numbers contradict.
 ECCV_DIFFERING = {
     "Section 3": 2,
@@ -71,14 +51,6 @@ VERDICTS = {
     "eccv-caption": {"same": 391, "differs": 68, "unexplained": 0, "no data": 916},
     "pac-s": {"same": 121, "differs": 1, "unexplained": 0, "no data": 361},
     "winoground": {"same": 444, "differs": 4, "unexplained": 0, "no data": 382},
-}
-#: Tables whose cells stand alone, and cells of other tables that do.
-ALONE = {
-    *("Table 2", "Table A.1a", "Table A.1b", "Table B.2", "Table B.3a", "Table B.3b", "Table D.1"),
-    *("Table D.2", "Table D.3", "Table E.1a", "Table E.1b"),
-    *("README of eccv-caption, CLIP ViT-L/14", "README of pcme"),
-    *("Human-verified positives", "top-5 pairs without duplicates", "pairs annotated as positive"),
-    *("cost of these, in 1,000 dollars", "# Workers", "# Submit. HITs", "# Approv. HITs"),
 }
 
 
@@ -112,20 +84,6 @@ def test_exactly_the_known_cells_differ(ledger):
     values = {(e.paper, e.table, e.row, e.column): e.recomputed for e in of_questions(tuple(differing))}
     assert values == pytest.approx(DIFFERING, abs=5e-5)
     assert Counter(e.table for e in differing if e.name == "eccv-caption") == ECCV_DIFFERING
-
-
-def test_no_data_exactly_where_files_are_missing(ledger):
-    for entry in of_questions(ledger):
-        perplexity = entry.column.startswith("Perplexity")
-        kappa = entry.table == "Table 7" and entry.column == "Kappa score"
-        trohn = (entry.paper, entry.table) == ("BiVLC", "Table 6")
-        gone = entry.row in ABSENT_FILES or entry.row in UNPUBLISHED or entry.row in UNPUBLISHED_RECORDS
-        expected = perplexity or kappa or trohn or gone or entry.printed == "684"
-        assert (entry.verdict is Verdict.NO_DATA) == expected, entry
-        if entry.row in ABSENT_FILES and not perplexity:
-            assert ABSENT_FILES[entry.row] in entry.reason
-    for cell, entry in by_cell(ledger, "eccv-caption").items():
-        assert (entry.verdict is Verdict.NO_DATA) == (not ALONE.isdisjoint(cell)), cell
 
 
 def test_numbers_by_hand(ledger, shared_data):
@@ -198,20 +156,6 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, shared_data):
     assert entries["Table 3", "ECCV Caption", "# positive images"].verdict is Verdict.SAME
     lost = entries["Table 3", "CxC", "# positive images"]
     assert lost.reason.startswith("eccv is not complete: the Python package 'eccv_caption' is not installed")
-
-
-def test_without_data_all_that_follows_from_print_is_the_same():
-    entries = reproduce()
-    computed = [entry for entry in entries if entry.verdict is not Verdict.NO_DATA]
-    assert Counter(entry.name for entry in computed) == {
-        "bivlc": 4 + 4 + 8 + 9 + 5 + 1 + 1,
-        "winoground": 3 + 6 * 2,
-        "eccv-caption": 344 + 66,
-        "pac-s": 90,
-    }
-    assert {entry.basis for entry in of_questions(tuple(computed))} == {Basis.DERIVED}
-    assert {entry.basis for entry in entries if entry.verdict is Verdict.NO_DATA} == {Basis.NONE}
-    assert all(e.verdict is Verdict.SAME for e in computed if e.name != "eccv-caption")
 
 
 def test_published_names_are_found_wherever_they_lie(tmp_path, shared_data):

@@ -2,11 +2,9 @@
 
 import html as html_of
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.engine.join_scores import join_scores
@@ -138,10 +136,6 @@ def test_pictures_are_of_every_group_and_marked(study, quads, galleries):
     assert f"What {best.name} puts first" in html_of.unescape(shelf)
 
 
-def test_the_same_study_gives_the_same_bytes(found, order):
-    assert page(found[:1], order=order) == page(found[:1], order=order)
-
-
 def test_with_findings_alone_and_with_nothing(found):
     alone = page(found[:1])
     assert found[0].claim in _text(alone)
@@ -173,19 +167,6 @@ def test_a_journal_with_gaps_is_drawn_where_it_has_numbers(rows, measure, drawn)
     (axes,) = study_page.curves(histories, measure).axes
     (line,) = axes.get_lines()
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == drawn
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
-def test_names_at_the_ends_of_lines_do_not_lie_over_one_another(n):
-    histories = {
-        f"model {i}": [{"step": 0, "loss": 1.0}, {"step": 1, "loss": 0.3 + 1e-4 * i}] for i in range(n)
-    }
-    figure = study_page.curves(histories, "loss", width=study_page.NARROW)
-    figure.canvas.draw()
-    boxes = sorted((Text.get_window_extent(text) for text in figure.axes[0].texts), key=lambda box: box.y0)
-    assert len(boxes) == n
-    for below, above in pairwise(boxes):
-        assert above.y0 >= below.y1 - 1
 
 
 @pytest.mark.browser
