@@ -129,8 +129,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         along = float(spots[int(room.argmax())])
         leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
         aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
-        ends = [(float(x), float(y), name, INK) for (x, y), name in zip(points, names, strict=False)]
-        name_ends(axes, [*ends, (*at_chance, names[-1], WRONG)])
+        named = [(float(x), float(y), name, INK) for (x, y), name in zip(points, names, strict=False)]
+        name_ends(axes, [*named, (*at_chance, names[-1], WRONG)])
     return figure
 
 
