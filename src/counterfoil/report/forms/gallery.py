@@ -31,7 +31,6 @@ from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_en
 from counterfoil.report.forms import (
     READING,
     WORST,
-    BrowserSource,
     FormReport,
     NoteWriters,
     dots,
@@ -146,6 +145,8 @@ class GalleryReport(FormReport):
     script = "gallery.js"
     style = "gallery.css"
     KINDS: ClassVar[tuple[str, ...]] = first_items.KINDS
+    kinds = staticmethod(first_items.kinds)
+    questions_data = staticmethod(first_items.queries_data)
     policies: ClassVar[Mapping[str, str]] = {
         "strict": "Of equal scores, a wrong item stands before a right one.",
         "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
@@ -179,9 +180,6 @@ class GalleryReport(FormReport):
             text += f" Measures are means over {parts} parts of the gallery."
         return text
 
-    def kinds(self, run: Run) -> Int[ndarray, "queries"]:
-        return first_items.kinds(run)
-
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
@@ -194,9 +192,6 @@ class GalleryReport(FormReport):
             q: f"the first right answer is number {place[q]:,}" if place[q] else nothing
             for q in order[:WORST]
         }
-
-    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        return first_items.queries_data(source)
 
     def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         """Captions with several right pictures, and what the best model puts first for each.
