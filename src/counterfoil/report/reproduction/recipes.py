@@ -343,14 +343,16 @@ def printed_best(case: Case) -> Recomputed:
     return _printed(case, best, f": {whose}")
 
 
-def in_row(case: Case) -> Recomputed:
-    """A formula of the numbers that some columns have in the row of this name, or of numbers alone."""
-    return _arithmetic(case, [column[case.row] for column in case.columns(case.spec.of)])
-
-
-def in_sum(case: Case) -> Recomputed:
-    """A formula of the sums of printed columns, blanks left out."""
-    return _arithmetic(case, [sum(column.values()) for column in case.columns(case.spec.of)])
+def formula(case: Case) -> Recomputed:
+    """A formula of numbers alone, or of printed columns: of what each has in the row of this name, or else of
+    its sum, blanks left out.
+    """
+    columns = case.columns(case.spec.of)
+    numbers = [column.get(case.row, sum(column.values())) for column in columns]
+    value = evaluate(case.need("formula"), dict(zip(ascii_lowercase, numbers, strict=False)))
+    names = "; ".join(f"{a} {name}" for a, name in zip(ascii_lowercase, case.spec.of or (), strict=False))
+    source = f"as printed: {case.need('formula')}{' with ' if names else ''}{names}"
+    return Recomputed(value, source, Basis.DERIVED)
 
 
 def preference(case: Case) -> Recomputed:
@@ -386,14 +388,6 @@ def annotator_bias(case: Case) -> Recomputed:
     return _printed(case, getattr(biases, case.need("statistic"))[0])
 
 
-def _arithmetic(case: Case, numbers: list[float]) -> Recomputed:
-    formula = case.need("formula")
-    value = evaluate(formula, dict(zip(ascii_lowercase, numbers, strict=False)))
-    letters = zip(ascii_lowercase, case.spec.of or (), strict=False)
-    names = "; ".join(f"{letter} {name}" for letter, name in letters)
-    return Recomputed(value, f"as printed: {formula}{' with ' if names else ''}{names}", Basis.DERIVED)
-
-
 def _printed(case: Case, value: float, more: str = "") -> Recomputed:
     """A number that follows from printed ones, named by their columns."""
     columns = "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
@@ -407,7 +401,7 @@ RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
         *(mean, count, length_correlation, perplexity_correlation, fold_interval),
         *(detector, both_orders, judged, judgements),
         *(example, positives, left_out, shown),
-        *(printed_mean, printed_correlation, printed_tau, printed_best, in_row, in_sum, preference),
+        *(printed_mean, printed_correlation, printed_tau, printed_best, formula, preference),
         annotator_bias,
     )
 }
