@@ -109,11 +109,13 @@ class JudgedReport(FormReport):
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
         numbers = source.thumbnails.add(chosen.images, needed) if source.pictures else {}
-        references: list[dict[int, None]] | None = None
+        references = None
         if shown.references is not None:
-            references = [{} for _ in shown.ids]
+            of_owners: list[list[int]] = [[] for _ in shown.ids]
             for row, owner in enumerate(shown.rows_of.tolist()):
-                references[owner].update(dict.fromkeys(shown.references.row(row).tolist()))
+                of_owners[owner] += shown.references.row(row).tolist()
+            # Of each question how many captions it is held against, and the first of them.
+            references = [[len(set(of)), list(dict.fromkeys(of))[:MOST_REFERENCES]] for of in of_owners]
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
@@ -122,10 +124,7 @@ class JudgedReport(FormReport):
             "images": [[image.id, numbers.get(p, -1)] for p, image in enumerate(chosen.images)],
             "candidates": [[[caption for caption, _ in side] for side in of] for of in sides],
             "imageAt": image_at,
-            # Of each question how many captions it is held against, and the first of them.
-            "references": None
-            if references is None
-            else [[len(of), list(of)[:MOST_REFERENCES]] for of in references],
+            "references": references,
             **self.judgements(chosen),
             "pictured": sum(all(p in numbers for p in of) for of in image_at),
             "groupings": [grouping(name, of) for name, of in shown.groupings.items() if any(of)],
