@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.files import parse_toml
 
-#: Numbers, letters, + - * / and parentheses; no power, call, attribute or text.
-_FORMULA = re.compile(r"(?!.*[*][*])(?:[0-9.]+|\b[a-z]\b|[-+*/() ])+")
+#: Numbers, letters, + - * / and parentheses; no power, whole division, call, attribute or text.
+_FORMULA = re.compile(r"(?!.*(?:[*][*]|//))(?:[0-9.]+|\b[a-z]\b|[-+*/() ])+")
 
 
 def evaluate(formula: str, letters: Mapping[str, float]) -> float:

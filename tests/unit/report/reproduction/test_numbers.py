@@ -103,7 +103,22 @@ def test_operations_bind_as_in_arithmetic():
 
 
 @pytest.mark.parametrize(
-    "foreign", ["", "1 +", "c", "1 / 0", "a / (b - b)", "2 ** 3", "abs(a)", "a.real", "'1'", "True", "[1]"]
+    "foreign",
+    [
+        "",
+        "1 +",
+        "c",
+        "1 / 0",
+        "a / (b - b)",
+        "2 ** 3",
+        "5 // 2",
+        "1e3",
+        "abs(a)",
+        "a.real",
+        "'1'",
+        "True",
+        "[1]",
+    ],
 )
 def test_anything_else_is_refused(foreign):
     with pytest.raises(DataError, match="not a formula of printed numbers; given: '") as refused:
