@@ -79,6 +79,7 @@ def test_two_seeds_are_taken_together(fuller):
     for level in fuller.order.levels:
         assert len(level.seeds) == 2
         assert level.value == pytest.approx(sum(level.seeds) / 2)
+    assert all(each.seeds == 2 for each in fuller.trained)
     # The tables are of the first seed's networks.
     assert all(len({run.name for run in each.runs}) == len(each.runs) for each in fuller.comparisons)
 

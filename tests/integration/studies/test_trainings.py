@@ -94,8 +94,3 @@ def test_the_trainings_begin_at_the_same_weights_and_part(place, made):
     assert len({tuple(each) for each in weights.values()}) == 1
     flat = [torch.cat([w.double().flatten() for w in each.values()]) for each in weights.values()]
     assert not any(one.equal(other) for one, other in combinations(flat, 2))
-
-
-@pytest.mark.slow
-def test_trainings_are_of_all_seeds(fuller):
-    assert all(each.seeds == 2 for each in fuller.trained)

@@ -36,7 +36,8 @@ STEP = StepSection(
 
 
 def test_the_page_says_what_a_step_did():
-    page = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
+    given = {"about": "about it", "command": "build mine", "right": ["a b"], "wrong": ["c"]}
+    page = build_page("Mine", [STEP], **given)
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "12 rows in, 8 out" in text
     assert "too long 3 75.00" in text
@@ -46,8 +47,7 @@ def test_the_page_says_what_a_step_did():
     assert "a cat &amp; a dog" in page
     assert "drop rows <b>" not in page
     assert page.count("<svg") == 4
-    again = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
-    assert page == again
+    assert page == build_page("Mine", [STEP], **given)
 
 
 def test_counts_stand_with_their_shares_the_most_frequent_first():

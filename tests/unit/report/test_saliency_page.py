@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,22 +18,18 @@ from report.outlines import closed
 def made():
     benchmark = quads(1, size=48)
     pairs = {}
-    for caption in (0, 1):
-        for image in (0, 1):
-            asked = PairToExplain(
-                benchmark.images[image],
-                benchmark.captions[caption],
-                words_of(benchmark.captions[caption].text or ""),
-            )
-            rng = np.random.default_rng(10 * caption + image)
-            parts = rng.normal(size=(len(asked.spans), 4, 4))
-            parts[0] = 0.0
-            heats = (
-                Heat("occlusion", rng.normal(size=(4, 4)), parts),
-                Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), (0.1, 0.0, 0.9, 1.0)),
-            )
-            drops = np.linspace(-0.5, 1, len(parts))
-            pairs[caption, image] = ExplainedPair(asked, 0.25, drops, heats)
+    for at, image in product((0, 1), repeat=2):
+        caption, rng = benchmark.captions[at], np.random.default_rng(10 * at + image)
+        asked = PairToExplain(benchmark.images[image], caption, words_of(caption.text or ""))
+        parts = rng.normal(size=(len(asked.spans), 4, 4))
+        parts[0] = 0.0
+        box = (0.1, 0.0, 0.9, 1.0)
+        heats = (
+            Heat("occlusion", rng.normal(size=(4, 4)), parts),
+            Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), box),
+        )
+        drops = np.linspace(-0.5, 1, len(parts))
+        pairs[at, image] = ExplainedPair(asked, 0.25, drops, heats)
     return benchmark, [ExplainedQuestion(benchmark.questions.ids[0], pairs)]
 
 
