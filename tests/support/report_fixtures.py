@@ -1,7 +1,7 @@
 """Inputs of the report's tests: small drawn benchmarks, and the real released answers where they are."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -172,71 +172,66 @@ def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
     }
 
 
+def compared(benchmark: Benchmark, answers: Mapping[str, Answers], **more: Any) -> Comparison:
+    """The comparison of these answers."""
+    return compare([run_of(benchmark, name, given) for name, given in answers.items()], **more)[0]
+
+
 @pytest.fixture(scope="session")
-def galleries() -> Comparison:
+def galleries():
     """Three scorers on the drawn gallery: good, tied, and cut after 12 items."""
-    benchmark = gallery_benchmark()
-    scores = gallery_scores()
-    runs = [run_of(benchmark, name, rankings_of(benchmark, table)) for name, table in scores.items()]
-    runs.append(run_of(benchmark, "cut", rankings_of(benchmark, scores["good"] * 0.5, cut=12)))
-    return compare(runs)[0]
+    benchmark, scores = gallery_benchmark(), gallery_scores()
+    answers = {name: rankings_of(benchmark, table) for name, table in scores.items()}
+    return compared(benchmark, {**answers, "cut": rankings_of(benchmark, scores["good"] * 0.5, cut=12)})
 
 
 @pytest.fixture(scope="session")
-def quads() -> Comparison:
+def quads():
     """Three scorers on the drawn quads."""
-    benchmark = quad_benchmark()
-    runs = [run_of(benchmark, name, answers) for name, answers in quad_answers().items()]
-    return compare(runs, baseline="poor & <tied>")[0]
+    return compared(quad_benchmark(), quad_answers(), baseline="poor & <tied>")
 
 
 @pytest.fixture(scope="session")
-def choices() -> Comparison:
+def choices():
     """Two scorers on the drawn choices."""
-    benchmark = choice_benchmark()
     rng = np.random.default_rng(5)
-    scores = rng.normal(size=(N_CHOICES, 3))
-    right = rng.random(N_CHOICES) < 0.5
+    scores, right = rng.normal(size=(N_CHOICES, 3)), rng.random(N_CHOICES) < 0.5
     answers = {"scored": Scores(scores), "only right": Outcomes({"accuracy": right})}
-    return compare([run_of(benchmark, name, given) for name, given in answers.items()])[0]
+    return compared(choice_benchmark(), answers)
 
 
 @pytest.fixture(scope="session")
-def rated() -> Comparison:
+def rated():
     """Four scorers of rated captions: an oracle, a good one, one against people, one that says nothing."""
     from report.judgements import rated_benchmark, rated_scores
 
     benchmark = rated_benchmark()
-    runs = [run_of(benchmark, name, answers) for name, answers in rated_scores(benchmark).items()]
-    return compare(runs)[0]
+    return compared(benchmark, rated_scores(benchmark))
 
 
 @pytest.fixture(scope="session")
-def preferred() -> Comparison:
+def preferred():
     """Three scorers of preferences: an oracle, one with ties, one asked in three draws."""
     from report.judgements import preference_benchmark, preference_scores
 
     benchmark = preference_benchmark()
-    runs = [run_of(benchmark, name, answers) for name, answers in preference_scores(benchmark).items()]
-    return compare(runs)[0]
+    return compared(benchmark, preference_scores(benchmark))
 
 
 @pytest.fixture(scope="session")
-def everything(
-    quads: Comparison, choices: Comparison, galleries: Comparison, rated: Comparison, preferred: Comparison
-) -> list[Comparison]:
+def everything(quads, choices, galleries, rated, preferred):
     """A comparison of every form that has a browser of its own."""
     return [quads, choices, galleries, rated, preferred]
 
 
 @pytest.fixture(scope="session")
-def report(everything: list[Comparison]) -> str:
+def report(everything):
     """One page over all of them."""
     return page(everything, title="A <test> & report")
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def undrawn(monkeypatch):
     """Pages without their figures, which take most of the time."""
     monkeypatch.setattr(drawing, "svg", lambda figure, **names: "")
     for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
@@ -272,14 +267,14 @@ def opening(chromium: Any, folder: Path) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def opened(chromium, tmp_path):
     """`opening`, for one test."""
     with opening(chromium, tmp_path) as open_page:
         yield open_page
 
 
 @pytest.fixture
-def fits(opened: Callable[..., Any], violations: Callable[[Any], list[str]]) -> Callable[[str], Any]:
+def fits(opened, violations):
     """Opens a page: on a telephone and on a desk nothing spills over the side, and axe finds nothing."""
 
     def look(text: str) -> Any:

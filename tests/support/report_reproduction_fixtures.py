@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,7 @@ def printed_cells(paper: str) -> dict[Cell, str]:
 
 
 @pytest.fixture(scope="session")
-def ledger(shared_data: Path) -> tuple[Entry, ...]:
+def ledger(shared_data):
     """Made as users make it: without shape checks, which take ten times as long."""
     code = (
         "import pickle, sys; from pathlib import Path; from counterfoil.report.reproduction import reproduce;"

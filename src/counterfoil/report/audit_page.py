@@ -24,23 +24,33 @@ _EXAMPLES = 10
 LANGUAGE = ("lm:", "plausibility:", "text-classifier:")
 
 
-def blind_table(audit: BenchmarkAudit) -> Table:
-    """The main measures of every scorer that sees no image, with chance."""
+def blind_table(audit: BenchmarkAudit) -> Table | None:
+    """The main measures of every scorer that sees no image, with chance; None where there is none."""
     names = [
         name
         for name in of(audit.benchmark).main_measures(audit.benchmark)
         if any(name in result for result in audit.blind)
     ]
     columns = [Column(measure_label(name), style=style_of(name), measure=name) for name in names]
-    rows = ((result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind)
+    rows = [(result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind]
     chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
-    caption = f"{title(audit)}: scorers that see no image"
-    return _with_chance(Table.of(caption, "scorer", columns, rows), chance)
+    return _table(audit, "scorers that see no image", "scorer", columns, rows, chance)
 
 
-def _with_chance(table: Table, values: Sequence[float | None]) -> Table:
-    """The table with a last row of chance."""
-    return replace(table, rows=(*table.rows, Row("chance", tuple(map(Cell.of, values)), "chance")))
+def _table(
+    audit: BenchmarkAudit,
+    caption: str,
+    corner: str,
+    columns: Sequence[Column | str],
+    rows: Sequence[Sequence[object]],
+    chance: Sequence[float | None] = (),
+) -> Table | None:
+    """A table of one benchmark, with a last row of `chance` where it is given; None without rows."""
+    if not rows:
+        return None
+    table = Table.of(f"{title(audit)}: {caption}", corner, columns, rows)
+    last = (Row("chance", tuple(map(Cell.of, chance)), "chance"),) if chance else ()
+    return replace(table, rows=(*table.rows, *last))
 
 
 def groups_table(audit: BenchmarkAudit) -> Table | None:
@@ -51,25 +61,22 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     groups = list(dict.fromkeys(label for name in named for label in groupings[name] if label))[:_MOST_GROUPS]
     if SAME_WORDS not in groups and any(SAME_WORDS in labels for labels in groupings.values()):
         groups.append(SAME_WORDS)
-    shown = [name for name in groups if any(name in result.groups for result in audit.blind)]
     known = of(audit.benchmark).main_measures(audit.benchmark)
     main = next((name for name in known if name in audit.blind[0]), None) if audit.blind else None
-    if not shown or main is None:
+    if main is None:
         return None
     columns = [Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind]
     rows = []
-    for name in shown:
+    for name in (name for name in groups if any(name in result.groups for result in audit.blind)):
         estimates = [result.groups.get(name, {}).get(main) for result in audit.blind]
         n = next((estimate.n for estimate in estimates if estimate is not None), 0)
         rows.append((f"{name} ({n:,})", *estimates))
-    return Table.of(f"{title(audit)}: {measure_label(main)} by group", "group", columns, rows)
+    return _table(audit, f"{measure_label(main)} by group", "group", columns, rows)
 
 
 def words_table(audit: BenchmarkAudit) -> Table | None:
     """The words that give answers away, surest first; None where there is none."""
     named = audit.named[:MOST_WORDS]
-    if not named:
-        return None
     heads = ("says", "right only", "wrong only", "correct", "p (adjusted)")
     rows = []
     for word in named:
@@ -77,22 +84,20 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
         counts = f"{word.right:,}", f"{word.wrong:,}", f"{100 * word.precision:.1f} %"
         rows.append((word.word, "right" if word.right > word.wrong else "wrong", *counts, p))
     more = len(audit.named) - len(named)
-    caption = f"{title(audit)}: words that give answers away" + (f" ({more} more in files)" if more else "")
-    return Table.of(caption, "word", heads, rows)
+    caption = "words that give answers away" + (f" ({more} more in files)" if more else "")
+    return _table(audit, caption, "word", heads, rows)
 
 
 def leakage_table(audit: BenchmarkAudit) -> Table | None:
     """What the benchmark shares with other sets."""
-    if not audit.leakage:
-        return None
-    heads = ["questions", "caption in both", "nearly", "share", "images in both"]
     rows = []
     for overlap in audit.leakage:
         total, exact, near, images = (
             f"{count:,}" for count in (overlap.total, overlap.questions, overlap.near, overlap.images)
         )
         rows.append((shareable(overlap.with_), total, exact, near, f"{100 * overlap.share:.1f} %", images))
-    return Table.of(f"{title(audit)}: shared with", "with", heads, rows)
+    heads = ("questions", "caption in both", "nearly", "share", "images in both")
+    return _table(audit, "shared with", "with", heads, rows)
 
 
 def opinions_table(audit: BenchmarkAudit) -> Table | None:
@@ -110,8 +115,7 @@ def opinions_table(audit: BenchmarkAudit) -> Table | None:
     if opinions.alpha is not None:
         rows.append(("Krippendorff's alpha", f"{opinions.alpha:.3f}"))
     people = f"{opinions.kind} of {opinions.people:.1f} people a question"
-    caption = f"{title(audit)}: {people}, {opinions.questions:,} questions"
-    return Table.of(caption, "agreement", ["value"], rows)
+    return _table(audit, f"{people}, {opinions.questions:,} questions", "agreement", ["value"], rows)
 
 
 def tables(audit: BenchmarkAudit) -> list[Table]:
@@ -157,19 +161,9 @@ def sections(audit: BenchmarkAudit) -> list[Section]:
     """The parts of the page on one benchmark."""
     benchmark = audit.benchmark
     # How often each scorer puts caption 0 first, where each caption is right of an image of its own.
-    apart = Table.of(
-        f"{title(audit)}: caption 0 told from caption 1",
-        "scorer",
-        [Column("caption 0 first")],
-        audit.apart.items(),
-    )
-    blind = [
-        blind_table(audit) if audit.blind else None,
-        _with_chance(apart, [0.5]) if audit.apart else None,
-        groups_table(audit),
-    ]
+    first = [Column("caption 0 first")]
+    apart = _table(audit, "caption 0 told from caption 1", "scorer", first, [*audit.apart.items()], [0.5])
     counts = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
-    repeated = Table.of(f"{title(audit)}: duplicates", "what", ["count"], counts) if counts else None
     # A question for each of the first words: its right and its wrong caption, or its id.
     words: list[tuple[str, str]] = []
     candidates = benchmark.questions.caption_candidates()
@@ -199,7 +193,7 @@ def sections(audit: BenchmarkAudit) -> list[Section]:
             "cross-validated by cluster: what answers a question was learned from questions that share no "
             "image or caption with it. Above chance is what is so after Holm's correction over all scorers "
             "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
-            blind,
+            [blind_table(audit), apart, groups_table(audit)],
         ),
         (
             "words",
@@ -208,7 +202,7 @@ def sections(audit: BenchmarkAudit) -> list[Section]:
             f"naming any word of a benchmark without artefacts is at most {audit.level:.0%}.",
             [words_table(audit)],
         ),
-        ("duplicates", "Duplicates", "", [repeated]),
+        ("duplicates", "Duplicates", "", [_table(audit, "duplicates", "what", ["count"], counts)]),
         (
             "leakage",
             "Shared with other sets",

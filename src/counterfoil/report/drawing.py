@@ -6,7 +6,7 @@ so one drawing reads well on a light page, on a dark one and on its own.
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,11 +134,17 @@ def matrix(
     title: str,
     width: float,
     height: float = 0.27,
+    framed: Collection[tuple[int, int]] = (),
+    longest: int = 26,
 ) -> Any:
-    """Cells of (strength in [-1, 1], text, small text): the sign is the hue, the size how deep it is."""
+    """Cells of (strength in [-1, 1], text, small text): the sign is the hue, the size how deep it is.
+
+    Those without a text are grey; `framed` ones have a frame and their text in bold. Names of rows have at
+    most `longest` letters.
+    """
     from matplotlib.patches import Rectangle
 
-    names = [short(name, 26) for name in rows]
+    names = [short(name, longest) for name in rows]
     lines = [head.replace("\n", "  ") for head in heads]
     tilted = max(extent(part) for head in heads for part in head.split("\n")) > width - 0.05
     left = max(extent(name) for name in names) + 0.12
@@ -157,10 +163,13 @@ def matrix(
         for (i, j), (strength, text, small) in cells.items():
             colour = RIGHT if strength >= 0 else WRONG
             # Never so deep that the text on it, dark or light with the page, loses its contrast.
-            deep = 0.42 * abs(strength)
-            axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=deep))
+            fill, deep = (colour, 0.42 * abs(strength)) if text else (RULE, 0.5)
+            axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=fill, ec="none", alpha=deep))
             says = {"ha": "center", "va": "center", "color": MUTED if small and not strength else INK}
-            axes.text(j + 0.5, i + (0.36 if small else 0.52), text, fontsize=8, **says)
+            bold = {"fontweight": "bold"} if (i, j) in framed else {}
+            if bold:
+                axes.add_patch(Rectangle((j + 0.03, i + 0.045), 0.94, 0.91, fc="none", ec=colour, lw=0.9))
+            axes.text(j + 0.5, i + (0.36 if small else 0.52), text, fontsize=8, **says, **bold)
             if small:
                 axes.text(j + 0.5, i + 0.72, small, fontsize=6.2, **says)
         axes.set(xlim=(0, len(heads)), ylim=(len(rows), 0))
@@ -281,105 +290,27 @@ def save(figure: Any, path: Path, *, title: str = "") -> None:
     write_bytes(path, raw.getvalue())
 
 
-class Box(NamedTuple):
-    """A rectangle: left, bottom, right, top."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-
-#: Room kept free around a point, and between a point and a label that touches nothing.
-_POINT, _GAP = 4.5, 6.0
-#: How far a label may move away, and the directions tried at each distance: right first, then left, up, down.
-_DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0, 52.0, 70.0, 90.0)
-_TURNS = (0, 8, 4, 12, 2, 14, 6, 10, 1, 15, 7, 9, 3, 13, 5, 11)
-_SPOTS = np.repeat(_DISTANCES, len(_TURNS))
-_DIRECTIONS = np.round(
-    np.tile([(np.cos(turn * np.pi / 8), np.sin(turn * np.pi / 8)) for turn in _TURNS], (len(_DISTANCES), 1)),
-    9,
-)
-
-
-def place(
-    anchors: NDArray[np.float64],
-    sizes: Sequence[tuple[float, float]],
-    frame: Box,
-    *,
-    avoid: Sequence[Box] = (),
-) -> tuple[list[tuple[float, float]], list[bool]]:
-    """The centre of each label relative to its point, and whether it moved so far as to need a line.
-
-    `anchors` are (n, 2) points and `sizes` the width and height of each label, all in one unit. Labels are
-    placed greedily, the most crowded point first, at the nearest spot that overlaps neither a point nor a
-    label already placed and lies within `frame`; where there is none, at the one that overlaps least.
-    What is in `avoid` (whiskers, a line's own label) is covered only where moving away would cost more.
-
-    >>> offsets, far = place(np.array([[50.0, 50.0]]), [(20.0, 8.0)], Box(0, 0, 100, 100))
-    >>> offsets, far
-    ([(16.0, 0.0)], [False])
-    """
-    points = np.column_stack([anchors - _POINT, anchors + _POINT])
-    soft = np.asarray(avoid, dtype=np.float64).reshape(-1, 4)
-    spread = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)
-    crowded = np.argsort(-(spread < 40).sum(axis=1), kind="stable")
-    taken = np.zeros((0, 4))
-    offsets: list[tuple[float, float]] = [(0.0, 0.0)] * len(anchors)
-    far = [False] * len(anchors)
-    for i in crowded:
-        half = np.asarray(sizes[i], dtype=np.float64) / 2
-        # (spots, 2) centres: the near edge of the label is the gap and the distance away from the point.
-        steps = _DIRECTIONS * (_SPOTS[:, None] + _GAP + half)
-        boxes = np.column_stack([anchors[i] + steps - half, anchors[i] + steps + half])
-        hard = np.vstack([np.delete(points, i, axis=0), taken])
-        beyond = 4 * half.prod() - _covered(boxes, np.asarray([frame], dtype=np.float64))
-        cost = 10 * (_covered(boxes, hard) + beyond) + 0.15 * _covered(boxes, soft) + 0.4 * _SPOTS
-        # The first of equals, and what differs by rounding alone is equal.
-        best = int(np.flatnonzero(cost <= cost.min() + 1e-9)[0])
-        taken = np.vstack([taken, boxes[best]])
-        offsets[i] = (round(float(steps[best, 0]), 2), round(float(steps[best, 1]), 2))
-        far[i] = bool(_SPOTS[best] > 8)
-    return offsets, far
-
-
-def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much of each box the others cover, summed over them."""
-    near = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    away = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    return np.maximum(away - near, 0).prod(axis=2).sum(axis=1)
-
-
 def spaced(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:
     """Where labels at these heights go so that neighbours are `gap` apart, near their place, within bounds.
 
     >>> spaced(np.array([50.0, 50.0, 10.0]), 4.0, 0.0, 100.0).tolist()
     [52.0, 48.0, 10.0]
     """
+    from scipy.optimize import isotonic_regression
 
-    # Labels that touch form a block, which stands where its members want to be on average, within bounds.
-    def middle(block: list[int]) -> float:
-        reach = gap * (len(block) - 1) / 2
-        return max(min(float(np.mean(wanted[block])), high - reach), low + reach)
-
-    blocks: list[list[int]] = []
-    for i in np.argsort(-wanted, kind="stable").tolist():
-        blocks.append([i])
-        while len(blocks) > 1:
-            upper, lower = blocks[-2], blocks[-1]
-            if middle(upper) - middle(lower) >= gap * (len(upper) + len(lower)) / 2:
-                break
-            blocks[-2:] = [upper + lower]
+    order = np.argsort(-wanted, kind="stable")
+    steps = gap * np.arange(len(wanted))
+    # Without the gaps labels only have to stay in order, and bounds are the same for all.
+    fitted = isotonic_regression(wanted[order] + steps, increasing=False).x
     placed = np.empty(len(wanted))
-    for block in blocks:
-        placed[block] = middle(block) + gap * ((len(block) - 1) / 2 - np.arange(len(block)))
+    placed[order] = np.maximum(np.minimum(fitted, high), low + gap * (len(wanted) - 1)) - steps
     return placed
 
 
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Names on the right of the axes for lines that end at (x, y), each in a colour; none over another.
+    """Names on the right of the axes for what ends or stands at (x, y), each in a colour; none over another.
 
-    A thin line leads from the end of each to its name.
+    A thin line leads from there to its name.
     """
     from matplotlib.transforms import ScaledTranslation
 

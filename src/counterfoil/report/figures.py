@@ -5,7 +5,7 @@ alone: position, sign or words say it too.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,19 @@ from counterfoil.report.drawing import (
     MUTED,
     RIGHT,
     WRONG,
-    Box,
     aside,
     extent,
     matrix,
+    name_ends,
     panels,
-    place,
     plain,
     tip,
 )
 from counterfoil.report.labels import group, measure_label, short
 from counterfoil.report.tables import number
+
+if TYPE_CHECKING:
+    from counterfoil.evaluation.replicates import Evidence
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -49,7 +51,7 @@ def measures(comparison: Comparison, names: Sequence[str] | None = None, *, colu
         (measure_label(name), {run.name: run.result.measures.get(name) for run in comparison.runs})
         for name in names
     ]
-    return _dots(titled, ranking(comparison), columns)
+    return dots(titled, ranking(comparison), columns)
 
 
 def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = None) -> Any:
@@ -64,7 +66,7 @@ def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = 
         for name in names
         for label in labels
     ]
-    return _dots(titled, ranking(comparison), len(labels))
+    return dots(titled, ranking(comparison), len(labels))
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
@@ -103,8 +105,10 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
     ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
-    side = size - 0.75
-    with panels((side, side), left=0.62, right=0.13, bottom=0.48, top=0.12) as (figure, (axes,)):
+    names = [short(name, 22 if size > 4 else 16) for name in [*(name for name, _, _ in scorers), "chance"]]
+    right = max(extent(name, 8) for name in names) + 0.2
+    side = size - 0.62 - right
+    with panels((side, side), left=0.62, right=right, bottom=0.48, top=0.12) as (figure, (axes,)):
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
         spans = {"xerr": _whiskers([x for _, x, _ in scorers]), "yerr": _whiskers([y for _, _, y in scorers])}
@@ -125,8 +129,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         along = float(spots[int(room.argmax())])
         leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
         aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
-        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in scorers]
-        _label_points(figure, axes, [*(name for name, _, _ in scorers), "chance"], everything, whiskers)
+        named = [(float(x), float(y), name, INK) for (x, y), name in zip(points, names, strict=False)]
+        name_ends(axes, [*named, (*at_chance, names[-1], WRONG)])
     return figure
 
 
@@ -224,7 +228,7 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
-def said(estimate: Estimate) -> str:
+def said(estimate: "Estimate | Evidence") -> str:
     """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
 
     >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
@@ -235,34 +239,40 @@ def said(estimate: Estimate) -> str:
     return f"{value} [{low}, {high}]{chance}"
 
 
-def _dots(
-    titled: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
+def dots(
+    titled: Sequence[tuple[str, Mapping[str, "Estimate | Evidence | None"]]],
+    order: Sequence[str],
+    columns: int,
+    *,
+    width: float = 0.0,
 ) -> Any:
+    """A dot and a whisker per name, in `order`, a panel per title, chance as a dashed line.
+
+    Small rings are single seeds. It is as wide as a page on a wide screen, or as a telephone where panels
+    stand under one another, unless `width` says otherwise, in inches.
+    """
     columns = max(1, min(columns, len(titled)))
-    estimates = [e for _, values in titled for e in values.values() if e is not None]
-    low, high = _limits(
-        [100 * v for e in estimates for v in (e.low, e.high, e.value, e.chance) if v is not None]
-    )
+    shown = [e for _, values in titled for e in values.values() if e is not None]
+    low, high = _limits([100 * v for e in shown for v in (e.low, e.high, e.value, e.chance) if v is not None])
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
-    # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = _NARROW - 0.15 - left
-    if columns > 1:
-        across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
+    width = width or (10.4 if columns > 1 else _NARROW)
+    across = max((width - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
     panel = across, _ROW * len(order) + 0.05
     margin: dict[str, Any] = {"left": left, "right": 0.15, "top": 0.26}
     with panels(panel, len(titled), columns, sharey=True, **margin) as (figure, grid):
         for number, (axes, (title, values)) in enumerate(zip(grid, titled, strict=True)):
-            shown = [(i, e) for i, name in enumerate(order) if (e := values.get(name)) is not None]
-            rows_at = [i for i, _ in shown]
-            spans = [[100 * e.low for _, e in shown], [100 * e.high for _, e in shown]]
+            here = [(i, e) for i, name in enumerate(order) if (e := values.get(name)) is not None]
+            rows_at = [i for i, _ in here]
+            spans = [[100 * e.low for _, e in here], [100 * e.high for _, e in here]]
             axes.hlines(rows_at, *spans, color=RIGHT, lw=1.3, alpha=0.55, clip_on=False)
-            dots = {"marker": "o", "ms": 4.6, "mec": "none", "ls": "none", "clip_on": False}
-            axes.plot([100 * e.value for _, e in shown], rows_at, color=RIGHT, **dots)
-            for value in {e.chance for _, e in shown if e.chance is not None}:
+            look = {"marker": "o", "ms": 4.6, "mec": "none", "ls": "none", "clip_on": False}
+            axes.plot([100 * e.value for _, e in here], rows_at, color=RIGHT, **look)
+            for value in {e.chance for _, e in here if e.chance is not None}:
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-            for i, e in shown:
+            for i, e in here:
                 tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
+                seeds(axes, getattr(e, "seeds", ()), i)
             axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)
@@ -272,36 +282,11 @@ def _dots(
     return figure
 
 
-def _label_points(
-    figure: Any,
-    axes: Any,
-    names: Sequence[str],
-    points: NDArray[np.float64],
-    whiskers: Sequence[tuple[float, float, float, float]],
-) -> None:
-    """Names beside their points, none over another or over a point; a thin line where one had to move."""
-    figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
-    scale = figure.dpi / 72
-    sizes = []
-    for name in names:
-        text = axes.text(0, 0, short(name, 26), fontsize=8)
-        extent = text.get_window_extent(renderer)
-        sizes.append((extent.width / scale, extent.height / scale))
-        text.remove()
-    frame = axes.get_window_extent(renderer)
-    inside = Box(frame.x0 / scale, frame.y0 / scale, frame.x1 / scale, frame.y1 / scale)
-    anchors = axes.transData.transform(points) / scale
-    lines = []
-    for (left, right, bottom, top), (x, y) in zip(whiskers, anchors, strict=False):
-        (x0, y0), (x1, y1) = axes.transData.transform([(left, bottom), (right, top)]) / scale
-        lines += [Box(x0, y - 0.5, x1, y + 0.5), Box(x - 0.5, y0, x + 0.5, y1)]
-    line = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 3}
-    offsets, far_away = place(anchors, sizes, inside, avoid=lines)
-    for name, point, (dx, dy), far in zip(names, points, offsets, far_away, strict=True):
-        colour = WRONG if name == "chance" else INK
-        look = {"ha": "center", "color": colour, "zorder": 4, "arrowprops": line if far else None}
-        aside(axes, short(name, 26), tuple(point), (dx, dy), **look)
+def seeds(axes: Any, values: Sequence[float], at: int) -> None:
+    """Small rings below a dot: the values of single seeds, where there are several."""
+    if len(values) > 1:
+        x = [100 * value for value in values]
+        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:

@@ -182,28 +182,24 @@ def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str
     measures `a` and `b`, over `n` models), "list_tau", "common", "place" or "beyond" (of the models `a` and
     `b`, over `n` queries of `of`). What is undefined has no line.
     """
-    lines: list[list[object]] = [["what", "of", "a", "b", "value", "low", "high", "n"]]
+    lines: list[tuple[Any, ...]] = []
     for what, table in (("value", correlation.values), ("rank", correlation.ranks)):
         for model, row in zip(correlation.models, table.tolist(), strict=True):
             for column, value in zip(correlation.columns, row, strict=True):
-                if not np.isnan(value):
-                    lines.append([what, column.benchmark, model, column.name, value, "", "", ""])
+                lines.append((what, column.benchmark, model, column.name, value, "", "", ""))
     for pair in correlation.pairs:
-        for what, value, low, high in (
-            ("tau", pair.tau, pair.tau_low, pair.tau_high),
-            ("spearman", pair.rho, pair.rho_low, pair.rho_high),
-        ):
-            if not np.isnan(value):
-                lines.append([what, "", pair.a, pair.b, value, low, high, pair.models])
+        tau, rho = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
+        for what, ends in (("tau", tau), ("spearman", rho)):
+            lines.append((what, "", pair.a, pair.b, *ends, pair.models))
     for one in lists:
         of = f"{one.benchmark}:{one.direction}:{one.k}"
         for name, table in one.matrices.items():
             what = "list_tau" if name == "tau" else name
-            for a, row in zip(one.models, table.tolist(), strict=True):
-                for b, value in zip(one.models, row, strict=True):
-                    if a != b and not np.isnan(value):
-                        lines.append([what, of, a, b, value, "", "", one.queries])
-    return csv_lines(lines)
+            for i, j in np.argwhere(~np.eye(len(one.models), dtype=bool)).tolist():
+                models = one.models[i], one.models[j]
+                lines.append((what, of, *models, float(table[i, j]), "", "", one.queries))
+    heads = ("what", "of", "a", "b", "value", "low", "high", "n")
+    return csv_lines([heads, *(line for line in lines if not np.isnan(line[4]))])
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -300,50 +296,30 @@ def heatmap(correlation: RankCorrelation) -> Any:
     and vermilion below. Framed and in bold where the interval leaves out 0. A dash where fewer than three
     models have both columns, or one does not vary. Of more than two dozen columns the intervals are left out.
     """
-    from matplotlib.patches import Rectangle
-
-    names = [short(name, _COLUMN) for name in labels(correlation)]
-    n = len(names)
-    # Numbers lead from columns to rows, so that long names stand once.
-    rows = [f"{name}{_WIDE}{i + 1}" for i, name in enumerate(names)]
-    left = max(extent(row) for row in rows) + 0.12
+    n = len(correlation.columns)
     roomy = n <= _MANY
     width, height = _CELL if roomy else _BARE
+    cells = {(i, i): (0.0, "", "") for i in range(n)}
+    framed = set()
+    for i, j in np.argwhere(~np.eye(n, dtype=bool)).tolist():
+        pair = correlation.pair(correlation.columns[i], correlation.columns[j])
+        value = low = high = float("nan")
+        if pair is not None and i > j:
+            value, low, high = pair.tau, pair.tau_low, pair.tau_high
+        elif pair is not None:
+            value, low, high = pair.rho, pair.rho_low, pair.rho_high
+        if np.isnan(value):
+            cells[i, j] = (0.0, "–", "")
+            continue
+        cells[i, j] = (value, written(value), f"{written(low)} to {written(high)}" if roomy else "")
+        if low > 0 or high < 0:
+            framed.add((i, j))
+    # Numbers lead from columns to rows, so that long names stand once.
+    rows = [f"{short(name, _COLUMN)}{_WIDE}{i + 1}" for i, name in enumerate(labels(correlation))]
+    heads = [str(i + 1) for i in range(n)]
     title = "Lower left: Kendall’s τ-b; upper right: Spearman’s ρ"
-    right = max(0.06, extent(title, 8) - width * n)
-    size = width * n, height * n
-    with panels(size, left=left, right=right, bottom=0.08, top=0.58) as (figure, (axes,)):
-        for i in range(n):
-            axes.add_patch(Rectangle((i + 0.02, i + 0.03), 0.96, 0.94, fc=RULE, ec="none", alpha=0.5))
-            for j in (j for j in range(n) if j != i):
-                pair = correlation.pair(correlation.columns[i], correlation.columns[j])
-                value = low = high = float("nan")
-                if pair is not None and i > j:
-                    value, low, high = pair.tau, pair.tau_low, pair.tau_high
-                elif pair is not None:
-                    value, low, high = pair.rho, pair.rho_low, pair.rho_high
-                says = {"ha": "center", "va": "center", "color": INK}
-                if np.isnan(value):
-                    axes.text(j + 0.5, i + 0.5, "–", fontsize=8, **says | {"color": MUTED})
-                    continue
-                colour, deep = RIGHT if value >= 0 else WRONG, 0.42 * abs(value)
-                axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=deep))
-                bold = {}
-                if low > 0 or high < 0:
-                    bold = {"fontweight": "bold"}
-                    axes.add_patch(Rectangle((j + 0.03, i + 0.045), 0.94, 0.91, fc="none", ec=colour, lw=0.9))
-                axes.text(j + 0.5, i + (0.36 if roomy else 0.52), written(value), fontsize=8, **bold, **says)
-                if roomy:
-                    ends = f"{written(low)} to {written(high)}"
-                    axes.text(j + 0.5, i + 0.72, ends, fontsize=6.2, **says)
-        axes.set(xlim=(0, n), ylim=(n, 0))
-        axes.set_yticks(np.arange(n) + 0.5, rows)
-        axes.xaxis.tick_top()
-        axes.set_xticks(np.arange(n) + 0.5, [str(i + 1) for i in range(n)])
-        axes.tick_params(length=0, colors=INK)
-        axes.spines[:].set_visible(False)
-        aside(axes, title, (0, 0), (0, 22), color=MUTED, va="bottom", annotation_clip=False)
-    return figure
+    size: dict[str, Any] = {"width": width, "height": height, "longest": _COLUMN + 4}
+    return matrix(rows, heads, cells, title=title, framed=framed, **size)
 
 
 def written(value: float) -> str:

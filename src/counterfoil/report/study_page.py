@@ -20,18 +20,7 @@ from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
 from counterfoil.report import comparison_tables, figures, html
 from counterfoil.report.comparison_tables import style_of
-from counterfoil.report.drawing import (
-    INK,
-    MUTED,
-    RIGHT,
-    WRONG,
-    blank,
-    extent,
-    name_ends,
-    panels,
-    plain,
-    style,
-)
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
 from counterfoil.report.forms import READING, rated, report_of
 from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label, short
@@ -159,10 +148,7 @@ def page(
                 rows, [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
             )
         swept.append((sweep, figure(sweep.question, "", sweep.key, draw, wide=7.6)))
-    tested, claimed = (
-        [(one, figure(one.claim, "", f"finding-{one.key}", partial(finding, one))) for one in some]
-        for some in (findings, claims)
-    )
+    tested, claimed = ([(one, finding(one)) for one in some] for some in (findings, claims))
     examples: dict[str, Any] = {}
     for comparison in comparisons:
         report = report_of(comparison.runs[0].benchmark)
@@ -216,143 +202,61 @@ def figure(title: str, caption: str, name: str, draw: Callable[..., Any], *, wid
     return wide_and_narrow(title, caption, name, draw, {"width": wide}, {"width": NARROW})
 
 
-def finding(finding: Finding, *, width: float = WIDE) -> Any:
-    """The measures of the models, a panel each, and below the differences that were asked.
-
-    A filled dot decides, a hollow one is told beside it; small rings are single seeds. A difference is blue
-    where it is above its threshold, vermilion where below, grey where neither is sure.
-    """
-    levels = _by_measure(finding.levels)
-    differences = finding.differences
-    names = list(dict.fromkeys(evidence.label for panel in levels.values() for evidence in panel))
-    left = max([extent(short(name, 20)) for name in names], default=0.0) + 0.12
-    right, gap, between = 0.16, 0.3, 0.62
-    beside = width > 5
-    # Labels stand beside their rows where there is room for them, else above.
-    labels_width = (
-        max([extent(evidence.label, 8) for evidence in differences], default=0.0) + 0.12 if beside else 0.14
-    )
-    upper = _ROW * max(len(names), 1) + 0.05
-    lower = (_ROW if beside else _SAID_ROW) * len(differences) + 0.05
-    limits = _limits(finding.levels)
-    top, bottom = 0.3, 0.34
-    height = top + (upper + between if levels else 0.0) + lower + bottom
-    with style():
-        figure = blank(width, height)
-        wide = (width - left - right - gap * (len(levels) - 1)) / max(len(levels), 1)
-        places = [(left + at * (wide + gap), height - top - upper, wide, upper) for at in range(len(levels))]
-        places.append((labels_width, bottom, width - labels_width - right, lower))
-        # In inches, which axes take as shares of the figure.
-        *uppers, last = (
-            figure.add_axes((across / width, up / height, broad / width, high / height))
-            for across, up, broad, high in places
-        )
-        for number, (axes, (measure, panel)) in enumerate(zip(uppers, levels.items(), strict=True)):
-            _levels(axes, panel, names, measure, limits, named=not number)
-        _differences(last, differences, beside=beside)
-    return figure
+def finding(one: Finding) -> Drawing:
+    """The measures of the models, a panel each, and below them the differences that were asked."""
+    name = f"finding-{one.key}"
+    below = figure(one.claim, "", f"{name}-differences", partial(differences, one.differences))
+    if not one.levels:
+        return below
+    above = figure(one.claim, "", name, partial(rows, one.levels))
+    return replace(above, wide=above.wide + below.wide, narrow=above.narrow + below.narrow)
 
 
 def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
-    """Levels alone, a panel per measure, a row per label."""
-    by_measure = _by_measure(levels)
-    names = list(dict.fromkeys(level.label for level in levels))
-    left = max(extent(short(name, 24)) for name in names) + 0.12
-    count, right, gap = len(by_measure), 0.16, 0.3
-    panel = (width - left - right - gap * (count - 1)) / count, _ROW * len(names) + 0.05
-    with panels(panel, count, count, left=left, right=right, gap=(gap, gap)) as (figure, grid):
-        for number, (axes, (measure, of)) in enumerate(zip(grid, by_measure.items(), strict=True)):
-            _levels(axes, of, names, measure, _limits(of), named=not number)
-    return figure
+    """Levels, a panel per measure, a row per label; small rings are single seeds."""
+    by_measure: dict[str, dict[str, Evidence]] = {}
+    for level in levels:
+        by_measure.setdefault(level.measure, {})[level.label] = level
+    units = {measure: "%" if style_of(measure) == "percent" else "x 100" for measure in by_measure}
+    titled = [(f"{measure_label(name)} ({units[name]})", of) for name, of in by_measure.items()]
+    order = list(dict.fromkeys(level.label for level in levels))
+    return figures.dots(titled, order, len(titled), width=width)
 
 
 def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
-    """Differences alone, a row each; those that decide are filled."""
+    """Differences, a row each; a filled dot decides, a hollow one is told beside it.
+
+    They are blue above their threshold, vermilion below it, and grey where neither is sure. Labels stand
+    beside their rows where there is room for them, else above.
+    """
     beside = width > 5
-    left = max(extent(difference.label, 8) for difference in evidence) + 0.12 if beside else 0.14
+    left = max([extent(one.label, 8) for one in evidence], default=0.0) + 0.12 if beside else 0.14
     panel = width - left - 0.16, (_ROW if beside else _SAID_ROW) * len(evidence) + 0.05
     with panels(panel, left=left, right=0.16, bottom=0.34) as (figure, (axes,)):
-        _differences(axes, evidence, beside=beside)
+        for at, one in enumerate(evidence):
+            colour = RIGHT if one.above else WRONG if one.below else MUTED
+            axes.hlines(at, 100 * one.low, 100 * one.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
+            face = {"mec": "none"} if one.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
+            axes.plot(100 * one.value, at, "o", ms=5, color=colour, clip_on=False, **face)
+            figures.seeds(axes, one.seeds, at)
+            # The lines to be held against, where no label lies over them.
+            half = 0.5 if beside else 0.26
+            lines = {0.0: "-", 100 * one.threshold: "-" if not one.threshold else (0, (4, 3))}
+            for value, dashes in lines.items():
+                axes.vlines(value, at - half, at + half, color=INK, lw=0.8, ls=dashes, zorder=0)
+            if not beside:
+                place = axes.get_yaxis_transform()
+                axes.text(0, at - 0.3, one.label, transform=place, fontsize=7.8, color=INK, va="bottom")
+        reach = [0.0, *(100 * v for e in evidence for v in (e.low, e.high, e.threshold, *e.seeds))]
+        beyond = max(0.06 * (max(reach) - min(reach)), 1.0)
+        axes.set_xlim(max(-200, min(reach) - beyond), min(200, max(reach) + beyond))
+        axes.set_ylim(len(evidence) - 0.5, -0.5 if beside else -0.85)
+        axes.set_yticks(range(len(evidence)), [one.label if beside else "" for one in evidence])
+        axes.tick_params(axis="y", length=0)
+        plain(axes, "Differences (points)", grid="x" if beside else "", left=False, size=8)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
+        axes.locator_params(axis="x", nbins=7)
     return figure
-
-
-def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    by_measure: dict[str, list[Evidence]] = {}
-    for level in levels:
-        by_measure.setdefault(level.measure, []).append(level)
-    return by_measure
-
-
-def _levels(
-    axes: Any,
-    panel: Sequence[Evidence],
-    names: Sequence[str],
-    measure: str,
-    limits: tuple[float, float],
-    *,
-    named: bool,
-) -> None:
-    for level in panel:
-        at = names.index(level.label)
-        axes.hlines(at, 100 * level.low, 100 * level.high, color=RIGHT, lw=1.5, alpha=0.55, clip_on=False)
-        axes.plot(100 * level.value, at, "o", ms=5, color=RIGHT, mec="none", clip_on=False)
-        _seeds(axes, level, at)
-    for value in {level.chance for level in panel if level.chance is not None}:
-        axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-    axes.set_xlim(*limits)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_yticks(range(len(names)), [short(name, 24) if named else "" for name in names])
-    unit = "%" if style_of(measure) == "percent" else "x 100"
-    plain(axes, f"{measure_label(measure)} ({unit})", grid="x", left=False, size=8)
-    axes.tick_params(axis="y", length=0, labelsize=8.5)
-    axes.locator_params(axis="x", nbins=5)
-
-
-def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) -> None:
-    for at, difference in enumerate(differences):
-        colour = RIGHT if difference.above else WRONG if difference.below else MUTED
-        ends = 100 * difference.low, 100 * difference.high
-        axes.hlines(at, *ends, color=colour, lw=1.5, alpha=0.6, clip_on=False)
-        face = {"mec": "none"} if difference.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
-        axes.plot(100 * difference.value, at, "o", ms=5, color=colour, clip_on=False, **face)
-        _seeds(axes, difference, at)
-        # The lines to be held against, where no label lies over them.
-        half = 0.5 if beside else 0.26
-        lines = {0.0: "-", 100 * difference.threshold: "-" if not difference.threshold else (0, (4, 3))}
-        for value, dashes in lines.items():
-            axes.vlines(value, at - half, at + half, color=INK, lw=0.8, ls=dashes, zorder=0)
-        if not beside:
-            place = axes.get_yaxis_transform()
-            axes.text(0, at - 0.3, difference.label, transform=place, fontsize=7.8, color=INK, va="bottom")
-    reach = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
-    axes.set_xlim(*_around([*reach, 0.0], -200.0, 200.0))
-    axes.set_ylim(len(differences) - 0.5, -0.5 if beside else -0.85)
-    labels = [difference.label if beside else "" for difference in differences]
-    axes.set_yticks(range(len(differences)), labels)
-    axes.tick_params(axis="y", length=0)
-    plain(axes, "Differences (points)", grid="x" if beside else "", left=False, size=8)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
-    axes.locator_params(axis="x", nbins=7)
-
-
-def _seeds(axes: Any, evidence: Evidence, at: int) -> None:
-    if len(evidence.seeds) > 1:
-        x = [100 * value for value in evidence.seeds]
-        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
-
-
-def _limits(levels: Sequence[Evidence]) -> tuple[float, float]:
-    """Ends a little beyond these levels, in per cent; correlations may be negative."""
-    least = -100.0 if any(signed(level.measure) for level in levels) else 0.0
-    ends = [100 * v for e in levels for v in (e.low, e.high, e.chance, *e.seeds) if v is not None]
-    return _around(ends, least, 100.0)
-
-
-def _around(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
-    """Ends a little beyond the values, within what is possible."""
-    low, high = min(values, default=least), max(values, default=most)
-    margin = max(0.06 * (high - low), 1.0)
-    return max(least, low - margin), min(most, high + margin)
 
 
 #: What tells lines apart, whatever their colours: the colour and the dashes.

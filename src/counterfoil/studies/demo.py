@@ -11,14 +11,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.run import Run
 from counterfoil.report.labels import duration
@@ -31,12 +27,10 @@ from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS,
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,
-    DRAWS,
     QUADS,
     TUNED,
     EvaluationRuns,
     TrainingRuns,
-    combined,
     mining,
     noise,
     world,
@@ -84,10 +78,9 @@ def study(
 ) -> Study:
     """Build, train and measure as the plan says; networks and runs are kept in `out`.
 
-    A study that was stopped goes on where it was when it is asked for again with the same plan; what
-    another plan left there is removed first (`plan.claim`). `facts` says how a run came about.
-    Raises `InputError` for a folder that holds something else, and what building, training and measuring
-    raise.
+    A study that was stopped goes on where it was when it is asked for again with the same plan. `facts` says
+    how a run came about. Raises `InputError` for a folder that holds something else (`plan.claim`), and what
+    building, training and measuring raise.
     """
     # What took how many seconds.
     spent: dict[str, float] = {}
@@ -157,7 +150,11 @@ def study(
             for run in model_runs[: len(model_runs) // len(plan.seeds)]
         ]
         comparisons = compare(first, baseline=BASELINE)
-    trained = combined(makings)
+    # Of each training the first seed's curve, and the seconds of all.
+    trained = tuple(
+        replace(one, seconds=sum(trainings[name].seconds for trainings in makings), seeds=len(makings))
+        for name, one in makings[0].items()
+    )
     return Study(plan, findings, order, tuple(swept), comparisons, trained, drawn, metrics, spent, rows)
 
 
@@ -190,9 +187,7 @@ _STANDFIRST = (
 #: Pixels to a side at which the pages show what the networks see smaller: the few pictures of the report, and
 #: the many beside the questions.
 _SHOWN, _SHOWN_SMALL = 192, 96
-#: How many questions of a form can be looked at one by one: a page of all would be too large to open.
-_BROWSED = 1_400
-#: What those may take in bytes. All of them take about 2.6 million.
+#: What those may take in bytes. The pictures of a short study take about 2.6 million.
 _BUDGET = 4_000_000
 
 
@@ -200,12 +195,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
     browsed = [comparison for comparison in study.comparisons if comparison.runs[0].benchmark.name != ALIKE]
-    # The first questions of each form; a gallery, which is small, is whole.
-    small = _pictured(
-        compare([_shortened(run) for comparison in browsed for run in comparison.runs], baseline=BASELINE),
-        study.benchmarks,
-        _SHOWN_SMALL,
-    )
+    small = _pictured(browsed, study.benchmarks, _SHOWN_SMALL)
     small += _pictured(
         tuple(
             replace(comparison, runs=tuple(run for run in comparison.runs if run.name in BROWSED))
@@ -215,8 +205,6 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         _SHOWN_SMALL,
     )
     title = "The small world, question by question"
-    if plan.questions > _BROWSED:
-        title += f" (the first {_BROWSED:,} of each form)"
     write_text(out / QUESTIONS, questions_page(small, title=title, budget=_BUDGET))
     facts = {
         "Learned from": f"pretrained {plan.loose:,} scenes with loose captions, "
@@ -274,19 +262,3 @@ def _pictured(
         replace(one, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in one.runs))
         for one in comparisons
     )
-
-
-def _shortened(run: Run) -> Run:
-    """The run as if it had been asked its first questions alone."""
-    benchmark, answers = run.benchmark, run.answers
-    if answers.has_rankings or len(benchmark) <= _BROWSED:
-        return run
-    shorter = benchmark.select(np.arange(_BROWSED))
-    if answers.has_scores:
-        answers = Scores(answers.scores[:_BROWSED], made=answers.made)
-    else:
-        right = {name: values[:_BROWSED] for name, values in answers.outcomes.right.items()}
-        answers = replace(answers.outcomes, right=right)
-    result = evaluate(shorter, answers, scorer=run.name, draws=DRAWS, provenance=dict(run.result.provenance))
-    items = {name: values[:_BROWSED] for name, values in run.items.items()}
-    return replace(run, benchmark=shorter, answers=answers, items=items, result=result)

@@ -241,14 +241,6 @@ class TrainingRuns:
         return TrainingSummary(name, learned, len(data), steps, fitted.seconds, history=history)
 
 
-def combined(of_seeds: Sequence[Mapping[str, TrainingSummary]]) -> tuple[TrainingSummary, ...]:
-    """The trainings as a page shows them: of each the first seed's curve, and the seconds of all."""
-    return tuple(
-        replace(one, seconds=sum(trainings[name].seconds for trainings in of_seeds), seeds=len(of_seeds))
-        for name, one in of_seeds[0].items()
-    )
-
-
 #: Training data as the generator made them.
 _RAW = "as generated"
 #: Ways to choose negatives, as ECCV Caption calls them.

@@ -29,11 +29,11 @@ def small(**card: object) -> Comparison:
 
 
 @pytest.fixture(scope="module")
-def plain() -> str:
+def plain():
     return page([small()])
 
 
-def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
+def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
     assert closed(report)
     outline = Outline.of(report)
     for _, attributes in outline.attributes:
@@ -48,7 +48,7 @@ def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> Non
     assert "@import" not in styles
 
 
-def test_every_number_of_the_overviews_stands_in_the_page(report: str, everything: list[Comparison]) -> None:
+def test_every_number_of_the_overviews_stands_in_the_page(report, everything):
     body = " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", report)).split())
     for comparison in everything:
         table = report_of(comparison.runs[0].benchmark).overview(comparison)
@@ -69,7 +69,7 @@ def test_every_number_of_the_overviews_stands_in_the_page(report: str, everythin
         assert text in body, text
 
 
-def test_data_of_the_forms_are_apart(report: str, plain: str) -> None:
+def test_data_of_the_forms_are_apart(report, plain):
     data = island(report)
     assert [b["anchor"] for b in data["galleries"]] == ["b-drawn-gallery"]
     assert [b["anchor"] for b in data["benchmarks"]] == ["b-drawn", "b-choices"]
@@ -80,14 +80,14 @@ def test_data_of_the_forms_are_apart(report: str, plain: str) -> None:
     assert "The browser of a gallery's queries" not in plain
 
 
-def test_the_same_comparisons_give_the_same_page_of_one_scorer_too(plain: str) -> None:
+def test_the_same_comparisons_give_the_same_page_of_one_scorer_too(plain):
     assert page([small()]) == plain
     assert "More than luck?" not in plain
     assert "alone has Accuracy" in plain
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_pictures_and_captions_stay_out_where_the_licence_forbids() -> None:
+def test_pictures_and_captions_stay_out_where_the_licence_forbids():
     comparison = small(redistributable=False, licence="research only")
     closed = page([comparison])
     assert island(closed)["pictures"] == []
@@ -99,7 +99,7 @@ def test_pictures_and_captions_stay_out_where_the_licence_forbids() -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_pictures_can_be_left_out_and_are_bounded_by_the_budget(plain: str) -> None:
+def test_pictures_can_be_left_out_and_are_bounded_by_the_budget(plain):
     never = page([small()], pictures="never")
     assert island(never)["pictures"] == []
     assert "caption number" in never
@@ -113,7 +113,7 @@ def test_pictures_can_be_left_out_and_are_bounded_by_the_budget(plain: str) -> N
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
+def test_two_benchmarks_of_like_names_have_their_own_anchors():
     one, two = small(name="Böld!"), small(name="bold ")
     text = page([one, two])
     anchors = [b["anchor"] for b in island(text)["benchmarks"]]
@@ -121,7 +121,7 @@ def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
     assert all(f'<section id="{anchor}"' in text for anchor in anchors)
 
 
-def test_bad_wishes_are_refused(quads: Comparison) -> None:
+def test_bad_wishes_are_refused(quads):
     with pytest.raises(InputError, match="nothing to report"):
         page([])
     with pytest.raises(UnknownNameError, match="did you mean 'always'"):

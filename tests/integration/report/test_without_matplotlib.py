@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 #: matplotlib is hidden from a process of its own, as where the extra `report` is not installed. The process
 #: runs a command for each line that it is given, and prints a line of the exit code after each.
@@ -32,7 +31,7 @@ for line in sys.stdin.read().splitlines():
 """
 
 
-def test_measuring_and_comparing_need_no_matplotlib_and_a_page_says_what_it_needs(tmp_path: Path) -> None:
+def test_measuring_and_comparing_need_no_matplotlib_and_a_page_says_what_it_needs(tmp_path):
     lines = [
         "evaluate pixels:colours world-quads --out a --draws 100 --no-cache",
         "evaluate blind:length world-quads --out b --draws 100 --no-cache",

@@ -25,23 +25,23 @@ def _finished(factory: pytest.TempPathFactory, name: str, plan: Plan) -> tuple[P
 
 
 @pytest.fixture(scope="session")
-def tiny_study_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
+def tiny_study_run(tmp_path_factory):
     return _finished(tmp_path_factory, "tiny-study", TINY)
 
 
 @pytest.fixture(scope="session")
-def place(tiny_study_run: tuple[Path, Study]) -> Path:
+def place(tiny_study_run):
     """The folder of `made`."""
     return tiny_study_run[0]
 
 
 @pytest.fixture(scope="session")
-def made(tiny_study_run: tuple[Path, Study]) -> Study:
+def made(tiny_study_run):
     """A finished study of one seed; no test writes to its folder."""
     return tiny_study_run[1]
 
 
 @pytest.fixture(scope="session")
-def fuller(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def fuller(tmp_path_factory):
     """A finished study of two seeds and both dials."""
     return _finished(tmp_path_factory, "fuller-study", FULLER)[1]

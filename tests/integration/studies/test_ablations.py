@@ -1,20 +1,17 @@
 """Both studies with a dial: what is trained for each setting, and what each measure counts as right."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.studies import runs
-from counterfoil.studies.demo import Study
 from counterfoil.studies.runs import EvaluationRuns, TrainingRuns, world
 from counterfoil.world.benchmarks import as_collected
 from tiny_study import TINY, facts
 
 
 @pytest.mark.slow
-def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) -> None:
+def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller):
     noise = next(each for each in fuller.sweeps if each.key == "noise")
     settings = [(0.0, "as generated"), (0.61, "as generated"), (0.61, "filtered")]
     assert [(each.x, each.series) for each in noise.settings] == settings
@@ -30,7 +27,7 @@ def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) ->
 
 
 @pytest.mark.slow
-def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller: Study) -> None:
+def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller):
     mining = next(each for each in fuller.sweeps if each.key == "mining")
     assert [each.label for each in mining.settings] == ["none", "hardest"]
     assert mining.measures == ("mean_recall_at_1", "mean_map_at_r")
@@ -39,9 +36,7 @@ def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller: Study)
     assert [(each.label, each.measure) for each in mining.differences] == pairs
 
 
-def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
-    place: Path, made: Study, tmp_path: Path
-) -> None:
+def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(place, made, tmp_path):
     bench = EvaluationRuns(world(TINY), tmp_path, facts)
     every, own = bench.measure_gallery("coco", place / "networks/coco-0")
     assert {path.name for path in (tmp_path / "coco-0").iterdir()} == {"world-gallery", "world-gallery-own"}
@@ -56,6 +51,6 @@ def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
     assert all(np.array_equal(alone.items[name], every.items[name], equal_nan=True) for name in every.items)
 
 
-def test_noise_without_rates_is_refused(tmp_path: Path) -> None:
+def test_noise_without_rates_is_refused(tmp_path):
     with pytest.raises(InputError, match="no rates of noise"):
         runs.noise(TrainingRuns(TINY, tmp_path), EvaluationRuns((), tmp_path, facts), [])

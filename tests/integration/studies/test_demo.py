@@ -1,11 +1,9 @@
 """The study: every stage said once, stopped anywhere and gone on with, verdicts that follow the numbers."""
 
-import json
 import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +11,7 @@ from counterfoil.evaluation.findings import verdict
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
 from counterfoil.studies.demo import Study, study
+from counterfoil.studies.runs import TUNED
 from tiny_study import TINY, facts
 
 
@@ -34,7 +33,7 @@ def _stop(words: str, step: int = 0) -> Callable[..., None]:
     return tell
 
 
-def test_four_findings_and_an_order(made: Study) -> None:
+def test_four_findings_and_an_order(made):
     # The control leads; what could be style is asked where there are two, and held to what the control says.
     three = ["direction", "texts", "images"]
     keys = [*three, *(f"{each}-styles" for each in three), "detectors"]
@@ -52,7 +51,7 @@ def test_four_findings_and_an_order(made: Study) -> None:
     assert made.comparisons[0].benchmark == "world-quads"
 
 
-def test_the_control_asks_the_same_in_one_style(made: Study) -> None:
+def test_the_control_asks_the_same_in_one_style(made):
     asked = {each.name: each for each in made.benchmarks}
     quads, control = asked["world-quads"], asked["world-quads-alike"]
     assert quads.questions.ids == control.questions.ids
@@ -67,9 +66,7 @@ def test_the_control_asks_the_same_in_one_style(made: Study) -> None:
 @pytest.mark.parametrize(
     ("key", "benchmark"), [("detectors", "world-quads"), ("images", "world-quads-alike")]
 )
-def test_the_numbers_are_those_of_the_runs_on_disk(
-    made: Study, place: Path, key: str, benchmark: str
-) -> None:
+def test_the_numbers_are_those_of_the_runs_on_disk(made, place, key, benchmark):
     kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / plan.RUNS])}
     for level in next(each for each in made.findings if each.key == key).levels:
         of = kept[level.label, benchmark].result.measures[level.measure]
@@ -77,17 +74,18 @@ def test_the_numbers_are_those_of_the_runs_on_disk(
 
 
 @pytest.mark.slow
-def test_two_seeds_are_taken_together(fuller: Study) -> None:
+def test_two_seeds_are_taken_together(fuller):
     assert fuller.order is not None
     for level in fuller.order.levels:
         assert len(level.seeds) == 2
         assert level.value == pytest.approx(sum(level.seeds) / 2)
+    assert all(each.seeds == 2 for each in fuller.trained)
     # The tables are of the first seed's networks.
     assert all(len({run.name for run in each.runs}) == len(each.runs) for each in fuller.comparisons)
 
 
 @pytest.mark.slow
-def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_path: Path) -> None:
+def test_a_study_that_was_stopped_ends_with_the_same_numbers(made, tmp_path):
     with pytest.raises(_Stopped):
         study(TINY, tmp_path, facts=facts, note=_stop("trained coco"))
     # Once more, in the middle of a training.
@@ -98,7 +96,7 @@ def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_pa
     assert again[0].startswith("going on")
 
 
-def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_path: Path) -> None:
+def test_a_finished_study_is_not_trained_again(made, place, tmp_path):
     shutil.copytree(place, tmp_path / "copy")
     written = (tmp_path / "copy/networks/coco-0/resume.pt").stat().st_mtime_ns
     again = study(TINY, tmp_path / "copy", facts=facts, note=lambda text: None)
@@ -108,28 +106,20 @@ def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_another_seed_in_the_same_folder_mixes_nothing_and_names_every_stage_once(
-    made: Study, place: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(place, tmp_path / "out")
-    (tmp_path / "out/keep.txt").write_text("mine")
-    other = replace(TINY, seeds=(3,), dialled=(3,))
+def test_another_seed_has_other_numbers_and_every_stage_is_named_once(made, tmp_path):
     said: list[str] = []
-    again = study(other, tmp_path / "out", facts=facts, note=said.append)
+    again = study(replace(TINY, seeds=(3,), dialled=(3,)), tmp_path, facts=facts, note=said.append)
     # First how long it takes here.
     assert re.fullmatch(r"takes about (\d+ min )?\d+ s here", said[0])
     assert [text.partition(" (")[0] for text in said[1:]] == [
         "trained on loose captions",
-        "trained coco",
-        "trained trohn-text",
-        "trained trohn-img",
-        "trained pac on generated positives",
-        "trained detectors of what is synthetic",
+        *(
+            f"trained {name}"
+            for name in (*TUNED, "pac on generated positives", "detectors of what is synthetic")
+        ),
         "measured 6 models",
         "asked caption metrics",
     ]
-    assert {path.name.rpartition("-")[2] for path in (tmp_path / "out/networks").iterdir()} == {"3"}
-    assert {path.name.rpartition("-")[2] for path in (tmp_path / "out/runs").iterdir()} == {"3"}
-    assert (tmp_path / "out/keep.txt").read_text() == "mine"
-    assert json.loads((tmp_path / "out/plan.json").read_text())["plan"]["seeds"] == [3]
+    for folder in ("networks", "runs"):
+        assert {path.name.rpartition("-")[2] for path in (tmp_path / folder).iterdir()} == {"3"}
     assert again.findings != made.findings

@@ -20,21 +20,21 @@ def written(folder: Path, seed: int = 0) -> dict[str, bytes]:
     return found
 
 
-def test_a_seed_has_its_bytes(tmp_path: Path) -> None:
+def test_a_seed_has_its_bytes(tmp_path):
     first = written(tmp_path / "a")
     assert first == written(tmp_path / "b")
     assert first != written(tmp_path / "c", seed=1)
     assert {Path(name).parts[0] for name in first} > {"photos", "scores", "pairs.csv", "captions.csv"}
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
     with pytest.raises(InputError, match=r"not empty; .*--overwrite"):
         write_example_files(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.csv"]
 
 
-def test_the_core_writes_them(tmp_path: Path) -> None:
+def test_the_core_writes_them(tmp_path):
     code = (
         "import sys; from counterfoil.cli import app; "
         f"app(['demo', '--files', 'first'], standalone_mode=False); "

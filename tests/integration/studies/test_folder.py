@@ -15,16 +15,10 @@ OTHER = replace(TINY, seeds=(5,))
 
 
 def _begun(out: Path) -> None:
-    """What a study leaves behind."""
+    """What a study leaves behind, and a file of somebody else."""
     plan.claim(out, TINY)
-    for place, names in (
-        ("networks/coco-0", ("card.json", "model.safetensors", "resume.pt", "journal.csv", ".x.part")),
-        ("runs/coco-0/world-quads", ("manifest.json", "result.json", "items.parquet")),
-    ):
-        (out / place).mkdir(parents=True)
-        for name in names:
-            (out / place / name).write_text("of a study")
-    for name in (plan.REPORT, plan.QUESTIONS, plan.NUMBERS):
+    for name in ("networks/coco-0/resume.pt", "runs/coco-0/world-quads/result.json", plan.REPORT, "mine.txt"):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text("of a study")
 
 
@@ -32,54 +26,35 @@ def _files(out: Path) -> set[str]:
     return {str(path.relative_to(out)) for path in out.rglob("*")}
 
 
-def test_a_study_of_the_same_plan_goes_on(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert not plan.claim(out, TINY)
-    assert not plan.claim(out, TINY)
-    _begun(out)
-    before = _files(out)
-    assert plan.claim(out, TINY)
-    assert _files(out) == before
-
-
-FOREIGN = {"notes.txt", "networks", "networks/mine.txt", "runs", "runs/coco-0", "runs/coco-0/mine.csv"}
-
-
-@pytest.mark.parametrize("foreign", [FOREIGN, set()])
-@pytest.mark.parametrize("version", [False, True])
-def test_another_plan_or_version_begins_anew_and_leaves_what_is_not_a_study_s(
-    tmp_path: Path, foreign: set[str], version: bool
-) -> None:
+def test_a_study_of_the_same_plan_goes_on(tmp_path):
+    assert not plan.claim(tmp_path, TINY)
+    assert not plan.claim(tmp_path, TINY)
     _begun(tmp_path)
-    for name in foreign:
-        if "." in name:
-            (tmp_path / name).write_text("somebody's")
+    before = _files(tmp_path)
+    assert plan.claim(tmp_path, TINY)
+    assert _files(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", [False, True])
+def test_another_plan_or_version_is_refused_and_begins_anew_where_that_is_asked_for(
+    tmp_path, version, monkeypatch
+):
+    _begun(tmp_path)
     if version:
         write_json(tmp_path / plan.PLAN, {**read_json(tmp_path / plan.PLAN), "study": "0.0"})
-    for _ in range(2):
-        assert not plan.claim(tmp_path, TINY if version else OTHER)
-        # No empty folder is left.
-        assert _files(tmp_path) == {*foreign, plan.PLAN}
-
-
-def test_a_stop_while_beginning_anew_leaves_no_mixture(tmp_path: Path, monkeypatch) -> None:
-    _begun(tmp_path)
-
-    def stopped(out: Path) -> None:
-        raise KeyboardInterrupt
-
+    before, other = _files(tmp_path), TINY if version else OTHER
+    with pytest.raises(InputError, match=r"a demo of another plan.*--overwrite"):
+        plan.claim(tmp_path, other)
+    assert _files(tmp_path) == before
     with monkeypatch.context() as patched:
-        patched.setattr(plan, "_clear", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            plan.claim(tmp_path, OTHER)
-    # Neither plan takes the networks that are still there for its own.
-    assert (tmp_path / "networks/coco-0/resume.pt").exists()
-    assert not plan.claim(tmp_path, TINY)
-    assert _files(tmp_path) == {plan.PLAN}
+        patched.setattr(plan, "overwriting", lambda: True)
+        assert not plan.claim(tmp_path, other)
+    assert _files(tmp_path) == {plan.PLAN, plan.REPORT, "mine.txt"}
+    assert not plan.claim(tmp_path, other)
 
 
 @pytest.mark.parametrize("name", [plan.PLAN, plan.NETWORKS, plan.RUNS, plan.REPORT])
-def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
+def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path, name):
     if "." in name:
         (tmp_path / name).write_text('{"plan": "mine"}')
     else:

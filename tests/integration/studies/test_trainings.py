@@ -1,7 +1,6 @@
 """The workshop: trainings from the same random weights, and nothing that two of them share."""
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
@@ -9,13 +8,13 @@ from counterfoil.benchmarks.forms import Quad
 from counterfoil.evaluation.run import load_run
 from counterfoil.report.study_page import TrainingSummary
 from counterfoil.studies import plan
-from counterfoil.studies.demo import DETECTORS, Study
-from counterfoil.studies.runs import FIRST, LEARNED, TUNED, TrainingRuns, combined, world
+from counterfoil.studies.demo import DETECTORS
+from counterfoil.studies.runs import FIRST, LEARNED, TUNED, TrainingRuns, world
 from counterfoil.world.edits import SUBSETS
 from tiny_study import TINY
 
 
-def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> None:
+def test_every_network_and_every_run_has_a_place(made, place):
     names = ("pretrained", *TUNED, *DETECTORS)
     networks = {path.name for path in (place / plan.NETWORKS).iterdir()}
     assert networks == {f"{name}-0" for name in (*names, "pac", *(f"{name}-first" for name in TUNED))}
@@ -27,7 +26,7 @@ def test_every_network_and_every_run_has_a_place(made: Study, place: Path) -> No
         assert run.result.scorer == name
 
 
-def test_steps_rows_and_curves_are_as_planned(made: Study) -> None:
+def test_steps_rows_and_curves_are_as_planned(made):
     assert [each.name for each in made.trained] == ["pretrained", *TUNED, "pac"]
     whole = TINY.relation_steps + TINY.steps
     sizes = {"pretrained": (whole, TINY.loose), "pac": (TINY.generated_steps, TINY.generated)}
@@ -38,14 +37,14 @@ def test_steps_rows_and_curves_are_as_planned(made: Study) -> None:
         assert any("validation_group" in row for row in each.history), each.history
 
 
-def test_what_is_watched_is_never_asked(tmp_path: Path) -> None:
+def test_what_is_watched_is_never_asked(tmp_path):
     watched = TrainingRuns(TINY, tmp_path).watched
     asked = world(TINY)[0]
     assert isinstance(asked.questions, Quad)
     assert not {c.text for c in watched.captions} & {c.text for c in asked.captions}
 
 
-def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
+def test_pac_moves_projections_alone(place, made):
     from counterfoil.models import checkpoint
 
     one, other = (
@@ -60,7 +59,7 @@ def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
     }
 
 
-def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_begins_with_relations_and_swaps(tmp_path, monkeypatch):
     seen = []
 
     def fit(self, backbone, name, recipe, data, seed, *, first=False):
@@ -82,7 +81,7 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
     assert asked == ["pretrained-0"]
 
 
-def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Study) -> None:
+def test_the_trainings_begin_at_the_same_weights_and_part(place, made):
     torch = pytest.importorskip("torch")
     from counterfoil.models import checkpoint
 
@@ -95,12 +94,3 @@ def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Stu
     assert len({tuple(each) for each in weights.values()}) == 1
     flat = [torch.cat([w.double().flatten() for w in each.values()]) for each in weights.values()]
     assert not any(one.equal(other) for one, other in combinations(flat, 2))
-
-
-@pytest.mark.slow
-def test_seconds_add_up_over_seeds_and_curves_are_the_first_s(fuller: Study) -> None:
-    assert all(each.seeds == 2 for each in fuller.trained)
-    first = {each.name: each for each in fuller.trained}
-    doubled = combined([first, first])
-    assert [each.seconds for each in doubled] == [2 * each.seconds for each in fuller.trained]
-    assert [each.history for each in doubled] == [each.history for each in fuller.trained]

@@ -5,18 +5,18 @@ import io
 import json
 import re
 from dataclasses import asdict
-from pathlib import Path
 
 import PIL.Image
 import pytest
 
 from counterfoil.studies import demo
-from counterfoil.studies.demo import Study, write
+from counterfoil.studies.demo import write
 from made_once import made_once
+from tiny_study import TINY
 
 
 @pytest.fixture(scope="module")
-def written(made: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(made, tmp_path_factory):
     return made_once(tmp_path_factory, "written-study", lambda folder: write(made, folder, seconds=12.3))
 
 
@@ -25,36 +25,23 @@ def _pictures(html: str) -> list[PIL.Image.Image]:
     return [PIL.Image.open(io.BytesIO(base64.b64decode(each))) for each in found]
 
 
-def test_pictures_are_large_on_the_report_and_smaller_beside_questions(written: Path) -> None:
+def test_pictures_are_large_on_the_report_and_smaller_beside_questions(written):
     report = _pictures((written / "report.html").read_text())
     assert report
     assert {picture.size for picture in report} == {(192, 192)}
-    questions = _pictures((written / "questions.html").read_text())
+    html = (written / "questions.html").read_text()
+    questions = _pictures(html)
     assert questions
     # Of a clip five frames, side by side.
     assert {picture.size for picture in questions} == {(96, 96), (5 * 96 + 4 * 2, 96)}
+    data = json.loads(
+        re.search(r'id="data">(.*?)</script>', (written / "questions.html").read_text(), re.S)[1]
+    )
+    assert [len(of["ids"]) for of in data["benchmarks"]] == [TINY.questions] * 2
     assert "see the same scenes at 32 x 32 pixels" in " ".join((written / "report.html").read_text().split())
 
 
-def test_of_many_questions_the_first_can_be_looked_at(
-    made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(demo, "_BROWSED", 7)
-    monkeypatch.setattr(demo, "DRAWS", 100)
-    monkeypatch.setattr(demo, "page", lambda *_, **__: "")
-    html = (write(made, tmp_path, seconds=1).parent / "questions.html").read_text()
-    assert "the first 7 of each form" in html
-    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
-    asked = {each.name: each.questions.ids for each in made.benchmarks}
-    assert len(data["benchmarks"]) == 2
-    for benchmark in data["benchmarks"]:
-        assert benchmark["pictured"] == len(benchmark["ids"]) == 7
-        assert tuple(benchmark["ids"]) in {ids[:7] for ids in asked.values()}
-    (gallery,) = data["galleries"]
-    assert gallery["pictured"] == len(gallery["ids"])
-
-
-def test_the_numbers_are_the_study_s(made: Study, written: Path) -> None:
+def test_the_numbers_are_the_study_s(made, written):
     numbers = json.loads((written / "findings.json").read_text())
     assert [each["verdict"] for each in numbers["findings"]] == [each.verdict for each in made.findings]
     assert numbers["plan"] == json.loads(json.dumps(asdict(made.plan)))
@@ -63,9 +50,7 @@ def test_the_numbers_are_the_study_s(made: Study, written: Path) -> None:
 
 
 @pytest.mark.slow
-def test_both_dials_have_their_places_on_the_page(
-    fuller: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_dials_have_their_places_on_the_page(fuller, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "questions_page", lambda *_, **__: "")
     html = write(fuller, tmp_path, seconds=1).read_text()
     for sweep in fuller.sweeps:

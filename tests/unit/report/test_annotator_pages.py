@@ -1,14 +1,11 @@
 """Figures, tables and the page of machine annotators: what they show is what was found."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.judgements import Votes
-from counterfoil.evaluation.annotators import AnnotatorBias, study
-from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, JudgedPairs, Multiplicity, count, coverage
+from counterfoil.evaluation.annotators import study
+from counterfoil.evaluation.judged_pairs import JUDGED, JudgedPairs, count, coverage
 from counterfoil.evaluation.preferences import preferences
 from counterfoil.report import annotators as figures
 from counterfoil.report import annotators as tables
@@ -24,7 +21,7 @@ def alone(n: int) -> Sharing:
 
 
 @pytest.fixture(scope="module")
-def studies() -> tuple[AnnotatorBias, ...]:
+def studies():
     rng = np.random.default_rng(0)
     queries, items = 60, 25
     query, item = np.divmod(np.arange(queries * items), items)
@@ -39,7 +36,7 @@ def studies() -> tuple[AnnotatorBias, ...]:
 
 
 @pytest.fixture(scope="module")
-def sets() -> tuple[list[Coverage], list[Multiplicity]]:
+def sets():
     query = np.repeat(np.arange(6), 3)
     right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
     found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
@@ -47,7 +44,7 @@ def sets() -> tuple[list[Coverage], list[Multiplicity]]:
     return [found], counts
 
 
-def test_tables_hold_what_was_found(studies: tuple[AnnotatorBias, ...]) -> None:
+def test_tables_hold_what_was_found(studies):
     found = studies[0]
     table = tables.performance(found)
     assert [column.label for column in table.columns] == [*found.models, "all"]
@@ -69,7 +66,7 @@ def test_tables_hold_what_was_found(studies: tuple[AnnotatorBias, ...]) -> None:
     assert both.rows[3].cells[0].value == pytest.approx(np.mean(bias.total[:3]))
 
 
-def test_tables_of_sets(sets: tuple[list[Coverage], list[Multiplicity]]) -> None:
+def test_tables_of_sets(sets):
     found, counts = sets
     # Right is the first of three; accepted are the even ones: half of the first ones, 9 of 18.
     row = tables.coverages(found).rows[0]
@@ -84,7 +81,7 @@ def test_tables_of_sets(sets: tuple[list[Coverage], list[Multiplicity]]) -> None
     assert [column.label for column in alone.columns] == ["in all", "mean", "median", "most"]
 
 
-def test_figures_show_the_curves(studies: tuple[AnnotatorBias, ...]) -> None:
+def test_figures_show_the_curves(studies):
     figure = curves(studies)
     shown = {tuple(np.round(line.get_ydata(), 9)) for line in figure.axes[0].lines}
     expected = {
@@ -95,7 +92,7 @@ def test_figures_show_the_curves(studies: tuple[AnnotatorBias, ...]) -> None:
     assert "self-bias" in {text.get_text() for text in figure.axes[0].texts}
 
 
-def test_the_yield_curve_has_a_line_per_number_of_models() -> None:
+def test_the_yield_curve_has_a_line_per_number_of_models():
     curve = np.array([[10.0, 20.0, 30.0], [15.0, 28.0, 40.0]])
     figure = figures.yield_curves(curve)
     (axes,) = figure.axes
@@ -103,14 +100,14 @@ def test_the_yield_curve_has_a_line_per_number_of_models() -> None:
     assert [text.get_text() for text in axes.texts] == ["1 model", "2 models"]
 
 
-def test_histograms_gather_the_rest() -> None:
+def test_histograms_gather_the_rest():
     figure = figures.multiplicity_bars([("t2i", {0: 3, 1: 2, 5: 1, 9: 4}, 1.0)], most=5)
     bars = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in figure.axes[0].patches}
     assert bars == {0: 3, 1: 2, 5: 5}
     assert figure.axes[0].get_xlabel() == "right answers per query (5: that many or more)"
 
 
-def test_strengths_stand_in_order() -> None:
+def test_strengths_stand_in_order():
     found = preferences(Votes(("x", "y", "z"), np.array([[0, 3, 9], [7, 0, 8], [1, 2, 0]])), draws=300)
     (axes,) = figures.strengths(found).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [found.names[i] for i in found.order]
@@ -118,9 +115,7 @@ def test_strengths_stand_in_order() -> None:
     assert axes.get_xscale() == "log"
 
 
-def test_the_page_says_it_all(
-    studies: tuple[AnnotatorBias, ...], sets: tuple[list[Coverage], list[Multiplicity]]
-) -> None:
+def test_the_page_says_it_all(studies, sets):
     page = bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
     assert page == bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
     assert "beta &lt;b&gt;" in page
@@ -134,7 +129,5 @@ def test_the_page_says_it_all(
 
 
 @pytest.mark.browser
-def test_it_fits_every_screen_and_axe_finds_nothing(
-    studies: tuple[AnnotatorBias, ...], sets: Any, fits: Callable[[str], Any]
-) -> None:
+def test_it_fits_every_screen_and_axe_finds_nothing(studies, sets, fits):
     fits(bias_page(studies, *sets, notes=[]))

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS, report_of
 from counterfoil.report.thumbnails import Thumbnails, richest, spread, to_json
@@ -23,20 +22,20 @@ QUADS = FORMS["quad"]
         st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
     )
 )
-def test_json_in_a_script_element_is_the_same_value_and_ends_nothing(value: object) -> None:
+def test_json_in_a_script_element_is_the_same_value_and_ends_nothing(value):
     text = to_json(value)
     assert json.loads(text) == value
     assert not set(text) & set("<>&\u2028\u2029")
 
 
-def test_kinds_follow_from_the_scores(quads: Comparison) -> None:
+def test_kinds_follow_from_the_scores(quads):
     s = quads.runs[0].answers.values
     i2t = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
     t2i = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
     np.testing.assert_array_equal(QUADS.kinds(quads.runs[0]), 2 * ~t2i + ~i2t)
 
 
-def test_half_a_point_for_a_tie_is_a_failure_still() -> None:
+def test_half_a_point_for_a_tie_is_a_failure_still():
     benchmark = quad_benchmark(6)
     tied = run_of(benchmark, "constant", Scores(np.zeros((6, 2, 2))), ties=Ties.HALF)
     assert QUADS.kinds(tied).tolist() == [3] * 6
@@ -44,7 +43,7 @@ def test_half_a_point_for_a_tie_is_a_failure_still() -> None:
     assert QUADS.kinds(generous).tolist() == [0] * 6
 
 
-def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads: Comparison) -> None:
+def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads):
     order = spread(quads, QUADS.kinds)
     assert sorted(order) == list(range(40))
     labels = quads.runs[0].benchmark.questions.groupings["type"]
@@ -53,7 +52,7 @@ def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads: Compari
     assert {(labels[i], *patterns[i]) for i in order[: len(strata)]} == strata
 
 
-def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None:
+def test_the_data_hold_questions_answers_and_pictures(quads):
     thumbnails = Thumbnails()
     data = json.loads(to_json(QUADS.data(quads, thumbnails, pictures=True, captions=True)))
     assert data["ids"] == [f"q{i}" for i in range(40)]
@@ -78,9 +77,7 @@ def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None
 @pytest.mark.parametrize(
     ("form", "text"), [("quads", "of a box"), ("galleries", "about photo"), ("rated", "sentence number")]
 )
-def test_left_out_pictures_and_captions_are_not_in_the_data(
-    form: str, text: str, request: pytest.FixtureRequest
-) -> None:
+def test_left_out_pictures_and_captions_are_not_in_the_data(form, text, request):
     comparison, thumbnails = request.getfixturevalue(form), Thumbnails()
     report = report_of(comparison.runs[0].benchmark)
     data = report.data(comparison, thumbnails, pictures=False, captions=False)
@@ -90,7 +87,7 @@ def test_left_out_pictures_and_captions_are_not_in_the_data(
     assert "window.hacked" not in to_json(data)
 
 
-def test_the_benchmark_with_pictures_is_shown_whichever_run_has_it(quads: Comparison) -> None:
+def test_the_benchmark_with_pictures_is_shown_whichever_run_has_it(quads):
     full = quads.runs[0].benchmark
     images, captions = (tuple(type(one)(one.id) for one in some) for some in (full.images, full.captions))
     bare = replace(quads.runs[1], benchmark=replace(full, images=images, captions=captions))

@@ -35,8 +35,9 @@ STEP = StepSection(
 )
 
 
-def test_the_page_says_what_a_step_did() -> None:
-    page = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
+def test_the_page_says_what_a_step_did():
+    given = {"about": "about it", "command": "build mine", "right": ["a b"], "wrong": ["c"]}
+    page = build_page("Mine", [STEP], **given)
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "12 rows in, 8 out" in text
     assert "too long 3 75.00" in text
@@ -46,11 +47,10 @@ def test_the_page_says_what_a_step_did() -> None:
     assert "a cat &amp; a dog" in page
     assert "drop rows <b>" not in page
     assert page.count("<svg") == 4
-    again = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
-    assert page == again
+    assert page == build_page("Mine", [STEP], **given)
 
 
-def test_counts_stand_with_their_shares_the_most_frequent_first() -> None:
+def test_counts_stand_with_their_shares_the_most_frequent_first():
     table = counts_table("c", {"b": 1, "a": 1, "": 2}, corner="x")
     assert [(row.name, row.cells[0].value, row.cells[1].value) for row in table.rows] == [
         ("(none)", "2", 0.5),

@@ -5,7 +5,6 @@ import pytest
 
 from counterfoil.benchmarks.forms import Quad
 from counterfoil.errors import UnknownNameError
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.comparison_tables import (
     by_group,
     differences,
@@ -22,7 +21,7 @@ def printed(table: Table, name: str) -> list[str]:
     return [written(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
 
 
-def test_overview_has_chance_first_and_a_column_per_measure(quads: Comparison) -> None:
+def test_overview_has_chance_first_and_a_column_per_measure(quads):
     table = overview(quads)
     labels = [column.label for column in table.columns]
     assert labels == ["I2T", "T2I", "Group", "Ipos2T", "Ineg2T", "Tpos2I", "Tneg2I", "Group match"]
@@ -38,7 +37,7 @@ def test_overview_has_chance_first_and_a_column_per_measure(quads: Comparison) -
     assert printed(table, "outcomes")[-1] == "–"
 
 
-def test_benchmarks_stand_side_by_side_and_share_rows_by_name(quads: Comparison, choices: Comparison) -> None:
+def test_benchmarks_stand_side_by_side_and_share_rows_by_name(quads, choices):
     table = overview(choices, quads, finer=False)
     assert table.blocks == (("Choices", 1), ("Drawn & written", 3))
     names = [run.name for comparison in (choices, quads) for run in comparison.runs]
@@ -49,7 +48,7 @@ def test_benchmarks_stand_side_by_side_and_share_rows_by_name(quads: Comparison,
     assert printed(table, "Random chance")[0] == "33.33"
 
 
-def test_best_and_second_best_are_marked_by_what_is_printed(quads: Comparison) -> None:
+def test_best_and_second_best_are_marked_by_what_is_printed(quads):
     table = overview(quads)
     for j, column in enumerate(table.columns):
         cells = [row.cells[j] for row in table.rows[1:] if row.cells[j].value is not None]
@@ -61,7 +60,7 @@ def test_best_and_second_best_are_marked_by_what_is_printed(quads: Comparison) -
     assert all(cell.rank == 0 for cell in table.rows[0].cells)
 
 
-def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads: Comparison) -> None:
+def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads):
     table = by_group(quads)
     assert table.blocks == (("swap", 3), ("add", 3), ("replace", 3))
     labels = np.array(quads.runs[0].benchmark.questions.groupings["type"])
@@ -80,7 +79,7 @@ def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads: 
         by_group(quads, ["grp"])
 
 
-def test_many_groups_stand_in_rows(quads: Comparison) -> None:
+def test_many_groups_stand_in_rows(quads):
     table = group_rows(quads, "group", grouping="tag")
     labels = np.array(quads.runs[0].benchmark.questions.groupings["tag"])
     assert len(table.rows) == len(set(labels) - {""})
@@ -93,7 +92,7 @@ def test_many_groups_stand_in_rows(quads: Comparison) -> None:
     ]
 
 
-def test_differences_say_who_is_ahead(quads: Comparison) -> None:
+def test_differences_say_who_is_ahead(quads):
     table = differences(quads, "group")
     value = {run.name: run.items["group"].mean() for run in quads.runs}
     assert len(table.rows) == 3
@@ -104,12 +103,12 @@ def test_differences_say_who_is_ahead(quads: Comparison) -> None:
         assert 0 < row.cells[1].value <= row.cells[2].value <= 1
 
 
-def test_scorers_are_ranked_by_any_measure(quads: Comparison) -> None:
+def test_scorers_are_ranked_by_any_measure(quads):
     value = {run.name: run.items["t2i"].mean() for run in quads.runs}
     assert ranking(quads, "t2i") == sorted(value, key=lambda name: -value[name])
 
 
-def test_a_label_of_two_groupings_is_told_apart() -> None:
+def test_a_label_of_two_groupings_is_told_apart():
     pairs = np.arange(6).reshape(3, 2)
     questions = Quad(
         ("a", "b", "c"),

@@ -1,22 +1,18 @@
 """Figures: what they draw, and that the same comparison gives the same bytes."""
 
 import re
-from itertools import combinations
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.drawing import RIGHT, WRONG
 from counterfoil.report.labels import short
-from report_fixtures import quad_benchmark, run_of
 
 
 def every(comparison: Comparison) -> dict[str, Any]:
@@ -35,7 +31,7 @@ def texts(svg: str) -> list[str]:
     return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads: Comparison) -> None:
+def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads):
     again = every(quads)
     for name, figure in every(quads).items():
         svg = drawing.svg(figure, name=name, title="A & <title>")
@@ -59,7 +55,7 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
         assert all(f"#{one}" in svg for one in ids)
 
 
-def test_a_figure_that_was_written_as_svg_is_what_it_was(quads: Comparison) -> None:
+def test_a_figure_that_was_written_as_svg_is_what_it_was(quads):
     figure = figures.measures(quads)
 
     def state() -> tuple[Any, ...]:
@@ -71,7 +67,7 @@ def test_a_figure_that_was_written_as_svg_is_what_it_was(quads: Comparison) -> N
     assert before[2][3] == 1
 
 
-def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads: Comparison) -> None:
+def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads):
     svg = drawing.svg(figures.measures(quads), name="m", title="m")
     assert f"var(--right, {RIGHT})" in svg
     assert f"var(--wrong, {WRONG})" in svg
@@ -79,7 +75,7 @@ def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads: Compariso
     assert not re.findall(r"#[0-9a-fA-F]{6}\b", loose.replace("#000000", ""))
 
 
-def test_dots_stand_at_the_values_and_bars_at_the_intervals(quads: Comparison) -> None:
+def test_dots_stand_at_the_values_and_bars_at_the_intervals(quads):
     figure = figures.measures(quads, ["t2i"])
     (axes,) = figure.axes
     order = ranking(quads)
@@ -93,7 +89,7 @@ def test_dots_stand_at_the_values_and_bars_at_the_intervals(quads: Comparison) -
     np.testing.assert_allclose(chance.get_xdata(), [25, 25])
 
 
-def test_bars_of_margins_add_up_and_do_not_cross_zero(quads: Comparison) -> None:
+def test_bars_of_margins_add_up_and_do_not_cross_zero(quads):
     assert figures.margin_values(quads.runs[2], "t2i") is None
     for run in quads.runs[:2]:
         (axes,) = figures.margins(run, "t2i").axes
@@ -117,7 +113,7 @@ def test_bars_of_margins_add_up_and_do_not_cross_zero(quads: Comparison) -> None
     assert any("tied" in text for text in said)
 
 
-def test_significance_is_coloured_only_where_it_is_significant(quads: Comparison) -> None:
+def test_significance_is_coloured_only_where_it_is_significant(quads):
     figure = figures.significance(quads, "group")
     (axes,) = figure.axes
     order = ranking(quads, "group")
@@ -132,21 +128,8 @@ def test_significance_is_coloured_only_where_it_is_significant(quads: Comparison
             assert (painted[i, j] > 0) == (painted[j, i] > 0) == (d.p_holm < 0.05)
 
 
-def test_labels_of_ten_models_do_not_overlap() -> None:
-    benchmark, rng = quad_benchmark(), np.random.default_rng(3)
-    scores = [Scores(rng.normal(size=(40, 2, 2)) + 0.2 * i * np.eye(2)) for i in range(10)]
-    runs = tuple(run_of(benchmark, f"model number {i}", scores[i]) for i in range(10))
-    figure = figures.directions(Comparison("drawn", runs, None, ()))
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    names = {run.name for run in runs} | {"chance"}
-    extents = [text.get_window_extent() for text in axes.texts if text.get_text() in names]
-    assert len(extents) == len(names)
-    assert not any(one.padded(-1).overlaps(other.padded(-1)) for one, other in combinations(extents, 2))
-
-
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
-def test_figures_are_saved_whole_and_alike(quads: Comparison, tmp_path: Path, suffix: str) -> None:
+def test_figures_are_saved_whole_and_alike(quads, tmp_path, suffix):
     for name in ("a", "b"):
         drawing.save(figures.measures(quads), tmp_path / f"{name}.{suffix}", title="measures")
     first, second = (tmp_path / f"{name}.{suffix}" for name in ("a", "b"))
@@ -154,12 +137,12 @@ def test_figures_are_saved_whole_and_alike(quads: Comparison, tmp_path: Path, su
     assert first.read_bytes()[:4] == {"svg": b"<svg", "pdf": b"%PDF", "png": b"\x89PNG"}[suffix]
 
 
-def test_an_unknown_kind_of_file_is_refused(quads: Comparison, tmp_path: Path) -> None:
+def test_an_unknown_kind_of_file_is_refused(quads, tmp_path):
     with pytest.raises(InputError, match=r"unknown kind of figure; given: \.gif; allowed: svg, pdf, png"):
         drawing.save(figures.measures(quads), tmp_path / "a.gif")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_long_names_lose_their_middle() -> None:
+def test_long_names_lose_their_middle():
     assert short("open-clip:ViT-B-32/laion2b", 11) == "open-…ion2b"
     assert short("clip", 11) == "clip"

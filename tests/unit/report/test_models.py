@@ -1,18 +1,16 @@
 """Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms import WORST
 from counterfoil.report.html import shareable, shared
 from counterfoil.report.page import page, scorer_sections
 
 
-def test_groups_are_those_of_the_result(quads: Comparison) -> None:
+def test_groups_are_those_of_the_result(quads):
     for run, model in zip(quads.runs, scorer_sections(quads, "b-x", captions=True), strict=True):
         by_name = {row.name: row for row in model.groups.rows}
         assert {"all questions", "swap", "add", "replace"} <= set(by_name)
@@ -23,7 +21,7 @@ def test_groups_are_those_of_the_result(quads: Comparison) -> None:
                 assert (cell.value, cell.low, cell.high) == (e.value, e.low, e.high)
 
 
-def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: Comparison) -> None:
+def test_worst_questions_are_the_most_wrong_ones(quads, galleries):
     run = quads.runs[0]
     s = run.answers.values
     # The smaller true score of each question less the larger false one, row by row and column by column.
@@ -47,40 +45,33 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     assert numbers[-1] > 1
 
 
-@pytest.mark.usefixtures("undrawn")
-def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
-    def with_path(run: Any) -> Any:
-        manifest = {
-            "command": [
-                "counterfoil",
-                "evaluate",
-                "given:/home/jane/my data/clip.csv",
-                "--out=/home/jane/runs",
-            ],
-            "benchmark": {"path": "/Users/jane/data", "source": "C:\\Users\\jane\\x.csv"},
-            "note": "written by jane in ~/somewhere/deep/a.json; see https://example.org/a/b",
-        }
-        return replace(run, name=f"given:/home/jane/{run.name}", manifest=manifest)
+def renamed(comparison, names, **more):
+    """The comparison with other names, and other facts of its runs."""
+    runs = tuple(replace(run, name=names[run.name], **more) for run in comparison.runs)
+    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences)
+    return replace(comparison, runs=runs, baseline=None, differences=differences)
 
-    runs = tuple(with_path(run) for run in quads.runs)
-    names = {old.name: new.name for old, new in zip(quads.runs, runs, strict=True)}
-    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
-    comparison = replace(quads, runs=runs, baseline=names[quads.baseline], differences=differences)
+
+@pytest.mark.usefixtures("undrawn")
+def test_nothing_private_is_anywhere_on_the_page(quads):
+    manifest = {
+        "command": ["counterfoil", "evaluate", "given:/home/jane/my data/clip.csv", "--out=/home/jane/runs"],
+        "benchmark": {"path": "/Users/jane/data", "source": "C:\\Users\\jane\\x.csv"},
+        "note": "written by jane in ~/somewhere/deep/a.json; see https://example.org/a/b",
+    }
+    names = {run.name: f"given:/home/jane/{run.name}" for run in quads.runs}
+    comparison = renamed(quads, names, manifest=manifest)
     text = page([comparison])
     for private in ("jane", "/home", "Users", "my data", "somewhere"):
         assert private not in text, private
     assert "given:…/good" in text
     assert "https://example.org/a/b" in text
-    open_text = page([comparison], private=True)
-    assert "/home/jane/my data/clip.csv" in open_text
+    assert "/home/jane/my data/clip.csv" in page([comparison], private=True)
 
 
-def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
+def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads):
     places = ("/a/b/clip", "/a/c/clip", "other")
-    names = dict(zip((run.name for run in quads.runs), places, strict=True))
-    runs = tuple(replace(run, name=names[run.name]) for run in quads.runs)
-    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
-    found = shared(replace(quads, runs=runs, baseline=None, differences=differences))
+    found = shared(renamed(quads, dict(zip((run.name for run in quads.runs), places, strict=True))))
     assert [run.name for run in found.runs] == ["…/clip", "…/clip (2)", "other"]
     assert {name for d in found.differences for name in (d.a, d.b)} == {run.name for run in found.runs}
 
@@ -88,5 +79,5 @@ def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Compar
 @pytest.mark.parametrize(
     "text", ["runs/clip", "MIT / Apache", "open-clip:ViT-B-32/openai", "a: 3/4", "/", "and/or"]
 )
-def test_what_is_no_path_of_a_machine_stays(text: str) -> None:
+def test_what_is_no_path_of_a_machine_stays(text):
     assert shareable(text) == text

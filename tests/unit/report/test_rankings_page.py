@@ -1,39 +1,171 @@
-"""The page of rankings: complete, closed to the outside, and it fits a telephone."""
+"""The page of rankings and its figures: complete, legible, and nothing lies over anything else."""
 
 import html as html_of
 import re
-from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from counterfoil.report import html
-from counterfoil.report.rankings_page import lead, page, to_csv
+from counterfoil.evaluation.list_overlap import Diversity
+from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
+from counterfoil.report import drawing, html
+from counterfoil.report.rankings_page import bump, first_choice, heatmap, labels, lead, list_tau, page, to_csv
 from report.outlines import closed
-from report.test_ranking_figures import correlation, lists, many
+
+LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
+
+
+def correlation(
+    values: NDArray[np.float64], taus: dict[tuple[int, int], tuple[float, float, float]]
+) -> RankCorrelation:
+    """Made-up agreements of made-up values; rho is a little more than tau."""
+    models, n = values.shape
+    rest = (RankColumn("coco-5k", f"mean_recall_at_{i}", "COCO 5K") for i in range(1, n))
+    columns = (RankColumn("eccv", "mean_map_at_r", "ECCV Caption"), *rest)
+    pairs = tuple(
+        Agreement(columns[i].name, columns[j].name, models, *ends, ends[0] + 0.01, ends[1], ends[2])
+        for (i, j), ends in taus.items()
+    )
+    names = tuple(LONG if i == 1 else f"model {i}" for i in range(models))
+    return RankCorrelation(names, columns, values, pairs, (), 100, 0, 0.95)
+
+
+def many(models: int, columns: int) -> RankCorrelation:
+    """Values of a few distinct steps, so that models tie."""
+    values = np.random.default_rng(models).integers(0, max(2, models // 2), size=(models, columns)) / 100
+    pairs = combinations(range(columns), 2)
+    return correlation(values.astype(float), dict.fromkeys(pairs, (0.4, -0.1, 0.8)))
+
+
+def lists(n: int) -> Diversity:
+    tau, common, place, beyond = (np.full((n, n), value) for value in (0.25, 0.75, 4.5, 0.125))
+    names = tuple(f"model {i}" for i in range(n))
+    return Diversity("coco-5k", "COCO 5K", "t2i", 25, 25_000, names, tau, common, place, beyond)
+
+
+def texts(figure: Any) -> list[str]:
+    svg = drawing.svg(figure, name="f", title="f")
+    return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure():
+    taus = {(0, 1): (0.47, 0.12, 0.78), (0, 2): (-0.3, -0.9, 0.4), (1, 2): (float("nan"),) * 3}
+    figure = heatmap(correlation(np.zeros((8, 3)), taus))
+    (axes,) = figure.axes
+    said = {(float(t.get_position()[0]), round(float(t.get_position()[1]), 6)): t for t in axes.texts}
+    # Row 1, column 0 is tau; row 0, column 1 is rho.
+    assert said[0.5, 1.36].get_text() == ".47"
+    assert said[0.5, 1.72].get_text() == ".12 to .78"
+    assert said[1.5, 0.36].get_text() == ".48"
+    assert said[0.5, 1.36].get_fontweight() == "bold"
+    assert said[0.5, 2.36].get_text() == "−.30"
+    assert said[0.5, 2.36].get_fontweight() == "normal"
+    assert said[1.5, 2.52].get_text() == "–"
+    # One framed pair, on both sides of the diagonal.
+    assert sum(patch.get_edgecolor()[3] > 0 for patch in axes.patches) == 2
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    assert [re.sub(r"\s+", " ", row) for row in rows] == [
+        "ECCV Caption · mean mAP@R 1", "COCO 5K · mean R@1 2", "COCO 5K · mean R@2 3"
+    ]  # fmt: skip
+
+
+def test_many_columns_leave_no_room_for_intervals():
+    assert texts(heatmap(many(4, 24))).count("−.10 to .80") == 24 * 23
+    said = texts(heatmap(many(4, 25)))
+    assert not any(" to " in text for text in said)
+    assert said.count(".40") == said.count(".41") == 25 * 24 // 2
+
+
+def test_a_column_that_stands_alone_needs_no_benchmark():
+    found = correlation(np.zeros((4, 2)), {})
+    one = replace(found, columns=found.columns[1:], values=found.values[:, 1:])
+    assert labels(one) == ["mean R@1"]
+
+
+@pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])
+def test_names_and_lines_of_the_bump_chart_never_overlap(models, columns):
+    found = many(models, columns)
+    figure = bump(found)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    renderer = figure.canvas.get_renderer()
+    ends = [t for t in axes.texts if t.get_va() == "center"]
+    assert len(ends) == 2 * models
+    page = figure.bbox
+    for box in (t.get_window_extent(renderer) for t in axes.texts):
+        assert page.x0 <= box.x0 < box.x1 <= page.x1 + 1
+        assert page.y0 <= box.y0 < box.y1 <= page.y1 + 1
+    names = [t.get_window_extent(renderer) for t in ends]
+    assert not any(a.overlaps(b) for a, b in combinations(names, 2))
+    # Each column has a place for each model.
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert len(dots) == models
+    for column in range(columns):
+        assert sorted(float(line.get_ydata()[column]) for line in dots) == list(range(1, models + 1))
+
+
+def test_equal_models_share_a_rank_and_a_frame_and_missing_ones_leave_a_gap():
+    values = np.array([[0.9, 0.1, 0.3], [0.5, 0.2, 0.3], [0.5, 0.4, 0.1], [0.2, np.nan, 0.9]])
+    figure = bump(correlation(values, {}))
+    said = [re.sub(r"\s+", " ", text) for text in texts(figure)]
+    assert {"model 0 1", "model 2 2=", "model 3 4", "1 model 3", "2= model 0", "4 model 2"} <= set(said)
+    (axes,) = figure.axes
+    assert len(axes.patches) == 2
+    lines = [line for line in axes.lines if line.get_marker() != "o" and len(set(line.get_xdata())) > 1]
+    spans = sorted((float(line.get_xdata()[0]), float(line.get_xdata()[-1])) for line in lines)
+    # Model 3 goes from the first column to the last at once, the others step by step.
+    assert spans == [(0, 1)] * 3 + [(0, 2)] + [(1, 2)] * 3
+    (jump,) = [line for line in lines if line.get_xdata()[-1] - line.get_xdata()[0] == 2]
+    assert jump.is_dashed()
+
+
+def test_who_moves_most_stands_out_by_more_than_colour():
+    values = np.column_stack([np.arange(10.0), np.arange(10.0)])
+    values[0, 1] = 20.0
+    (axes,) = bump(correlation(values, {})).axes
+    bold = {t.get_text().split("\u2003")[-1] for t in axes.texts if t.get_fontweight() == "bold"}
+    # The last becomes the first; all others fall by one place, which is no more than a fifth.
+    assert "model 0" in bold
+    assert len({text for text in bold if text.startswith("model")}) == 1
+
+
+def test_small_matrices_say_what_they_hold():
+    said = texts(list_tau(lists(3)))
+    assert said.count(".25") == 6
+    assert said.count("75 % in") == 6
+    assert any("25,000 queries" in text for text in said)
+    said = texts(first_choice(lists(3)))
+    assert said.count("4.50") == 6
+    assert said.count("12 % out") == 6
+    assert not any("out" in text for text in texts(first_choice(lists(13))))
+
 
 TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 1.0)}
 
 
 @pytest.fixture(scope="module")
-def report() -> str:
+def report():
     values = np.array([[0.1234, 0.2, 0.3], [0.4, 0.1, 0.3], [0.2, 0.3, np.nan]])
     return page(correlation(values, TAUS), [lists(3)], title="Rank & <file>")
 
 
-def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
+def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report):
     assert closed(report) == html.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
 
 
-def test_it_says_every_number(report: str) -> None:
+def test_it_says_every_number(report):
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", report))
     for text in ("12.34", ".50", ".10 to .80", "−.60 to .30", "open-clip:ViT", "100 draws", "25,000 queries"):
         assert text in body, text
 
 
-def test_the_lead_names_the_most_and_the_least_alike() -> None:
+def test_the_lead_names_the_most_and_the_least_alike():
     found = correlation(np.zeros((5, 3)), TAUS)
     assert lead(found) == (
         "The order of models agrees most between COCO 5K · mean R@1 and COCO 5K · mean R@2 (τ .90, .70 to 1) "
@@ -50,7 +182,7 @@ def test_the_lead_names_the_most_and_the_least_alike() -> None:
     assert "Method" in page(nothing)
 
 
-def test_csv_has_a_line_per_number() -> None:
+def test_csv_has_a_line_per_number():
     lines = to_csv(many(4, 3), [lists(2)]).splitlines()
     assert lines[0] == "what,of,a,b,value,low,high,n"
     # 12 values and ranks, 3 pairs twice, 2 models each way four times.
@@ -60,6 +192,6 @@ def test_csv_has_a_line_per_number() -> None:
 
 
 @pytest.mark.browser
-def test_it_fits_every_screen_and_axe_finds_nothing(fits: Callable[[str], Any]) -> None:
+def test_it_fits_every_screen_and_axe_finds_nothing(fits):
     view = fits(page(many(12, 9), [lists(12)]))
     assert view.locator("figure svg:visible").count() == 4

@@ -1,9 +1,8 @@
 """The page of heatmaps: whole, closed to the outside, legible on a telephone, and true to its licence."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,29 +15,25 @@ from report.outlines import closed
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Any, list[ExplainedQuestion]]:
+def made():
     benchmark = quads(1, size=48)
     pairs = {}
-    for caption in (0, 1):
-        for image in (0, 1):
-            asked = PairToExplain(
-                benchmark.images[image],
-                benchmark.captions[caption],
-                words_of(benchmark.captions[caption].text or ""),
-            )
-            rng = np.random.default_rng(10 * caption + image)
-            parts = rng.normal(size=(len(asked.spans), 4, 4))
-            parts[0] = 0.0
-            heats = (
-                Heat("occlusion", rng.normal(size=(4, 4)), parts),
-                Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), (0.1, 0.0, 0.9, 1.0)),
-            )
-            drops = np.linspace(-0.5, 1, len(parts))
-            pairs[caption, image] = ExplainedPair(asked, 0.25, drops, heats)
+    for at, image in product((0, 1), repeat=2):
+        caption, rng = benchmark.captions[at], np.random.default_rng(10 * at + image)
+        asked = PairToExplain(benchmark.images[image], caption, words_of(caption.text or ""))
+        parts = rng.normal(size=(len(asked.spans), 4, 4))
+        parts[0] = 0.0
+        box = (0.1, 0.0, 0.9, 1.0)
+        heats = (
+            Heat("occlusion", rng.normal(size=(4, 4)), parts),
+            Heat("patches", rng.random((3, 3)), rng.random((len(parts), 3, 3)), box),
+        )
+        drops = np.linspace(-0.5, 1, len(parts))
+        pairs[at, image] = ExplainedPair(asked, 0.25, drops, heats)
     return benchmark, [ExplainedQuestion(benchmark.questions.ids[0], pairs)]
 
 
-def test_it_is_whole_and_fetches_nothing(made: Any) -> None:
+def test_it_is_whole_and_fetches_nothing(made):
     text = page("open-clip:<x>", *made, notes=["one & two"])
     assert closed(text) == static("page.js")
     assert "open-clip:&lt;x&gt;" in text
@@ -49,7 +44,7 @@ def test_it_is_whole_and_fetches_nothing(made: Any) -> None:
     assert text.count("The same everywhere:") == 4
 
 
-def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made: Any) -> None:
+def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made):
     benchmark, questions = made
     card = benchmark.card.model_copy(update={"redistributable": False, "licence": "no copies"})
     closed = replace(benchmark, card=card)
@@ -65,7 +60,7 @@ def test_a_licence_that_forbids_it_leaves_photographs_and_captions_out(made: Any
 
 
 @pytest.mark.browser
-def test_heatmaps_lie_over_their_pictures(made: Any, fits: Callable[[str], Any]) -> None:
+def test_heatmaps_lie_over_their_pictures(made, fits):
     shown = fits(page("model", *made))
     boxes = shown.evaluate(
         """[...document.querySelectorAll('.heats .canvas')].map(each => {

@@ -19,7 +19,7 @@ def images(*data: bytes) -> list[Image]:
     return [Image(f"i{k}", BytesSource(d, f"file {k}")) for k, d in enumerate(data)]
 
 
-def test_a_thumbnail_keeps_the_shape_and_is_never_larger() -> None:
+def test_a_thumbnail_keeps_the_shape_and_is_never_larger():
     for size, expected in (((400, 100), (200, 50)), ((50, 30), (50, 30)), ((3, 900), (1, 200))):
         with PIL.Image.open(io.BytesIO(thumbnail(PIL.Image.new("RGB", size, "blue")))) as small:
             assert small.size == expected
@@ -27,7 +27,7 @@ def test_a_thumbnail_keeps_the_shape_and_is_never_larger() -> None:
     assert re.match(r"data:image/(webp|jpeg);base64,", data_uri(thumbnail(PIL.Image.new("L", (9, 9)))))
 
 
-def test_equal_pictures_are_held_once_even_across_benchmarks() -> None:
+def test_equal_pictures_are_held_once_even_across_benchmarks():
     thumbnails = Thumbnails()
     first = thumbnails.add(images(drawn((60, 60)), drawn((60, 60), "green")), [[0, 1]])
     second = thumbnails.add(images(drawn((60, 60), "green"), drawn((60, 60))), [[0], [1]])
@@ -35,7 +35,7 @@ def test_equal_pictures_are_held_once_even_across_benchmarks() -> None:
     assert (first, second) == ({0: 0, 1: 1}, {0: 1, 1: 0})
 
 
-def test_a_question_gets_all_of_its_pictures_or_none() -> None:
+def test_a_question_gets_all_of_its_pictures_or_none():
     data = images(*(drawn((60, 60), f"#{k}0{k}0ff") for k in range(1, 9)))
     full = Thumbnails()
     full.add(data, [[0, 1], [2, 3], [4, 5]])
@@ -46,7 +46,7 @@ def test_a_question_gets_all_of_its_pictures_or_none() -> None:
     assert sum(map(len, thumbnails.uris)) == room - 10
 
 
-def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason() -> None:
+def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason():
     whole = drawn((300, 300), "yellow")
     thumbnails = Thumbnails()
     numbers = thumbnails.add(images(whole, b"no picture", whole[: len(whole) // 2]), [[0, 1], [2]])
@@ -57,6 +57,6 @@ def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason() -> None:
     assert "file 2" in thumbnails.broken["i2"]
 
 
-def test_images_that_are_not_at_hand_are_passed_over() -> None:
+def test_images_that_are_not_at_hand_are_passed_over():
     thumbnails = Thumbnails()
     assert thumbnails.add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}

@@ -23,7 +23,7 @@ from counterfoil.report import comparison_tables, drawing, figures
 from counterfoil.report import labels as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
-from counterfoil.report.notes import Note, lead
+from counterfoil.report.notes import Note, intervals, lead
 from counterfoil.report.tables import Column, Table, number, text_table
 from counterfoil.report.thumbnails import Thumbnails, richest
 
@@ -37,6 +37,10 @@ READING = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
 WORST = 10
 #: The single choices of a quad.
 SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+
+
+#: What makes notes on a comparison.
+NoteWriters = tuple[Callable[[Comparison], list[Note]], ...]
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,16 @@ class FormReport(ABC):
     place: ClassVar[str]
     script: ClassVar[str]
     style: ClassVar[str] = ""
+    #: In how many columns the measures stand; 0 is all side by side.
+    columns: ClassVar[int] = 0
     #: A scorer's result on a question, by the digit that encodes it; 0 is right.
     KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     #: The value of equal scores, by tie policy.
     policies: ClassVar[Mapping[str, str]] = {}
+    #: What makes the notes on a comparison: facts and warnings on ties, chance and what is missing.
+    noting: ClassVar[NoteWriters]
+    #: How intervals are made, by method, where the form says it in other words.
+    interval_words: ClassVar[Mapping[str, str]] = {}
     #: How differences are tested, above their figure.
     tested: ClassVar[str] = (
         "Paired tests over the same questions, p-values after Holm's correction. Each cell is "
@@ -93,10 +103,6 @@ class FormReport(ABC):
     @abstractmethod
     def about(self, benchmark: Benchmark) -> str:
         """The questions and their number, in a sentence or two."""
-
-    @abstractmethod
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        """Facts and warnings on intervals, ties, chance and what is missing, in any order."""
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """Positions in `KINDS`: what a run makes of each question, by its tie policy.
@@ -178,7 +184,9 @@ class FormReport(ABC):
 
     def notes(self, comparison: Comparison) -> list[Note]:
         """Sentences derived from the results alone, warnings first."""
-        return sorted(self.remarks(comparison), key=lambda note: note.kind != "warning")
+        notes = [note for write in self.noting for note in write(comparison)]
+        notes += intervals(comparison, self.interval_words)
+        return sorted(notes, key=lambda note: note.kind != "warning")
 
     def overview(self, comparison: Comparison) -> Table:
         """The table of measures that the chapter opens with."""
@@ -198,14 +206,10 @@ class FormReport(ABC):
         """A few questions in pictures, where they are at hand; none of most forms."""
         return []
 
-    @abstractmethod
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        """Dots of the main measures."""
-
-    def all_measures(self, comparison: Comparison, anchor: str, columns: int = 0) -> list[Drawing]:
-        """Dots of all measures, the main ones first, in so many columns, or side by side."""
+        """Dots of all measures, the main ones first, in `columns`, or side by side."""
         shown = list(dict.fromkeys([*comparison_tables.main_measures(comparison), *comparison.measures]))
-        name, columns = f"{anchor}-measures", columns or len(shown)
+        name, columns = f"{anchor}-measures", self.columns or len(shown)
         return [dots(comparison, name, "Measures", READING, shown, columns=columns)] if shown else []
 
     def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:

@@ -20,6 +20,7 @@ from counterfoil.report.forms import (
     WORST,
     BrowserSource,
     FormReport,
+    NoteWriters,
     dots,
     margins,
     small_figures,
@@ -27,15 +28,8 @@ from counterfoil.report.forms import (
 )
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, group, listed, measure_label, measure_meaning, short
-from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied, undefined
-from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread
-
-#: How the intervals of statements are made.
-_INTERVALS = {
-    "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
-    "variance for AUROC), summed over questions that share images or captions",
-    "crossed": "the same, with images and captions as crossed factors",
-}
+from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
+from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread, turns
 
 
 class ContrastReport(FormReport):
@@ -53,9 +47,7 @@ class ContrastReport(FormReport):
         "a tie is right.",
     }
 
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        parts = (tied, below_chance, outcomes, intervals)
-        return [note for part in parts for note in part(comparison)]
+    noting: ClassVar[NoteWriters] = (tied, below_chance, outcomes)
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         main = comparison_tables.main_measures(comparison)
@@ -236,24 +228,40 @@ def _evenly(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
     >>> _evenly(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
     [0, 1, 2]
     """
-    waiting: dict[str, list[int]] = {}
-    for at, label in enumerate(labels):
-        waiting.setdefault(label, []).append(at)
     chosen: list[int] = []
     shown: set[int] = set()
-    while len(chosen) < most and any(waiting.values()):
-        for queue in waiting.values():
-            while queue and clusters[queue[0]] in shown:
-                queue.pop(0)
-            if queue and len(chosen) < most:
-                chosen.append(queue.pop(0))
-                shown.add(clusters[chosen[-1]])
-    order = list(waiting)
+    for at in turns(labels):
+        if clusters[at] not in shown and len(chosen) < most:
+            chosen.append(at)
+            shown.add(clusters[at])
+    order = list(dict.fromkeys(labels))
     return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
+
+
+def _thresholds(comparison: Comparison) -> list[Note]:
+    """The thresholds that were fitted, and on which questions."""
+    by_questions: dict[str, list[str]] = {}
+    for run in comparison.runs:
+        if threshold := run.result.provenance.get("threshold"):
+            of = by_questions.setdefault(str(threshold["chosen_on"]), [])
+            of.append(f"{run.name} {_between(threshold)}")
+    return [
+        Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
+        for on, of in by_questions.items()
+    ]
 
 
 class StatementReport(ContrastReport):
     """Statements."""
+
+    columns = 3
+    measures = FormReport.measures
+    noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, _thresholds)
+    interval_words: ClassVar[Mapping[str, str]] = {
+        "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
+        "variance for AUROC), summed over questions that share images or captions",
+        "crossed": "the same, with images and captions as crossed factors",
+    }
 
     policies: ClassVar[Mapping[str, str]] = {
         "strict": "A score that equals its threshold, or that of one of the other truth, is wrong.",
@@ -300,19 +308,6 @@ class StatementReport(ContrastReport):
             )
         return lines
 
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        by_questions: dict[str, list[str]] = {}
-        for run in comparison.runs:
-            if threshold := run.result.provenance.get("threshold"):
-                of = by_questions.setdefault(str(threshold["chosen_on"]), [])
-                of.append(f"{run.name} {_between(threshold)}")
-        chosen = [
-            Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
-            for on, of in by_questions.items()
-        ]
-        notes = [note for part in (tied, undefined, below_chance, outcomes) for note in part(comparison)]
-        return [*notes, *chosen, *intervals(comparison, _INTERVALS)]
-
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """At the fitted threshold; of given outcomes as given."""
         from counterfoil.evaluation.forms.statement import decisions
@@ -335,9 +330,6 @@ class StatementReport(ContrastReport):
             q: f"{words[truth[q]]}, and {-away[q]:.4g} on the wrong side of its threshold"
             for q in order[:WORST]
         }
-
-    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        return self.all_measures(comparison, anchor, columns=3)
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         """Histograms of the scores of true and of false statements."""

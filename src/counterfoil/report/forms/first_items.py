@@ -3,12 +3,10 @@
 A gallery can have tens of thousands of queries, so a page carries a sample of them.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks
@@ -171,52 +169,63 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
     comparison, benchmark = source.comparison, source.benchmark
     questions = comparison.runs[0].benchmark.gallery
     rows = sample(comparison)
-    split = int((rows < len(questions.i2t)).sum())
+    by_image = rows < len(questions.i2t)
     query = np.concatenate([questions.i2t.queries, questions.t2i.queries])[rows]
     answers = [_answers(run, rows) for run in comparison.runs]
     # (queries, items) of all scorers: what a caption query shows are images, and the other way round.
-    items = np.concatenate([np.column_stack([a.top, a.missed[:, 0]]) for a in answers], axis=1)
-    used_captions = _used(items[:split], query[split:])
-    used_images = _used(query[:split], items[split:])
-    shown: dict[int, int] = {}
+    items = np.concatenate([np.column_stack([a["top"], a["missed"][:, 0]]) for a in answers], axis=1)
+    captions, images = (
+        np.unique(np.concatenate([items[of].reshape(-1), query[~of]])) for of in (by_image, ~by_image)
+    )
+    captions, images = captions[captions >= 0], images[images >= 0]
+
+    def numbers(positions: ndarray, *, captions_first: bool = True) -> list[Any]:
+        """Where each position stands among those in the page; -1 stays what it is.
+
+        Positions of the first rows are of captions, those of the others of images, or the other way round.
+        """
+        first, second = (captions, images) if captions_first else (images, captions)
+        parts = zip((positions[by_image], positions[~by_image]), (first, second), strict=True)
+        places = (np.where(part < 0, -1, np.searchsorted(used, part)) for part, used in parts)
+        return [number for part in places for number in part.tolist()]
+
     needed = [
-        [q] if i < split else [p for p in dict.fromkeys(row) if p >= 0]
-        for i, (q, row) in enumerate(zip(query.tolist(), items.tolist(), strict=True))
+        [q] if of_image else [p for p in dict.fromkeys(row) if p >= 0]
+        for of_image, q, row in zip(by_image, query.tolist(), items.tolist(), strict=True)
     ]
+    shown: dict[int, int] = {}
     if source.pictures:
-        strata = np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)])
-        order = turns(list(map(tuple, strata.tolist())))
+        order = turns(list(zip(by_image.tolist(), *(a["kinds"].tolist() for a in answers), strict=True)))
         shown = source.thumbnails.add(benchmark.images, [needed[i] for i in order])
     pictured = [all(p in shown for p in positions) for positions in needed]
+    by_rule = any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i))
     models = []
     for run, a in zip(comparison.runs, answers, strict=True):
-        missed_rows: list[list[int] | int] | None = None
-        if a.misses is not None:
-            item, *places = a.missed.T
-            numbers = [*_numbers(item[:split], used_captions), *_numbers(item[split:], used_images)]
-            rows_of = zip(numbers, *(place.tolist() for place in places), a.misses.tolist(), strict=True)
-            missed_rows = [[*row] if there else 0 for *row, there in rows_of]
         # Six digits of each, for showing; None where only an order is known.
-        scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a.scores.tolist()]
+        scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a["scores"].tolist()]
+        item, *places = a["missed"].T
+        missed = zip(numbers(item), *(place.tolist() for place in places), strict=True)
         model = {
             "name": run.name,
-            "kinds": "".join(map(str, a.kinds.tolist())),
-            "top": _numbers(a.top[:split], used_captions) + _numbers(a.top[split:], used_images),
-            "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
-            "scores": scores if np.isfinite(a.scores).any() else None,
+            "kinds": "".join(map(str, a["kinds"].tolist())),
+            "top": numbers(a["top"]),
+            "marks": ["".join(map(str, row)) for row in a["marks"].tolist()],
+            "scores": scores if np.isfinite(a["scores"]).any() else None,
             # Per query the item missed and its places, 0 where none is; None where not counted.
-            "missed": missed_rows,
-            "first": a.first.tolist(),
+            "missed": None
+            if by_rule
+            else [[*row] if there else 0 for row, there in zip(missed, a["misses"].tolist(), strict=True)],
+            "first": a["first"].tolist(),
         }
         models.append(model)
     return {
         "ids": [questions.ids[row] for row in rows.tolist()],
         "of": int(questions.defined.sum()),
-        "split": split,
+        "split": int(by_image.sum()),
         "marks": list(MARKS),
-        "captions": source.named_captions(benchmark.captions[p] for p in used_captions.tolist()),
-        "images": [[benchmark.images[p].id, shown.get(p, -1)] for p in used_images.tolist()],
-        "query": _numbers(query[:split], used_images) + _numbers(query[split:], used_captions),
+        "captions": source.named_captions(benchmark.captions[p] for p in captions.tolist()),
+        "images": [[benchmark.images[p].id, shown.get(p, -1)] for p in images.tolist()],
+        "query": numbers(query, captions_first=False),
         "right": np.concatenate([right_answers(s) for s in (questions.i2t, questions.t2i)])[rows].tolist(),
         "pictures": "".join("1" if there else "0" for there in pictured),
         "pictured": sum(pictured),
@@ -224,51 +233,25 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """One scorer's results on the queries of the sample, a row for each."""
-
-    kinds: Int[ndarray, "queries"]
-    top: Int[ndarray, "queries first"]
-    scores: Float[ndarray, "queries first"]
-    marks: Int[ndarray, "queries first"]
-    first: Int[ndarray, "queries 2"]
-    missed: Int[ndarray, "queries 3"]
-    #: Whether a right answer is missed among the first; None where not counted.
-    misses: Bool[ndarray, "queries"] | None
-
-
-def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
-    def joined(of_sides: Iterable[ndarray]) -> ndarray:
-        return np.concatenate(list(of_sides))[rows]
-
-    sides = sides_of(run)
-    tops = [_padded(placed.top.astype(np.int64), -1) for _, placed in sides]
-    by_rule = any(isinstance(search.positives, Plausible) for search, _ in sides)
-    left = [missed(*side) for side in sides]
-    return _Answers(
-        kinds=kinds(run)[rows],
-        top=joined(tops),
-        scores=joined(_padded(placed.top_scores.astype(np.float64), np.nan) for _, placed in sides),
-        marks=joined(marks(search, top) for (search, _), top in zip(sides, tops, strict=True)),
-        first=joined(first_right(*side) for side in sides),
-        missed=joined(places for places, _ in left),
-        misses=None if by_rule else joined(there for _, there in left),
-    )
-
-
-def _padded(values: ndarray, empty: float) -> ndarray:
-    """The first columns, and `empty` where there are not as many."""
-    first = values[:, :FIRST]
-    return np.pad(first, ((0, 0), (0, FIRST - first.shape[1])), constant_values=empty)
-
-
-def _used(*positions: ndarray) -> Int[ndarray, "used"]:
-    """The positions that occur, ascending, none twice."""
-    flat = np.concatenate([array.reshape(-1) for array in positions])
-    return np.unique(flat[flat >= 0]).astype(np.int64)
-
-
-def _numbers(positions: ndarray, used: Int[ndarray, "used"]) -> list[Any]:
-    """Where each position stands among the used ones; -1 stays what it is."""
-    return np.where(positions < 0, -1, np.searchsorted(used, positions)).tolist()
+def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, ndarray]:
+    """One scorer's results on the queries of the sample, a row for each: the first items with their scores
+    and marks, the kind of the result, the places of the first right item, and what is missed.
+    """
+    of_sides: dict[str, list[ndarray]] = {}
+    for search, placed in sides_of(run):
+        top, scores = placed.top[:, :FIRST].astype(np.int64), placed.top_scores[:, :FIRST].astype(np.float64)
+        room = ((0, 0), (0, FIRST - top.shape[1]))
+        top = np.pad(top, room, constant_values=-1)
+        places, there = missed(search, placed)
+        parts = {
+            "top": top,
+            "scores": np.pad(scores, room, constant_values=np.nan),
+            "marks": marks(search, top),
+            "first": first_right(search, placed),
+            "missed": places,
+            "misses": there,
+        }
+        for name, values in parts.items():
+            of_sides.setdefault(name, []).append(values)
+    joined = {name: np.concatenate(both)[rows] for name, both in of_sides.items()}
+    return {**joined, "kinds": kinds(run)[rows]}

@@ -5,7 +5,7 @@ given cut they end where the ranking does.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, pairwise
 from math import ceil
@@ -19,28 +19,31 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.gallery_values import chance, mean, ranks
+from counterfoil.evaluation.gallery_values import chance, mean, per_item
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.ranking import recall_at_k
-from counterfoil.metrics.ranks import Qrels, Ranks
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
 from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
-from counterfoil.report.forms import READING, WORST, BrowserSource, FormReport, dots, first_items, versus
+from counterfoil.report.forms import (
+    READING,
+    WORST,
+    FormReport,
+    NoteWriters,
+    dots,
+    first_items,
+    versus,
+)
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
+from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
 from counterfoil.report.thumbnails import Thumbnails, pictured
 
-_INTERVALS = {
-    "clusters": "over images, each with the captions written for it",
-    "wilson": "Wilson's, for independent queries",
-}
 #: Per direction: the queries and the items.
 _SIDES: Mapping[str, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
@@ -57,6 +60,83 @@ _DASHES: tuple[tuple[str, Any], ...] = tuple(
 _SHELVES, _ON_SHELF = 3, 6
 
 
+def _ties(comparison: Comparison) -> list[Note]:
+    """By how much the order of tied items moves a main measure, or that it hardly does."""
+    notes, most = [], 0
+    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
+    for run in scored:
+        count = int(run.result.ties["questions"])
+        most = max(most, count)
+        by_policy = run.result.ties.get("measures", {}).values()
+        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
+        name = max(moved, key=lambda name: _span(moved[name]))
+        if _span(moved[name]) < NOTABLE:
+            continue
+        low, high = percent(min(moved[name])), percent(max(moved[name]))
+        text = (
+            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
+            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
+        )
+        notes.append(Note(text, "warning"))
+    if notes or not scored:
+        return notes
+    if not most:
+        return [Note("No scorer ties a right and a wrong item.")]
+    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
+    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
+
+
+def _unfindable(comparison: Comparison) -> list[Note]:
+    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
+    gallery = _provenance(comparison.runs[0])
+    outside, undefined, notes = [], [], []
+    for name, (query, item) in _SIDES.items():
+        facts = gallery.get(name, {})
+        if many := int(facts.get("outside_gallery", 0)):
+            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
+        if facts.get("undefined"):
+            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
+    if outside:
+        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
+        notes.append(Note(f"{text}found.", "warning"))
+    if undefined:
+        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
+    return notes
+
+
+def _cut(comparison: Comparison) -> list[Note]:
+    """Which runs were given as rankings that end, and what they therefore cannot say."""
+    notes = []
+    for run in comparison.runs:
+        cut = _provenance(run).get("cut")
+        if not cut:
+            continue
+        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
+        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
+        text = f"The rankings of {run.name} end after {listed(depths)} or later"
+        # Measures of both directions once, and no mean beside a direction.
+        sides_of: dict[str, list[str]] = {}
+        for name in _provenance(run).get("unsupported", {}):
+            side, base = split_direction(name)
+            sides_of.setdefault(base, []).append(side)
+        missing: list[str] = []
+        for base, of in sides_of.items():
+            single = [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
+            missing += [base] if {"i2t", "t2i"} <= set(of) else single
+        if missing:
+            text += f", too early for {listed(list(map(measure_label, missing)))}"
+        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
+    return notes
+
+
+def _provenance(run: Run) -> Mapping[str, Any]:
+    return run.result.provenance.get("gallery", {})
+
+
+def _span(values: list[float]) -> float:
+    return max(values) - min(values) if values else 0.0
+
+
 class GalleryReport(FormReport):
     """Galleries."""
 
@@ -65,10 +145,17 @@ class GalleryReport(FormReport):
     script = "gallery.js"
     style = "gallery.css"
     KINDS: ClassVar[tuple[str, ...]] = first_items.KINDS
+    kinds = staticmethod(first_items.kinds)
+    questions_data = staticmethod(first_items.queries_data)
     policies: ClassVar[Mapping[str, str]] = {
         "strict": "Of equal scores, a wrong item stands before a right one.",
         "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
         "optimistic": "Of equal scores, a right item stands before a wrong one.",
+    }
+    noting: ClassVar[NoteWriters] = (_ties, _unfindable, _cut, below_chance)
+    interval_words: ClassVar[Mapping[str, str]] = {
+        "clusters": "over images, each with the captions written for it",
+        "wilson": "Wilson's, for independent queries",
     }
     tested = FormReport.tested.replace(
         "questions", "queries, an image exchanged together with its captions", 1
@@ -93,13 +180,6 @@ class GalleryReport(FormReport):
             text += f" Measures are means over {parts} parts of the gallery."
         return text
 
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        parts = (_ties, _unfindable, _cut, below_chance)
-        return [*(note for part in parts for note in part(comparison)), *intervals(comparison, _INTERVALS)]
-
-    def kinds(self, run: Run) -> Int[ndarray, "queries"]:
-        return first_items.kinds(run)
-
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
@@ -112,9 +192,6 @@ class GalleryReport(FormReport):
             q: f"the first right answer is number {place[q]:,}" if place[q] else nothing
             for q in order[:WORST]
         }
-
-    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        return first_items.queries_data(source)
 
     def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         """Captions with several right pictures, and what the best model puts first for each.
@@ -329,83 +406,6 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
 
 
-def _ties(comparison: Comparison) -> list[Note]:
-    """By how much the order of tied items moves a main measure, or that it hardly does."""
-    notes, most = [], 0
-    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
-    for run in scored:
-        count = int(run.result.ties["questions"])
-        most = max(most, count)
-        by_policy = run.result.ties.get("measures", {}).values()
-        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
-        name = max(moved, key=lambda name: _span(moved[name]))
-        if _span(moved[name]) < NOTABLE:
-            continue
-        low, high = percent(min(moved[name])), percent(max(moved[name]))
-        text = (
-            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
-            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
-        )
-        notes.append(Note(text, "warning"))
-    if notes or not scored:
-        return notes
-    if not most:
-        return [Note("No scorer ties a right and a wrong item.")]
-    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
-    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-
-
-def _unfindable(comparison: Comparison) -> list[Note]:
-    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
-    gallery = _provenance(comparison.runs[0])
-    outside, undefined, notes = [], [], []
-    for name, (query, item) in _SIDES.items():
-        facts = gallery.get(name, {})
-        if many := int(facts.get("outside_gallery", 0)):
-            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
-        if facts.get("undefined"):
-            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
-    if outside:
-        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
-        notes.append(Note(f"{text}found.", "warning"))
-    if undefined:
-        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
-    return notes
-
-
-def _cut(comparison: Comparison) -> list[Note]:
-    """Which runs were given as rankings that end, and what they therefore cannot say."""
-    notes = []
-    for run in comparison.runs:
-        cut = _provenance(run).get("cut")
-        if not cut:
-            continue
-        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
-        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
-        text = f"The rankings of {run.name} end after {listed(depths)} or later"
-        # Measures of both directions once, and no mean beside a direction.
-        sides_of: dict[str, list[str]] = {}
-        for name in _provenance(run).get("unsupported", {}):
-            side, base = split_direction(name)
-            sides_of.setdefault(base, []).append(side)
-        missing: list[str] = []
-        for base, of in sides_of.items():
-            single = [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
-            missing += [base] if {"i2t", "t2i"} <= set(of) else single
-        if missing:
-            text += f", too early for {listed(list(map(measure_label, missing)))}"
-        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
-    return notes
-
-
-def _provenance(run: Run) -> Mapping[str, Any]:
-    return run.result.provenance.get("gallery", {})
-
-
-def _span(values: list[float]) -> float:
-    return max(values) - min(values) if values else 0.0
-
-
 @dataclass(frozen=True)
 class Curve:
     """R@K of one scorer in one direction, in [0, 1], at some K."""
@@ -420,23 +420,33 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
     None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
     """
-    curves_by_side: dict[str, list[Curve]] = {side: [] for side in _SIDES}
     benchmark = comparison.runs[0].benchmark
     questions = benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
         return {}
     by_name = {run.name: run for run in comparison.runs}
-    for run in map(by_name.__getitem__, ranking(comparison)):
-        if run.answers.has_rankings:
-            both = ranks(run.benchmark, run.answers.rankings)
-            for at, (of_scorers, of_side) in enumerate(zip(curves_by_side.values(), both, strict=True)):
-                of_scorers += _curve(run, of_side, at)
-    for at, (side, of_scorers) in enumerate(curves_by_side.items()):
-        if of_scorers:
-            ks = tuple(k for k in KS if k <= int(questions.sizes[at].max()))
-            random = chance(benchmark, [f"{side}_recall_at_{k}" for k in ks])
-            of_scorers.append(Curve(CHANCE, ks, np.asarray(list(random.values()))))
-    return {side: of for side, of in curves_by_side.items() if of}
+    ranked = [run for name in ranking(comparison) if (run := by_name[name]).answers.has_rankings]
+    curves_by_side: dict[str, list[Curve]] = {}
+    for side, sizes in zip(_SIDES, questions.sizes, strict=True):
+        names = {k: f"{side}_recall_at_{k}" for k in KS if k <= int(sizes.max(initial=0))}
+        of_scorers = [_curve(run, names) for run in ranked]
+        if of_scorers := [curve for curve in of_scorers if curve.ks and np.isfinite(curve.values).all()]:
+            random = np.asarray(list(chance(benchmark, list(names.values())).values()))
+            curves_by_side[side] = [*of_scorers, Curve(CHANCE, tuple(names), random)]
+    return curves_by_side
+
+
+def _curve(run: Run, names: Mapping[int, str]) -> Curve:
+    """The curve of a run over measures by K, as far as its rankings go."""
+    ties, values = Ties(run.result.ties["policy"]), []
+    for name in names.values():
+        try:
+            items = per_item(run.benchmark, run.answers.rankings, ties=ties, measures=[name])
+        except InputError:
+            # The ranking was given cut, and ends before.
+            break
+        values.append(mean(run.benchmark, items[name]))
+    return Curve(run.name, tuple(names)[: len(values)], np.asarray(values))
 
 
 def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
@@ -519,24 +529,3 @@ def binned(counts: Int[ndarray, "queries"]) -> tuple[list[str], Float[ndarray, "
     number, _ = np.histogram(counts, bins=[*edges[:-1] - 0.5, edges[-1] - 0.5])
     labels = [f"{a:,}" if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in pairwise(edges.tolist())]
     return labels, number / len(counts)
-
-
-def _curve(run: Run, of_side: Ranks, side: int) -> list[Curve]:
-    """The curve of a run in one direction; none where a value is not known."""
-    benchmark, ties = run.benchmark, Ties(run.result.ties["policy"])
-    here = benchmark.gallery.directions == side
-    # Whether any right answer is among the first K is decided by the best ones alone.
-    best = of_side.before == 0
-    entries = ("query", "wrong", "tied", "before", "gains")
-    first = replace(of_side, **{name: getattr(of_side, name)[best] for name in entries})
-    ks, values = [], []
-    for k in (k for k in KS if k <= of_side.gallery):
-        table = np.full(len(here), np.nan)
-        try:
-            table[here] = recall_at_k(first, k, ties=ties)
-        except InputError:
-            # The ranking was given cut, and ends before.
-            break
-        ks.append(k)
-        values.append(mean(benchmark, table))
-    return [Curve(run.name, tuple(ks), np.asarray(values))] if ks and np.isfinite(values).all() else []

@@ -14,10 +14,10 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.drawing import MUTED, RIGHT, panels, plain
-from counterfoil.report.forms import WORST, BrowserSource, FormReport, margins, small_figures
-from counterfoil.report.html import Drawing, Panels, Section
+from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
+from counterfoil.report.html import Panels, Section
 from counterfoil.report.labels import amount, listed, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied, undefined
+from counterfoil.report.notes import NOTABLE, Note, below_chance, percent, tied, undefined
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
@@ -29,17 +29,33 @@ MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 MOST_LEVELS = 9
 #: So few points are drawn one by one, behind the summary of their column.
 _FEW = 400
-_INTERVALS = {
-    "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
-    "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
-    "wilson": "Wilson's, for independent questions",
-    "folds": "Student's t over four folds",
-}
-_TESTED = (
-    "Each cell is the row's scorer less the column's, {}, over the same questions, with its p-value after "
-    "Holm's correction: blue where the row is ahead, orange where it is behind, uncoloured where luck would "
-    "do (p ≥ 0.05)."
-)
+#: How differences are tested, in a unit.
+_TESTED = FormReport.tested.replace("Paired tests over", "Tests over").replace("in points", "{}")
+
+
+def level(comparison: Comparison) -> list[Note]:
+    """Which scorers of rated captions give many the same score."""
+    rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
+    many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
+    text = (
+        f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
+        "does not, and for Spearman they share a rank."
+    )
+    return [Note(text)] if many else []
+
+
+def fitted_ties(results: Sequence[Result]) -> list[Note]:
+    """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
+    thresholds = [
+        f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
+        for result in results
+        if "tie_threshold" in result.provenance
+    ]
+    text = (
+        f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
+        "on each group: pairwise accuracy with fitted ties flatters."
+    )
+    return [Note(text, "warning")] if thresholds else []
 
 
 class JudgedReport(FormReport):
@@ -49,6 +65,12 @@ class JudgedReport(FormReport):
     place = "judgements"
     script = "judged.js"
     style = "judged.css"
+    interval_words: ClassVar[Mapping[str, str]] = {
+        "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
+        "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
+        "wilson": "Wilson's, for independent questions",
+        "folds": "Student's t over four folds",
+    }
 
     @abstractmethod
     def asked(self, benchmark: Benchmark, shown: str) -> str:
@@ -66,9 +88,6 @@ class JudgedReport(FormReport):
         questions = benchmark.judged
         shown = amount(len(np.unique(questions.images)), benchmark.card.shows)
         return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
-
-    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        return self.all_measures(comparison, anchor)
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         measured = any(run.result.measures for run in comparison.runs)
@@ -90,11 +109,13 @@ class JudgedReport(FormReport):
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
         numbers = source.thumbnails.add(chosen.images, needed) if source.pictures else {}
-        references: list[dict[int, None]] | None = None
+        references = None
         if shown.references is not None:
-            references = [{} for _ in shown.ids]
+            of_owners: list[list[int]] = [[] for _ in shown.ids]
             for row, owner in enumerate(shown.rows_of.tolist()):
-                references[owner].update(dict.fromkeys(shown.references.row(row).tolist()))
+                of_owners[owner] += shown.references.row(row).tolist()
+            # Of each question how many captions it is held against, and the first of them.
+            references = [[len(set(of)), list(dict.fromkeys(of))[:MOST_REFERENCES]] for of in of_owners]
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
@@ -103,10 +124,7 @@ class JudgedReport(FormReport):
             "images": [[image.id, numbers.get(p, -1)] for p, image in enumerate(chosen.images)],
             "candidates": [[[caption for caption, _ in side] for side in of] for of in sides],
             "imageAt": image_at,
-            # Of each question how many captions it is held against, and the first of them.
-            "references": None
-            if references is None
-            else [[len(of), list(of)[:MOST_REFERENCES]] for of in references],
+            "references": references,
             **self.judgements(chosen),
             "pictured": sum(all(p in numbers for p in of) for of in image_at),
             "groupings": [grouping(name, of) for name, of in shown.groupings.items() if any(of)],
@@ -129,6 +147,12 @@ class RatedReport(JudgedReport):
 
     KINDS: ClassVar[tuple[str, ...]] = ("as rated", "higher than rated", "lower than rated")
     tested = _TESTED.format("times 100")
+    noting: ClassVar[NoteWriters] = (
+        undefined,
+        lambda comparison: fitted_ties([run.result for run in comparison.runs]),
+        below_chance,
+        level,
+    )
 
     def asked(self, benchmark: Benchmark, shown: str) -> str:
         questions = benchmark.rated
@@ -150,11 +174,6 @@ class RatedReport(JudgedReport):
         """With how often people answered, which is what is correlated."""
         ratings = int((~np.isnan(benchmark.rated.ratings)).sum())
         return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
-
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        results = [run.result for run in comparison.runs]
-        first = [*undefined(comparison), *fitted_ties(results), *below_chance(comparison)]
-        return [*first, *intervals(comparison, _INTERVALS), *level(comparison)]
 
     def result_lines(self, result: Result) -> list[str]:
         """With the threshold of ties that was fitted."""
@@ -213,6 +232,7 @@ class PreferenceReport(JudgedReport):
         "optimistic": "A question is right unless the other caption scores higher; a tie is right.",
     }
     tested = _TESTED.format("in points")
+    noting: ClassVar[NoteWriters] = (undefined, below_chance, tied)
 
     def asked(self, benchmark: Benchmark, shown: str) -> str:
         questions = benchmark.preferences
@@ -226,10 +246,6 @@ class PreferenceReport(JudgedReport):
         if even:
             text += f"; in {even:,} both got as many votes, and the label was drawn"
         return text
-
-    def remarks(self, comparison: Comparison) -> list[Note]:
-        first = [*undefined(comparison), *below_chance(comparison)]
-        return [*first, *intervals(comparison, _INTERVALS), *tied(comparison)]
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         if not any(run.answers.has_scores for run in comparison.runs):
@@ -255,31 +271,6 @@ class PreferenceReport(JudgedReport):
         questions = benchmark.preferences
         votes = [[float(f"{vote:.4g}") for vote in of] for of in questions.votes.tolist()]
         return {"votes": votes, "label": questions.label.tolist()}
-
-
-def level(comparison: Comparison) -> list[Note]:
-    """Which scorers of rated captions give many the same score."""
-    rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
-    many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
-    text = (
-        f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
-        "does not, and for Spearman they share a rank."
-    )
-    return [Note(text)] if many else []
-
-
-def fitted_ties(results: Sequence[Result]) -> list[Note]:
-    """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
-    thresholds = [
-        f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
-        for result in results
-        if "tie_threshold" in result.provenance
-    ]
-    text = (
-        f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
-        "on each group: pairwise accuracy with fitted ties flatters."
-    )
-    return [Note(text, "warning")] if thresholds else []
 
 
 def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Panels:

@@ -11,19 +11,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.readers.outcomes import caption_words, from_table
-from counterfoil.benchmarks.tables import floats, read_table, summary_keys
+from counterfoil.benchmarks.readers.outcomes import from_table
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
+from counterfoil.errors import DataError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
-from counterfoil.evaluation.run import load_run
-from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
+from counterfoil.evaluation.run import Run, load_run
 from counterfoil.metrics.correlation import pearson
-from counterfoil.metrics.detection import by_label
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.captions.registry import load as load_metric
 from counterfoil.models.precomputed import PrecomputedTable, load
@@ -57,10 +55,8 @@ class ReleasedFiles:
         self._released = released or {}
         self._note = note
         # The values of these are kept, by their arguments.
-        for name in (
-            *("find", "questions", "answered_questions", "values", "lengths", "perplexities", "_table"),
-            *("detector_outputs", "chat_answers", "metric_scores", "example"),
-        ):
+        cached = "find questions answered_questions table answers values run metric_scores"
+        for name in cached.split():
             setattr(self, name, cache(getattr(self, name)))
 
     def path(self, name: str) -> Path:
@@ -120,92 +116,30 @@ class ReleasedFiles:
 
     def answered_questions(self, benchmark: str, file: str) -> Benchmark:
         """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
-        carried = from_table(card(benchmark), self._table(file).table)
+        carried = from_table(card(benchmark), self.table(file).table)
         # A table of pairs names its questions and says nothing of their groups.
         if carried is not None and carried.questions.groupings:
             return carried
         return self.questions(benchmark)[0]
 
+    def answers(self, benchmark: str, file: str) -> Answers:
+        """The answers in `file`, question by question."""
+        return join_scores(self.table(file), self.answered_questions(benchmark, file), note=self._note)
+
     def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
         """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
-        questions = self.answered_questions(benchmark, file)
-        return per_item(questions, join_scores(self._table(file), questions, note=self._note))
+        return per_item(self.answered_questions(benchmark, file), self.answers(benchmark, file))
 
-    def lengths(self, place: str) -> Float[ndarray, "n"]:
-        """Mean length in words of the two captions of each of Winoground's examples."""
-        return np.asarray(caption_words(self.path(place)).mean(axis=1))
-
-    def scores(self, benchmark: str, file: str) -> Float[ndarray, "n ..."]:
-        """The scores of each question's pairs for the answers in `file`."""
-        answers = join_scores(self._table(file), self.answered_questions(benchmark, file), note=self._note)
-        if not answers.has_scores:
-            raise NoDataError(f"{file} holds right and wrong alone, and no scores")
-        return answers.scores
-
-    def perplexities(self, benchmark: str, folder: str) -> Float[ndarray, "n 2"]:
-        """The perplexity of both captions of each question, from the run of a language model in `folder`.
-
-        Such a run is made by `counterfoil evaluate lm:gpt2 BENCHMARK --set score=perplexity --out FOLDER`.
-        """
-        run = load_run(self.path(folder))
-        row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
-        ids = self.questions(benchmark)[0].questions.ids
-        if set(row) != set(ids):
-            given = f"{len(row)} ids"
-            raise DataError("not a run over these questions", where=self.path(folder), given=given)
-        # A perplexity is a score with a minus before it, and the same with both images.
-        return np.asarray(-run.answers.scores[[row[name] for name in ids], :, 0])
-
-    def detector_outputs(self, file: str, column: str) -> Float[ndarray, "n 2"]:
-        """How likely synthetic a detector finds the natural and the synthetic item of each question."""
-        table = read_table(self.path(file))
-        try:
-            return by_label(floats(table, column), floats(table, "label"))
-        except InputError as error:
-            raise DataError(str(error), where=table.source) from None
-
-    def chat_answers(self, folder: str) -> tuple[int, int, int]:
-        """How many questions a chat model answered correctly, how many there are, and how many it left open.
-
-        The folder holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}.
-        """
-        files = sorted(self.path(folder).glob("*.json"))
-        if not files:
-            raise NoDataError(f"{folder} holds no JSON files")
-        right = count = unanswered = 0
-        for file in files:
-            # A question left open is NaN in these files.
-            answers = parse_json(decoded(read_bytes(file), where=file), where=file)
-            answers = answers if isinstance(answers, dict) else {"": None}
-            summaries = summary_keys(answers)
-            for key, answer in answers.items():
-                if key in summaries:
-                    continue
-                correct = answer.get("correct") if isinstance(answer, dict) else answer
-                if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
-                    where, allowed = f"{file}, '{key}'", "correct: true, false or NaN"
-                    raise DataError("no answer", where=where, allowed=allowed)
-                right += correct is True
-                count += 1
-                unanswered += not isinstance(correct, bool)
-        return right, count, unanswered
+    def run(self, folder: str) -> Run:
+        """The run in `folder`."""
+        return load_run(self.path(folder))
 
     def metric_scores(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
         """What a caption metric gives to each candidate that people rated."""
         questions, session = self.questions(benchmark)[0], Session(note=self._note)
-        return score_benchmark(questions, self._metric(metric), session=session).values
+        return score_benchmark(questions, self.metric(metric), session=session).values
 
-    def example(self, candidates: str, references: str, metric: str) -> float:
-        """What a metric gives to all of {ID: CAPTION} in one file with the {ID: [CAPTION]} of another."""
-        captions, known = (read_json(self.path(name)) for name in (candidates, references))
-        if not isinstance(captions, dict) or not isinstance(known, dict) or not captions:
-            raise DataError("not captions by their ids", where=self.path(candidates))
-        lost = [key for key in captions if not isinstance(known.get(key), list)]
-        if lost:
-            raise DataError("a candidate has no references", where=self.path(references), given=lost[0])
-        return float(self._metric(metric).of_corpus([*captions.values()], [known[key] for key in captions]))
-
-    def _metric(self, spec: str) -> Any:
+    def metric(self, spec: str) -> Any:
         """The metric that "metric:NAME" names; what it lacks (Java, a parser, a package) is no data."""
 
         def no_model(options: Options) -> Any:
@@ -216,7 +150,7 @@ class ReleasedFiles:
         except (MissingExtraError, ModelError) as error:
             raise NoDataError(str(error)) from None
 
-    def _table(self, file: str) -> PrecomputedTable:
+    def table(self, file: str) -> PrecomputedTable:
         """The answers in a file."""
         table = load(str(self.path(file)))
         if not isinstance(table, PrecomputedTable):

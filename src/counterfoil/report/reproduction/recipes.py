@@ -8,15 +8,19 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.forms import Rated, RetrievalDirection
-from counterfoil.errors import DataError
+from counterfoil.benchmarks.readers.outcomes import caption_words
+from counterfoil.benchmarks.tables import floats, read_table, summary_keys
+from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.forms.rated import points
+from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics import contrast, detection
 from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b
+from counterfoil.metrics.detection import by_label
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Qrels, list_ranks
-from counterfoil.report.reproduction.evidence import Case, Recomputed, mask
+from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, mask
 from counterfoil.report.reproduction.paper import Basis, evaluate
 from counterfoil.stats.estimates import t_over_folds
 
@@ -68,7 +72,7 @@ def length_correlation(case: Case) -> Recomputed:
     Source: Winoground, Table 6 (right).
     """
     benchmark, place = case.evidence.questions(case.need("benchmark"))
-    words = case.evidence.lengths(place)
+    words = caption_words(case.evidence.path(place)).mean(axis=1)
     if len(words) != len(benchmark):
         raise DataError(
             "not a length for every question", where=place, given=len(words), allowed=str(len(benchmark))
@@ -79,15 +83,27 @@ def length_correlation(case: Case) -> Recomputed:
 def perplexity_correlation(case: Case) -> Recomputed:
     """Pearson's r between a model's scores of all pairs and the perplexity of the pair's caption, or its p.
 
-    Perplexities are those of a run of a language model in the folder of data, `winoground/gpt2/winoground`.
+    Perplexities are those of a run of a language model in the folder of data, `winoground/gpt2/winoground`,
+    made by `counterfoil evaluate lm:gpt2 winoground --set score=perplexity --out FOLDER`.
 
     Source: Winoground, Table 6 (left).
     """
-    benchmark, place = case.need("benchmark"), case.need("run")
-    perplexity = case.evidence.perplexities(benchmark, place)
-    scores = case.evidence.scores(benchmark, case.file())
-    of_pairs = np.repeat(perplexity[:, :, None], scores.shape[2], axis=2)
-    return Recomputed(case.pearson(of_pairs.reshape(-1), scores.reshape(-1)), f"{case.file()}, {place}")
+    place = case.need("run")
+    run = case.evidence.run(place)
+    row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
+    ids = case.evidence.questions(case.need("benchmark"))[0].questions.ids
+    if set(row) != set(ids):
+        raise DataError(
+            "not a run over these questions", where=case.evidence.path(place), given=f"{len(row)} ids"
+        )
+    answers = case.evidence.answers(case.need("benchmark"), case.file())
+    if not answers.has_scores:
+        raise NoDataError(f"{case.file()} holds right and wrong alone, and no scores")
+    # A perplexity is a score with a minus before it, and the same with both images.
+    perplexity = -run.answers.scores[[row[name] for name in ids], :, :1]
+    of_pairs = np.broadcast_to(perplexity, answers.scores.shape)
+    value = case.pearson(of_pairs.reshape(-1), answers.scores.reshape(-1))
+    return Recomputed(value, f"{case.file()}, {place}")
 
 
 def fold_interval(case: Case) -> Recomputed:
@@ -105,15 +121,28 @@ def fold_interval(case: Case) -> Recomputed:
 def both_orders(case: Case) -> Recomputed:
     """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders.
 
-    A question that it left open counts as wrong, as in the published totals.
+    A folder per order holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}. A
+    question that it left open, NaN, counts as wrong, as in the published totals.
 
     Source: BiVLC, section 5.3 (GPT-4V on SugarCrepe).
     """
-    folders = case.spec.answers or ()
-    shares = []
+    folders, shares = case.spec.answers or (), []
     for folder in folders:
-        right, count, _ = case.evidence.chat_answers(folder)
-        shares.append(100 * right / count)
+        files = sorted(case.evidence.path(folder).glob("*.json"))
+        if not files:
+            raise NoDataError(f"{folder} holds no JSON files")
+        right: list[bool] = []
+        for file in files:
+            answers = parse_json(decoded(read_bytes(file), where=file), where=file)
+            answers = answers if isinstance(answers, dict) else {"": None}
+            summaries = summary_keys(answers)
+            for key, answer in ((key, answer) for key, answer in answers.items() if key not in summaries):
+                correct = answer.get("correct") if isinstance(answer, dict) else answer
+                if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
+                    where, allowed = f"{file}, '{key}'", "correct: true, false or NaN"
+                    raise DataError("no answer", where=where, allowed=allowed)
+                right.append(correct is True)
+        shares.append(100 * sum(right) / len(right))
     return Recomputed(float(np.mean(shares)), " and ".join(folders))
 
 
@@ -134,17 +163,19 @@ def detector(case: Case) -> Recomputed:
         value = 100 * float(detection.accuracy(answers).mean())
         return Recomputed(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)
     file = case.file()
-    captions = case.evidence.detector_outputs(file, "text_pred")
-    if measure == "text":
-        values = detection.accuracy(captions)
+    table = read_table(case.evidence.path(file))
+    heads = ["img_pred"] if measure == "image" else ["text_pred"]
+    heads += ["img_pred"] if measure not in ("text", "image", "accuracy") else []
+    try:
+        outputs = [by_label(floats(table, head), floats(table, "label")) for head in heads]
+    except InputError as error:
+        raise DataError(str(error), where=table.source) from None
+    if measure in ("text", "image"):
+        values = detection.accuracy(*outputs)
     elif measure == "accuracy":
-        values = detection.likelier(captions)
+        values = detection.likelier(*outputs)
     else:
-        images = case.evidence.detector_outputs(file, "img_pred")
-        if measure == "image":
-            values = detection.accuracy(images)
-        else:
-            values = contrast.from_directions(detection.two_steps(captions, images))[measure]
+        values = contrast.from_directions(detection.two_steps(*outputs))[measure]
     return Recomputed(100 * float(values.mean()), file)
 
 
@@ -185,8 +216,16 @@ def example(case: Case) -> Recomputed:
     Source: the README of clipscore.
     """
     files = case.need("candidates"), case.need("references")
-    value = case.evidence.example(*files, case.need("metric"))
-    return Recomputed(value, ", ".join(files))
+    places = [case.evidence.path(name) for name in files]
+    captions, references = map(read_json, places)
+    if not isinstance(captions, dict) or not isinstance(references, dict) or not captions:
+        raise DataError("not captions by their ids", where=places[0])
+    lost = [key for key in captions if not isinstance(references.get(key), list)]
+    if lost:
+        raise DataError("a candidate has no references", where=places[1], given=lost[0])
+    metric = case.evidence.metric(case.need("metric"))
+    value = metric.of_corpus([*captions.values()], [references[key] for key in captions])
+    return Recomputed(float(value), ", ".join(files))
 
 
 def _rated(case: Case) -> Rated:
@@ -304,14 +343,16 @@ def printed_best(case: Case) -> Recomputed:
     return _printed(case, best, f": {whose}")
 
 
-def in_row(case: Case) -> Recomputed:
-    """A formula of the numbers that some columns have in the row of this name, or of numbers alone."""
-    return _arithmetic(case, [column[case.row] for column in case.columns(case.spec.of)])
-
-
-def in_sum(case: Case) -> Recomputed:
-    """A formula of the sums of printed columns, blanks left out."""
-    return _arithmetic(case, [sum(column.values()) for column in case.columns(case.spec.of)])
+def formula(case: Case) -> Recomputed:
+    """A formula of numbers alone, or of printed columns: of what each has in the row of this name, or else of
+    its sum, blanks left out.
+    """
+    columns = case.columns(case.spec.of)
+    numbers = [column.get(case.row, sum(column.values())) for column in columns]
+    value = evaluate(case.need("formula"), dict(zip(ascii_lowercase, numbers, strict=False)))
+    names = "; ".join(f"{a} {name}" for a, name in zip(ascii_lowercase, case.spec.of or (), strict=False))
+    source = f"as printed: {case.need('formula')}{' with ' if names else ''}{names}"
+    return Recomputed(value, source, Basis.DERIVED)
 
 
 def preference(case: Case) -> Recomputed:
@@ -347,14 +388,6 @@ def annotator_bias(case: Case) -> Recomputed:
     return _printed(case, getattr(biases, case.need("statistic"))[0])
 
 
-def _arithmetic(case: Case, numbers: list[float]) -> Recomputed:
-    formula = case.need("formula")
-    value = evaluate(formula, dict(zip(ascii_lowercase, numbers, strict=False)))
-    letters = zip(ascii_lowercase, case.spec.of or (), strict=False)
-    names = "; ".join(f"{letter} {name}" for letter, name in letters)
-    return Recomputed(value, f"as printed: {formula}{' with ' if names else ''}{names}", Basis.DERIVED)
-
-
 def _printed(case: Case, value: float, more: str = "") -> Recomputed:
     """A number that follows from printed ones, named by their columns."""
     columns = "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
@@ -368,7 +401,7 @@ RECIPES: Mapping[str, Callable[[Case], Recomputed]] = {
         *(mean, count, length_correlation, perplexity_correlation, fold_interval),
         *(detector, both_orders, judged, judgements),
         *(example, positives, left_out, shown),
-        *(printed_mean, printed_correlation, printed_tau, printed_best, in_row, in_sum, preference),
+        *(printed_mean, printed_correlation, printed_tau, printed_best, formula, preference),
         annotator_bias,
     )
 }

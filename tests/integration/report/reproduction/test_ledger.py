@@ -32,27 +32,7 @@ DIFFERING = {
     ("Winoground", "Table 1", "Pragmatics, as Table 5 has it", "Count"): 17,
 }
 
-#: What the shared folder lacks of what the authors released, and rows that nothing was released for.
-ABSENT_FILES = {
-    "CLIP TROHN-IMG": "CLIP_TROHN-Img.csv",
-    "CLIP TROHN-IMG/Det": "_CLIP_TROHN-Img.csv",
-    "GPT-4V": "gpt-4v-results/positive-first",
-    "UNITER large": "uniter_large.jsonl",
-    "ViLLA large": "villa_large.jsonl",
-    "ViLLA base": "villa_base.jsonl",
-    "ViLBERT base": "vilbert.jsonl",
-    "FLAVA Contrastive": "flava_zero_shot.jsonl",
-    "VSE++ COCO (VGG)": "vse_coco_vgg_ft.jsonl",
-    "VSE++ Flickr30k (ResNet)": "vse_f30k_resnet_ft.jsonl",
-    "VSE++ Flickr30k (VGG)": "vse_f30k_vgg_ft.jsonl",
-    "VSRN Flickr30k": "vsrn_flickr.jsonl",
-}
-UNPUBLISHED = {"Human", "NEGCLIP", "GNM", "Open CapPa", "VQAScore-XL", "VQAScore-XXL"}
 
-#: Rows about BiVLC's annotators that only their answers or payments could confirm.
-UNPUBLISHED_RECORDS = {
-    *("instances after step 3", "annotations for agreement", "spent on crowdsourcing, in US$"),
-}
 #: How many cells of each table of ECCV Caption its own numbers contradict.
 ECCV_DIFFERING = {
     "Section 3": 2,
@@ -72,14 +52,6 @@ VERDICTS = {
     "pac-s": {"same": 121, "differs": 1, "unexplained": 0, "no data": 361},
     "winoground": {"same": 444, "differs": 4, "unexplained": 0, "no data": 382},
 }
-#: Tables whose cells stand alone, and cells of other tables that do.
-ALONE = {
-    *("Table 2", "Table A.1a", "Table A.1b", "Table B.2", "Table B.3a", "Table B.3b", "Table D.1"),
-    *("Table D.2", "Table D.3", "Table E.1a", "Table E.1b"),
-    *("README of eccv-caption, CLIP ViT-L/14", "README of pcme"),
-    *("Human-verified positives", "top-5 pairs without duplicates", "pairs annotated as positive"),
-    *("cost of these, in 1,000 dollars", "# Workers", "# Submit. HITs", "# Approv. HITs"),
-}
 
 
 def of_questions(ledger: tuple[Entry, ...]) -> list[Entry]:
@@ -87,9 +59,7 @@ def of_questions(ledger: tuple[Entry, ...]) -> list[Entry]:
     return [entry for entry in ledger if entry.paper in ("BiVLC", "Winoground")]
 
 
-def test_every_printed_number_has_its_entry_and_every_difference_its_reason(
-    ledger: tuple[Entry, ...],
-) -> None:
+def test_every_printed_number_has_its_entry_and_every_difference_its_reason(ledger):
     for name in all_papers():
         assert by_cell(ledger, name).keys() == printed_cells(name).keys()
     for name, verdicts in VERDICTS.items():
@@ -109,28 +79,14 @@ def test_every_printed_number_has_its_entry_and_every_difference_its_reason(
                         assert cell.reason in entries[table.name, row.name, column.name].reason
 
 
-def test_exactly_the_known_cells_differ(ledger: tuple[Entry, ...]) -> None:
+def test_exactly_the_known_cells_differ(ledger):
     differing = [e for e in ledger if e.verdict is Verdict.DIFFERS]
     values = {(e.paper, e.table, e.row, e.column): e.recomputed for e in of_questions(tuple(differing))}
     assert values == pytest.approx(DIFFERING, abs=5e-5)
     assert Counter(e.table for e in differing if e.name == "eccv-caption") == ECCV_DIFFERING
 
 
-def test_no_data_exactly_where_files_are_missing(ledger: tuple[Entry, ...]) -> None:
-    for entry in of_questions(ledger):
-        perplexity = entry.column.startswith("Perplexity")
-        kappa = entry.table == "Table 7" and entry.column == "Kappa score"
-        trohn = (entry.paper, entry.table) == ("BiVLC", "Table 6")
-        gone = entry.row in ABSENT_FILES or entry.row in UNPUBLISHED or entry.row in UNPUBLISHED_RECORDS
-        expected = perplexity or kappa or trohn or gone or entry.printed == "684"
-        assert (entry.verdict is Verdict.NO_DATA) == expected, entry
-        if entry.row in ABSENT_FILES and not perplexity:
-            assert ABSENT_FILES[entry.row] in entry.reason
-    for cell, entry in by_cell(ledger, "eccv-caption").items():
-        assert (entry.verdict is Verdict.NO_DATA) == (not ALONE.isdisjoint(cell)), cell
-
-
-def test_numbers_by_hand(ledger: tuple[Entry, ...], shared_data: Path) -> None:
+def test_numbers_by_hand(ledger, shared_data):
     # Straight from the files, past all readers: CLIP's I2T on BiVLC's swaps, and its SugarCrepe accuracy.
     bivlc = by_cell(ledger, "bivlc")
     with open(shared_data / "bivlc" / "ViT-B-32.csv", newline="", encoding="utf-8") as file:
@@ -159,7 +115,7 @@ def test_numbers_by_hand(ledger: tuple[Entry, ...], shared_data: Path) -> None:
     assert all(caption in wrong.reason for caption in ("75083", "359139", "605566"))
 
 
-def test_a_broken_file_is_an_error_that_names_it(shared_data: Path, tmp_path: Path) -> None:
+def test_a_broken_file_is_an_error_that_names_it(shared_data, tmp_path):
     file = winoground_copy(shared_data, tmp_path)
     text = file.read_text(encoding="utf-8")
     file.write_text(text[: len(text) // 2], encoding="utf-8")
@@ -176,7 +132,7 @@ def winoground_copy(shared_data: Path, folder: Path) -> Path:
     return scores
 
 
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Path) -> None:
+def test_what_is_missing_is_named(tmp_path, monkeypatch, shared_data):
     clip = ("Table 4", "CLIP (ViT-B/32)", "Both Text")
     for data, words in (
         (None, "no folder of data was given; this needs its winoground/scores/clip.jsonl"),
@@ -202,21 +158,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert lost.reason.startswith("eccv is not complete: the Python package 'eccv_caption' is not installed")
 
 
-def test_without_data_all_that_follows_from_print_is_the_same() -> None:
-    entries = reproduce()
-    computed = [entry for entry in entries if entry.verdict is not Verdict.NO_DATA]
-    assert Counter(entry.name for entry in computed) == {
-        "bivlc": 4 + 4 + 8 + 9 + 5 + 1 + 1,
-        "winoground": 3 + 6 * 2,
-        "eccv-caption": 344 + 66,
-        "pac-s": 90,
-    }
-    assert {entry.basis for entry in of_questions(tuple(computed))} == {Basis.DERIVED}
-    assert {entry.basis for entry in entries if entry.verdict is Verdict.NO_DATA} == {Basis.NONE}
-    assert all(e.verdict is Verdict.SAME for e in computed if e.name != "eccv-caption")
-
-
-def test_published_names_are_found_wherever_they_lie(tmp_path: Path, shared_data: Path) -> None:
+def test_published_names_are_found_wherever_they_lie(tmp_path, shared_data):
     place = tmp_path / "downloads" / "results"
     place.mkdir(parents=True)
     shutil.copyfile(shared_data / "bivlc" / "ViT-B-32.csv", place / "BiVLC_ViT-B-32.csv")
@@ -240,9 +182,7 @@ def chat_answers(folder: Path, order: str, answers: list[object]) -> Path:
     return place / "gpt4v-swap_obj.json"
 
 
-def test_unanswered_counts_as_wrong_orders_weigh_the_same_and_an_accuracy_is_passed_over(
-    tmp_path: Path,
-) -> None:
+def test_unanswered_counts_as_wrong_orders_weigh_the_same_and_an_accuracy_is_passed_over(tmp_path):
     file = chat_answers(tmp_path, "positive-first", [True, True, False, float("nan")])
     chat_answers(tmp_path, "negative-first", [True, True, True, False])
     file.write_text(json.dumps(json.loads(file.read_text()) | {"accuracy": 0.5}))
@@ -258,7 +198,7 @@ def detector_outputs(folder: Path, lines: list[str]) -> None:
     (folder / "detectors" / "bivlc_CLIP_baseline.csv").write_text(text, encoding="utf-8")
 
 
-def test_numbers_of_a_detector(tmp_path: Path) -> None:
+def test_numbers_of_a_detector(tmp_path):
     # Two questions. The first is right throughout; of the second the natural caption is taken for
     # synthetic, though it looks the more natural, so only image to text goes right.
     detector_outputs(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1", "0.8,0.9,1"])
@@ -270,7 +210,7 @@ def test_numbers_of_a_detector(tmp_path: Path) -> None:
     assert cells["Table 5", "CLIP Det", "Text detection acc"].unexplained
 
 
-def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path):
     detector_outputs(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1"])
     with pytest.raises(DataError, match=r"bivlc_CLIP_baseline\.csv: detector outputs do not come in pairs"):
         reproduce(data=tmp_path, papers=["bivlc"])
@@ -284,7 +224,7 @@ def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path: Pat
         reproduce(data=tmp_path / "two", papers=["bivlc"])
 
 
-def test_perplexities_come_from_a_run_of_a_language_model(shared_data: Path, tmp_path: Path) -> None:
+def test_perplexities_come_from_a_run_of_a_language_model(shared_data, tmp_path):
     winoground_copy(shared_data, tmp_path)
     perplexity = np.random.default_rng(8).uniform(20, 400, (400, 2))
     lines = [
@@ -304,7 +244,7 @@ def test_perplexities_come_from_a_run_of_a_language_model(shared_data: Path, tmp
     assert entries["Table 6", clip, "Perplexity p-value"].recomputed == pytest.approx(p)
 
 
-def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shared_data: Path) -> None:
+def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shared_data):
     seen: list[tuple[str, int, int]] = []
     entries = reproduce(papers=["Winoground"], progress=lambda *step: seen.append(step))
     assert {entry.name for entry in entries} == {"winoground"}
@@ -320,7 +260,7 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
 
 
 # Group match rests on the sizes of scores, not on their order alone, and a macro average on groups.
-def test_going_through_all_orders_gives_the_chance_that_measures_state() -> None:
+def test_going_through_all_orders_gives_the_chance_that_measures_state():
     for name, measure in contrast.QUAD.items():
         if name != "group_match" and not measure.macro_of:
             assert chance("quad", name).value == pytest.approx(100 * measure.expected)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.forms import RetrievalDirection
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
@@ -41,7 +41,7 @@ def recall(scores: np.ndarray, search: RetrievalDirection, k: int) -> float:
     return float(np.mean(hits))
 
 
-def test_curves_are_recall_at_every_k(galleries: Comparison) -> None:
+def test_curves_are_recall_at_every_k(galleries):
     gallery = galleries.runs[0].benchmark.gallery
     tables = gallery_scores()
     found = curves(galleries)
@@ -60,7 +60,7 @@ def test_curves_are_recall_at_every_k(galleries: Comparison) -> None:
         assert max(by_name["cut"].ks) == 10 or recall(tables["good"], gallery.i2t, 12) == 1
 
 
-def test_chance_is_that_of_a_random_order(galleries: Comparison) -> None:
+def test_chance_is_that_of_a_random_order(galleries):
     gallery = galleries.runs[0].benchmark.gallery
     chance = curves(galleries)["t2i"][-1]
     assert chance.name == CHANCE
@@ -70,7 +70,7 @@ def test_chance_is_that_of_a_random_order(galleries: Comparison) -> None:
     np.testing.assert_allclose(chance.values, expected)
 
 
-def test_in_parts_a_curve_is_the_mean_over_parts() -> None:
+def test_in_parts_a_curve_is_the_mean_over_parts():
     benchmark = gallery_benchmark(31, parts=True)
     scores = np.random.default_rng(4).normal(size=(31, 62))
     # What other parts hold is never seen: their scores are the lowest.
@@ -92,7 +92,7 @@ def test_in_parts_a_curve_is_the_mean_over_parts() -> None:
         assert value == pytest.approx(np.mean(of_parts))
 
 
-def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries: Comparison) -> None:
+def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries):
     found = curves(galleries)
     figure = recall_curves(found)
     assert len(figure.axes) == 2
@@ -106,7 +106,7 @@ def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries: 
     assert narrow.get_size_inches()[0] < 4.2
 
 
-def test_of_many_scorers_the_best_are_named() -> None:
+def test_of_many_scorers_the_best_are_named():
     benchmark, scores = gallery_benchmark(12), gallery_scores(12)["good"]
     noise = np.random.default_rng(2).normal(size=scores.shape)
     runs = [
@@ -119,7 +119,7 @@ def test_of_many_scorers_the_best_are_named() -> None:
     assert len(figure.axes[0].lines) == 11
 
 
-def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers() -> None:
+def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers():
     rng = np.random.default_rng(6)
     codes, others = rng.random((20, 3)) < 0.5, rng.random((33, 3)) < 0.5
     for threshold in (0, 1):
@@ -129,7 +129,7 @@ def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers()
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=60))
-def test_every_query_is_in_one_bin(counts: list[int]) -> None:
+def test_every_query_is_in_one_bin(counts):
     labels, share = binned(np.array(counts))
     assert len(labels) == len(share) == len(set(labels))
     assert share.sum() == pytest.approx(1)
@@ -142,7 +142,7 @@ def test_every_query_is_in_one_bin(counts: list[int]) -> None:
         assert part == pytest.approx(len(inside) / len(counts))
 
 
-def test_histograms_stand_for_the_queries_and_only_where_they_vary() -> None:
+def test_histograms_stand_for_the_queries_and_only_where_they_vary():
     gallery = gallery_benchmark().gallery
     assert varied(gallery)
     assert not varied(gallery_benchmark(parts=True).gallery)
@@ -153,7 +153,7 @@ def test_histograms_stand_for_the_queries_and_only_where_they_vary() -> None:
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=15))
-def test_labels_keep_their_order_and_distance(wanted: list[float]) -> None:
+def test_labels_keep_their_order_and_distance(wanted):
     heights = np.array(wanted)
     placed = spaced(heights, 5.0, 0.0, 100.0)
     order = np.argsort(-heights, kind="stable")
@@ -162,7 +162,7 @@ def test_labels_keep_their_order_and_distance(wanted: list[float]) -> None:
         assert placed[0] == wanted[0]
 
 
-def test_two_directions_of_any_measure(galleries: Comparison) -> None:
+def test_two_directions_of_any_measure(galleries):
     figure = figures.directions(galleries, ("i2t_map_at_r", "t2i_map_at_r"))
     (axes,) = figure.axes
     assert axes.get_xlabel().startswith("I2T mAP@R: images look for captions")
@@ -172,7 +172,7 @@ def test_two_directions_of_any_measure(galleries: Comparison) -> None:
     )
 
 
-def test_curves_follow_the_tie_policy() -> None:
+def test_curves_follow_the_tie_policy():
     benchmark = gallery_benchmark()
     constant = rankings_of(benchmark, np.zeros((30, 60)))
     values = {}

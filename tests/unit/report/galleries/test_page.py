@@ -1,25 +1,28 @@
-"""Tables of galleries, and their chapter of a page."""
+"""Tables of galleries, their chapter of a page, and what is said of rankings."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ranks import Qrels
+from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import FORMS, first_items
+from counterfoil.report.notes import lead
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
 from report.galleries.test_browser_data import ruled
 from report.test_page import island
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 
-REPORT = FORMS["gallery"]
+GALLERY = FORMS["gallery"]
 
 
-def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
+def test_the_overview_has_a_block_per_direction(galleries):
     table = overview(galleries, measures=headline(galleries))
     assert table.blocks == (("Image to text", 2), ("Text to image", 2), ("Mean of both", 2))
     assert [column.label for column in table.columns] == ["mAP@R", "R@1"] * 3
@@ -35,9 +38,7 @@ def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
     assert main_measures(galleries) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
 
 
-def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
-    galleries: Comparison,
-) -> None:
+def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(galleries):
     table = overview(galleries)
     labels = [column.label for column in table.columns[: table.blocks[0][1]]]
     assert labels[:2] == ["mAP@R", "R@1"]
@@ -48,22 +49,20 @@ def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
     assert empty == set(galleries.runs[2].result.provenance["gallery"]["unsupported"])
 
 
-def test_galleries_stand_beside_other_benchmarks(galleries: Comparison, choices: Comparison) -> None:
+def test_galleries_stand_beside_other_benchmarks(galleries, choices):
     table = overview(galleries, choices, finer=False)
     assert table.blocks[0] == ("Drawn gallery: image to text", 1)
     assert table.blocks[-1] == ("Choices", 1)
 
 
-def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries: Comparison) -> None:
+def test_queries_share_images_so_mcnemars_test_does_not_apply(galleries):
     pairs = differences(galleries, "mean_map_at_r")
     assert len(pairs.rows) == 3
     assert all(row.cells[3].value is None for row in pairs.rows)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(monkeypatch):
     benchmark = gallery_benchmark(8)
     comparison = compare([run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))])[0]
     monkeypatch.setattr(first_items, "MOST_QUERIES", 10)
@@ -76,37 +75,114 @@ def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_groups_of_queries_have_a_table() -> None:
+def test_groups_of_queries_have_a_table():
     benchmark = gallery_benchmark(8)
     labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
     grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
     run = run_of(grouped, "alone", rankings_of(grouped, gallery_scores(8)["good"]))
-    (table,) = next(part for part in REPORT.sections(compare([run])[0], "b-x") if part.key == "groups").tables
+    (table,) = next(
+        part for part in GALLERY.sections(compare([run])[0], "b-x") if part.key == "groups"
+    ).tables
     assert table.caption == "Results on Drawn gallery by when <asked>."
     values = [cell.value for cell in table.rows[1].cells]
     assert run.result.groups["late"]["t2i_map_at_r"].value in values
 
 
-def test_a_gallery_of_one_direction_has_a_chapter() -> None:
+def test_a_gallery_of_one_direction_has_a_chapter():
     benchmark = gallery_benchmark(8)
     gallery = benchmark.gallery
     nobody = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
     alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
     one_way = replace(benchmark, questions=alone)
     (found,) = compare([run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"]))])
-    assert REPORT.about(one_way) == "8 images look for 0 to 4 right captions among all 16."
-    assert "has I2T mAP@R" in REPORT.chapter(found, "b-x", "").lead
-    assert REPORT.directions(found, "b-x") is None
-    sections = REPORT.sections(found, "b-x")
+    assert GALLERY.about(one_way) == "8 images look for 0 to 4 right captions among all 16."
+    assert "has I2T mAP@R" in GALLERY.chapter(found, "b-x", "").lead
+    assert GALLERY.directions(found, "b-x") is None
+    sections = GALLERY.sections(found, "b-x")
     assert [section.key for section in sections] == ["curves", "multiplicity"]
     assert "captions look for" not in sections[0].drawings[0].wide.lower()
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_where_right_is_a_rule_there_is_no_curve() -> None:
+def test_where_right_is_a_rule_there_is_no_curve():
     benchmark, answers, _ = ruled()
     run = run_of(benchmark, "ruled", answers)
     comparison = compare([run])[0]
-    assert [section.key for section in REPORT.sections(comparison, "b-x")] == ["multiplicity"]
+    assert [section.key for section in GALLERY.sections(comparison, "b-x")] == ["multiplicity"]
     # The main measure is the only one, so there is no second table.
-    assert REPORT.everything(comparison) is None
+    assert GALLERY.everything(comparison) is None
+
+
+def one(answers: Rankings, *, policy: Ties = Ties.STRICT) -> Comparison:
+    return compare([run_of(gallery_benchmark(), "alone", answers, ties=policy)])[0]
+
+
+def texts(comparison: Comparison, kind: str) -> list[str]:
+    return [note.text for note in GALLERY.notes(comparison) if note.kind == kind]
+
+
+def test_a_constant_scorer_is_anything_between_nothing_and_all():
+    comparison = one(rankings_of(gallery_benchmark(), np.zeros((30, 60))))
+    (text,) = [text for text in texts(comparison, "warning") if "ties" in text]
+    # 29 image and 59 caption queries have a right answer, and with it a tie. Captions of image 0 to 29 find
+    # all they look for at best; image 0 cannot, for one of its four right captions is outside the gallery.
+    assert text == (
+        "alone ties a right and a wrong item in 88 of 90 queries: by the order of the tied, "
+        "T2I mAP@R is anything from 0.00\N{NO-BREAK SPACE}% to 100.00\N{NO-BREAK SPACE}%."
+    )
+
+
+def test_ties_that_move_nothing_are_a_fact():
+    scores = gallery_scores()["good"]
+    untied = texts(one(rankings_of(gallery_benchmark(), scores)), "fact")
+    assert any("No scorer ties" in text for text in untied)
+    # The last places tie, where mAP@R never looks.
+    floor = np.where(scores < np.quantile(scores, 0.3), -9.0, scores)
+    (text,) = [t for t in texts(one(rankings_of(gallery_benchmark(), floor)), "fact") if t.startswith("Ties")]
+    assert "moves no main measure by a point" in text
+
+
+def test_what_is_outside_and_what_has_no_right_answer_is_counted(galleries):
+    (outside,) = [text for text in texts(galleries, "warning") if "Outside" in text]
+    # 29 images with two own captions and one in part, one of them with another that is nowhere.
+    assert "1 of 88 right captions of image queries" in outside
+    assert "caption queries" not in outside
+    assert "Without a right answer, and so left out: 1 of 30 images and 1 of 60 captions." in texts(
+        galleries, "fact"
+    )
+
+
+def test_a_cut_ranking_is_named_with_what_it_cannot_say(galleries):
+    (text,) = [text for text in texts(galleries, "warning") if "end after" in text]
+    assert text.startswith("The rankings of cut end after 12 captions and 12 images or later, too early for ")
+    assert "nDCG" in text
+    assert "mAP@R" not in text
+    missing = galleries.runs[2].result.provenance["gallery"]["unsupported"]
+    assert ("T2I MRR" in text) == ("t2i_mrr" in missing)
+
+
+def test_notes_say_that_intervals_are_over_images(galleries):
+    assert any("over images, each with the captions" in text for text in texts(galleries, "fact"))
+
+
+def test_the_lead_is_about_the_mean_of_both_directions(galleries):
+    value = galleries.runs[0].result.measures["mean_map_at_r"].value
+    assert f"has mean mAP@R {100 * value:.2f}" in lead(galleries)
+
+
+def test_about_counts_queries_and_right_answers():
+    assert GALLERY.about(gallery_benchmark()) == (
+        "30 images look for 0 to 4 right captions among all 60; "
+        "60 captions look for 0 to 2 right images among all 30."
+    )
+    assert GALLERY.about(gallery_benchmark(parts=True)) == (
+        "30 images look for 2 right captions among the 30 of their part; 60 captions look for 1 right image "
+        "among the 15 of their part. Measures are means over 2 parts of the gallery."
+    )
+
+
+def test_the_tie_policy_in_words():
+    answers = rankings_of(gallery_benchmark(), gallery_scores()["good"])
+    said = {GALLERY.ties(one(answers, policy=policy)) for policy in Ties}
+    assert len(said) == 3
+    assert "Of equal scores, a wrong item stands before a right one." in said

@@ -2,7 +2,6 @@
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -10,7 +9,6 @@ import pytest
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms import rated as judged
 from counterfoil.report.forms.rated import NEAR, distance, places, standing
@@ -19,7 +17,7 @@ from counterfoil.report.thumbnails import FRAMES, Thumbnails, strip, to_json
 RATED, PREFERRED = FORMS["rated"], FORMS["preference"]
 
 
-def test_places_are_those_counted_one_by_one() -> None:
+def test_places_are_those_counted_one_by_one():
     rng = np.random.default_rng(2)
     for n in (1, 2, 7, 40):
         scores, ratings = np.round(rng.normal(size=n), 1), rng.integers(1, 4, n).astype(float)
@@ -32,7 +30,7 @@ def test_places_are_those_counted_one_by_one() -> None:
         assert places(scores, ratings) == pytest.approx(expected)
 
 
-def test_a_scorer_in_the_order_of_people_has_distance_zero(rated: Comparison) -> None:
+def test_a_scorer_in_the_order_of_people_has_distance_zero(rated):
     oracle, _, against, constant = rated.runs
     assert not distance(oracle).any()
     assert set(RATED.kinds(oracle).tolist()) == {0}
@@ -44,7 +42,7 @@ def test_a_scorer_in_the_order_of_people_has_distance_zero(rated: Comparison) ->
     assert (away[mean == mean.min()] > 0).all()
 
 
-def test_the_data_hold_judgements_and_scores(rated: Comparison) -> None:
+def test_the_data_hold_judgements_and_scores(rated):
     data = RATED.data(rated, Thumbnails(), pictures=True, captions=True)
     json.loads(to_json(data))
     questions = rated.runs[0].benchmark.judged
@@ -66,7 +64,7 @@ def test_the_data_hold_judgements_and_scores(rated: Comparison) -> None:
     assert [kind != "0" for kind in good["kinds"]] == far.tolist()
 
 
-def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -> None:
+def test_a_preference_of_several_draws_shows_their_mean(preferred):
     data = PREFERRED.data(preferred, Thumbnails(), pictures=False, captions=True)
     drawn = preferred.runs[2].answers.values
     assert drawn.ndim == 3
@@ -77,9 +75,7 @@ def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -
     assert data["label"] == questions.label.tolist()
 
 
-def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
-    rated: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_questions_a_part_is_carried_with_its_place_among_all(rated, monkeypatch):
     whole = RATED.data(rated, Thumbnails(), pictures=False, captions=True)
     monkeypatch.setattr(judged, "MOST_QUESTIONS", 9)
     part = RATED.data(rated, Thumbnails(), pictures=False, captions=True)
@@ -91,7 +87,7 @@ def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
     assert len(part["captions"]) < len(whole["captions"])
 
 
-def test_a_video_is_a_strip_of_frames_and_features_are_none(tmp_path: Path) -> None:
+def test_a_video_is_a_strip_of_frames_and_features_are_none(tmp_path):
     for i in range(12):
         PIL.Image.new("RGB", (80, 60), (20 * i, 40, 90)).save(tmp_path / f"{i:02}.png")
     np.save(tmp_path / "features.npy", np.ones((4, 3), np.float32))
@@ -107,7 +103,7 @@ def test_a_video_is_a_strip_of_frames_and_features_are_none(tmp_path: Path) -> N
     assert not thumbnails.broken
 
 
-def test_frames_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+def test_frames_that_cannot_be_read_are_named(tmp_path):
     (tmp_path / "0.png").write_bytes(b"no picture")
     thumbnails = Thumbnails()
     assert thumbnails.add([Video("cut off", FrameFolder(tmp_path))], [[0]]) == {0: 0}

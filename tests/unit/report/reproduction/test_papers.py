@@ -22,7 +22,7 @@ def share(printed: str, n: int) -> int:
     return k
 
 
-def test_every_cell_names_a_recipe_or_says_why_there_is_none() -> None:
+def test_every_cell_names_a_recipe_or_says_why_there_is_none():
     for paper in all_papers().values():
         for found in paper.tables:
             for row in found.rows:
@@ -35,7 +35,7 @@ def test_every_cell_names_a_recipe_or_says_why_there_is_none() -> None:
                             assert paper.printed(reference)
 
 
-def test_no_two_cells_share_a_name() -> None:
+def test_no_two_cells_share_a_name():
     for paper in all_papers().values():
         assert len({found.name for found in paper.tables}) == len(paper.tables)
         for found in paper.tables:
@@ -51,9 +51,7 @@ def test_no_two_cells_share_a_name() -> None:
         ("bivlc", "Table 4", ("I2T", "T2I", "Group"), 2933, TYPES),
     ],
 )
-def test_the_parts_of_a_table_add_up_to_the_whole(
-    paper: str, parts: str, scores: tuple[str, ...], n: int, groups: dict[str, int]
-) -> None:
+def test_the_parts_of_a_table_add_up_to_the_whole(paper, parts, scores, n, groups):
     # A table's shares are k of n questions for a whole k, so that k can be got back from the print.
     cells = printed_cells(paper)
     whole = {
@@ -67,7 +65,7 @@ def test_the_parts_of_a_table_add_up_to_the_whole(
             assert k == share(whole[model, score], n)
 
 
-def test_tables_2_and_3_of_bivlc_agree_and_bound_each_other() -> None:
+def test_tables_2_and_3_of_bivlc_agree_and_bound_each_other():
     cells = printed_cells("bivlc")
     two, three = (
         {(row, column): text for (table, row, column), text in cells.items() if table == name}
@@ -86,7 +84,7 @@ def test_tables_2_and_3_of_bivlc_agree_and_bound_each_other() -> None:
             assert max(0, a + b - 2933) <= k[score] <= min(a, b)
 
 
-def test_the_nearer_to_the_cell_the_stronger() -> None:
+def test_the_nearer_to_the_cell_the_stronger():
     made = PaperTable.model_validate(
         {
             "name": "Table 9",
@@ -100,7 +98,7 @@ def test_the_nearer_to_the_cell_the_stronger() -> None:
     assert spec == Spec(recipe="mean", benchmark="sugarcrepe", groups=("swap",))
 
 
-def test_a_blank_is_no_part_of_a_mean() -> None:
+def test_a_blank_is_no_part_of_a_mean():
     spec = Spec(of=["Table A.1b, PVSE", "Table A.1b, VSRN"], against=["Table E.1a, All"])
     case = Case(all_papers()["eccv-caption"], "PVSE", spec, ReleasedFiles(None, {}))
     tau = RECIPES["printed_tau"](case)

@@ -1,0 +1,165 @@
+"""Sentences: only what the results say, and what stands behind their intervals."""
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.result import Result, Run
+from counterfoil.metrics.ties import Ties
+from counterfoil.report.forms import FORMS
+from counterfoil.report.notes import below_chance, lead, resting, rests_on, warnings
+from report_fixtures import quad_benchmark, run_of
+
+QUADS = FORMS["quad"]
+
+
+def said(comparison: Comparison) -> list[str]:
+    return [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in QUADS.notes(comparison)]
+
+
+def one(values: np.ndarray, policy: Ties = Ties.STRICT) -> Comparison:
+    run = run_of(quad_benchmark(len(values)), "alone", Scores(values), ties=policy)
+    return compare([run])[0]
+
+
+def test_a_constant_scorer_is_exposed():
+    comparison = one(np.zeros((40, 2, 2)))
+    # A random order of four scores puts the two true ones first in 1 of 6 cases.
+    assert said(comparison)[0] == (
+        "alone ties a right and a wrong pair in 40 of 40 questions (100.00 %): "
+        "Group is 0.00 % under strict, 16.67 % under half, 100.00 % under optimistic."
+    )
+    assert "Below chance on I2T, T2I and Group, with the whole interval: alone." in said(comparison)
+    assert QUADS.notes(comparison)[0].kind == "warning"
+    assert QUADS.ties(comparison).endswith("a tie is wrong.")
+    assert "random order" in QUADS.ties(one(np.zeros((40, 2, 2)), Ties.HALF))
+
+
+def test_a_scorer_without_ties_gives_no_warning():
+    comparison = one(np.random.default_rng(0).normal(size=(40, 2, 2)) + 5 * np.eye(2))
+    assert all(note.kind == "fact" for note in QUADS.notes(comparison))
+    assert "No scorer has a tie; they count by the policy strict." in said(comparison)
+
+
+def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads):
+    best = max(quads.runs, key=lambda run: run.items["group"].mean())
+    text = lead(quads).replace("\N{NO-BREAK SPACE}", " ")
+    assert text.startswith(f"{best.name} has Group {100 * best.items['group'].mean():.2f} % (")
+    assert "where chance is 16.67 %" in text
+    rivals = {
+        {d.a: d.b, d.b: d.a}[best.name]
+        for d in quads.differences
+        if d.measure == "group" and best.name in (d.a, d.b) and d.p_holm >= 0.05
+    }
+    assert all(name in text for name in rivals)
+    assert ("not told apart" in text) == bool(rivals)
+
+
+def test_equal_scorers_are_not_distinguished():
+    benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
+    comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
+    assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
+
+
+def test_outcomes_and_intervals_are_mentioned(quads):
+    texts = said(quads)
+    assert any(text.startswith("outcomes: only right and wrong were given") for text in texts)
+    # Neighbouring questions share an image, so the intervals come from clusters.
+    assert any(text.startswith("Intervals hold 95 %: over clusters of questions") for text in texts)
+
+
+def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
+    """Alone it is noted; beside twenty others at chance it is not, and one that is never right still is."""
+    benchmark = quad_benchmark(200)
+    rng = np.random.default_rng(0)
+
+    def model(name: str, right: float) -> Run:
+        hit = rng.permutation(np.arange(200) < 200 * right)
+        return run_of(benchmark, name, Scores(np.where(hit[:, None, None], np.eye(2), 1 - np.eye(2))))
+
+    low = model("low", 0.17)
+    assert low.result["i2t"].high < 0.25
+    others = [model(f"m{at}", 0.25) for at in range(20)]
+    never = model("never", 0.0)
+
+    def named(*runs: Run) -> str:
+        return " ".join(note.text for note in below_chance(Comparison(benchmark.name, runs, None, ())))
+
+    assert "low" in named(low)
+    assert "low" not in named(low, *others)
+    assert "never" in named(low, never, *others)
+
+
+def asked(captions: np.ndarray, query: np.ndarray) -> Benchmark:
+    """A choice per row of `captions`, of the images of `query`."""
+    n = len(captions)
+    return Benchmark(
+        Card(name="mine", title="Mine", form="choice"),
+        tuple(Image(f"i{i}") for i in range(int(query.max()) + 1)),
+        tuple(Caption(f"c{i}", f"text {i}") for i in range(int(captions.max()) + 1)),
+        Choice(tuple(map(str, range(n))), query=query, candidates=captions, asks="image"),
+    )
+
+
+def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple[Benchmark, Result]:
+    """Nine in ten right."""
+    n = len(captions)
+    benchmark, right = asked(captions, np.arange(n) % images), np.arange(n) % 10 > 0
+    scores = Scores(np.stack([right, ~right], axis=1).astype(np.float64))
+    return benchmark, evaluate(benchmark, scores, scorer="s", interval=interval, draws=200)
+
+
+def test_two_captions_of_all_questions_are_noted_as_given():
+    benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)))
+    assert result.provenance["interval"]["given"] == {"images": 0, "captions": 2}
+    estimate = result.measures["accuracy"]
+    assert 0.84 < estimate.low < 0.9 < estimate.high < 0.95
+    assert resting(benchmark, [result]) == (
+        "intervals rest on 200 images and 2 captions; Accuracy: 200 effective questions"
+    )
+    assert warnings(benchmark, [result]) == [
+        "2 captions are in so many questions that intervals take them as given: they say nothing of "
+        "other captions"
+    ]
+
+
+def test_few_images_are_warned_of_and_many_of_all_are_not():
+    unique = np.arange(600).reshape(300, 2)
+    benchmark, result = measured(300, unique)
+    assert rests_on(benchmark, [result])[1:] == []
+    benchmark, result = measured(12, unique)
+    assert warnings(benchmark, [result])[0].startswith("few images (12)")
+
+
+@pytest.mark.parametrize(("interval", "warned"), [("auto", True), ("wilson", True), ("clusters", False)])
+def test_given_items_are_noted_for_intervals_that_take_them_so(interval, warned):
+    benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)), interval)
+    assert any("as given" in line for line in warnings(benchmark, [result])) == warned
+    # As one cluster, all questions are one.
+    assert any("few effective" in line for line in warnings(benchmark, [result])) == (not warned)
+
+
+def test_effective_numbers_are_those_of_all_results():
+    rng = np.random.default_rng(0)
+    benchmark, first = measured(250, np.stack([rng.integers(0, 40, 500), 40 + np.arange(500)], axis=1))
+    _, second = measured(250, np.asarray(benchmark.questions.candidates), "wilson")
+    assert first.provenance["interval"]["method"] == "crossed"
+    assert first.provenance["interval"]["images"] == 250
+    assert second.measures["accuracy"].effective == 500
+    assert " to 500 effective questions" in resting(benchmark, [first, second]) or (
+        "500 to" in resting(benchmark, [first, second])
+    )
+
+
+def test_an_image_or_a_caption_of_more_than_a_tenth_is_named():
+    """Of 300 questions 40 are of image 0, and 20 of caption 0; a tenth of them would be 30."""
+    captions = np.arange(600).reshape(300, 2)
+    captions[:20, 0] = 0
+    assert warnings(asked(captions, np.maximum(np.arange(300) - 39, 0)), []) == [
+        "image 'i0' is in 13 % of the questions: intervals rest on few others, and are wide"
+    ]
