@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.errors import InputError
 from counterfoil.world.captions import Meaning, Phrase, describe, matches, text
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.scenes import (
@@ -90,12 +89,9 @@ def crowd(count, rng):
     return Scene(tuple(things))
 
 
-@pytest.mark.parametrize("count", [8, 9, 16, 17, 18])
-def test_scenes_of_many_things(count):
-    """Where sets need more bits than eight, and more than sixteen."""
-    rng = np.random.default_rng(count)
-    shown = [crowd(count, rng) for _ in range(4)]
-    assert all(len(scene.things) == count for scene in shown)
+def test_scenes_of_many_things():
+    rng = np.random.default_rng(17)
+    shown = [crowd(count, rng) for count in (8, 9, 16, 18)]
     told = [random_meaning(scene, rng) for scene in shown for _ in range(25)]
     told += [describe(scene, rng) for scene in shown for _ in range(10)]
     assert table(told, shown).tolist() == [[matches(m, s) for s in shown] for m in told]
@@ -107,13 +103,6 @@ def test_nothing_to_ask():
     assert table([], [scene]).shape == (0, 1)
     assert table([star], []).shape == (1, 0)
     assert table([star], [Scene(())]).tolist() == [[False]]
-
-
-def test_more_things_than_bits():
-    rng = np.random.default_rng(0)
-    scene = Scene(tuple(sample_thing(rng, CELLS[0]) for _ in range(33)))
-    with pytest.raises(InputError, match="too many things in one scene; given: 33; allowed: at most 32"):
-        table([Meaning((Phrase("star"),))], [scene])
 
 
 def test_a_held_thing_has_one_relation_to_its_holder():
