@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from counterfoil.benchmarks.records import decode
-from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
-from counterfoil.build.step import StepContext
+from counterfoil.build.imaging import ImageRequest, facts_of, png
+from counterfoil.build.step import Generated, StepContext
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
@@ -82,23 +82,23 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             self.path = "images/edits"
         self._wanted: dict[str, ImageRequest] = {}
 
-    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
         """An image for each that is wanted, in order; one without where the endpoint declines.
 
         Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
         answers with no image after all tries; images that are there by then stay.
         """
-        image_of_row: dict[int, GeneratedImage] = {}
+        image_of_row: dict[int, Generated] = {}
 
         def take(row: int, data: bytes) -> None:
             name, _, image = data.partition(b"\n")
             if not name:
-                image_of_row[row] = GeneratedImage(None, self.by, REFUSED)
+                image_of_row[row] = wanted[row].generated(self.by, None, reason=REFUSED)
                 return
             place = self._work.images / name.decode()
             if not place.is_file():
                 write_bytes(place, image)
-            image_of_row[row] = GeneratedImage(place.name, self.by)
+            image_of_row[row] = wanted[row].generated(self.by, place.name)
 
         self._work.session.make(
             self,

@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import PIL.Image
 from PIL.PngImagePlugin import PngInfo
 
 from counterfoil.build.generation import elsewhere
-from counterfoil.build.step import StepContext
+from counterfoil.build.step import Generated, StepContext
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.pictures import open_picture
@@ -56,18 +56,9 @@ class ImageRequest:
     seed: int
     source: str | None = None
 
-
-@dataclass(frozen=True)
-class GeneratedImage:
-    """What came of a request: the `cell` that names the image, or the `reason` for which there is none.
-
-    `by` says who made it, `facts` are columns of their own, such as whether a filter calls it unsafe.
-    """
-
-    cell: str | None
-    by: str
-    reason: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    def generated(self, by: str, cell: str | None, **more: Any) -> Generated:
+        """What came of the request: the image that `cell` names, or none."""
+        return Generated(self.row, by, cell, self.seed, **more)
 
 
 @dataclass(frozen=True)
@@ -111,7 +102,7 @@ class ImagePipeline:
     def __init__(self, settings: PipelineSettings, context: StepContext) -> None:
         self.settings, self.context = settings, context
 
-    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
         """An image for each that is wanted, in order.
 
         Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
@@ -145,7 +136,8 @@ class ImagePipeline:
         remember_source(self, partial(ImagePipeline, self.settings, elsewhere(self.context)))
         self.context.session.make(self, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
         return [
-            GeneratedImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)
+            request.generated(self.by, cell, facts={"unsafe": unsafe[row]})
+            for row, (request, cell) in enumerate(zip(wanted, cells, strict=True))
         ]
 
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:

@@ -223,20 +223,20 @@ class Dedup(BuiltStep):
     opens: ClassVar[bool] = False
 
     fields: tuple[str, ...] = setting(
-        ("negative_caption",), "The columns of texts that are compared.", least=1
+        ("negative_caption",), "The columns of texts that are compared.", least=1, column=True
     )
-    within: str | None = setting(None, "A column; only rows of the same value are compared: image, subset.")
+    within: str | None = setting(
+        None, "A column; only rows of the same value are compared: image, subset.", column=True
+    )
     near: float | None = setting(
         None,
         "Jaccard similarity of letters from which on texts are alike; none: equal ones.",
         above=0,
         below=1,
     )
-    best: str | None = setting(None, "A column of numbers whose highest is kept; by default the first row.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return (*self.fields, *(column for column in (self.within, self.best) if column))
+    best: str | None = setting(
+        None, "A column of numbers whose highest is kept; by default the first row.", column=True
+    )
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
@@ -291,7 +291,7 @@ class Clean(BuiltStep):
         (), "Tables, files of captions or benchmarks, with which nothing is to be shared.", file=True
     )
     fields: tuple[str, ...] = setting(
-        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES, least=1
+        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES, least=1, column=True
     )
     compare_images: bool = setting(True, "Whether names of images are compared too.")
     near: float | None = setting(
@@ -300,14 +300,10 @@ class Clean(BuiltStep):
         above=0,
         below=1,
     )
-    split: str | None = setting(None, "The column of splits.")
+    split: str | None = setting(None, "The column of splits.", column=True)
     drop_from: str = setting("train", "The split that loses rows shared with the others.")
     questions: bool = setting(True, "Drop negative captions that are questions.")
     full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return (*self.fields, *([self.split] if self.split else []))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are left. A row has the first reason that applies, in the order of the facts.

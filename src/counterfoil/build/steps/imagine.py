@@ -13,7 +13,6 @@ from counterfoil.build.imaging import (
     NOT_DRAWN,
     NOT_READ,
     UNSAFE,
-    GeneratedImage,
     ImagePipeline,
     ImageRequest,
     PipelineSettings,
@@ -22,12 +21,12 @@ from counterfoil.build.rows import keep_image
 from counterfoil.build.step import (
     SCENE_OF,
     BuiltStep,
+    Generated,
     Output,
     StepContext,
-    made_columns,
-    split_rows,
+    split_generated,
     with_column,
-    with_columns,
+    with_generated,
 )
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import DataError, InputError
@@ -123,7 +122,7 @@ class Imagine(BuiltStep):
     def produces(self) -> Sequence[str]:
         target = _IMAGE_OF[self.column]
         known = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
-        return (target, f"{target}_by", f"{target}_from", f"{target}_seed", known)
+        return (*Generated.names(target), known)
 
     @property
     def requires(self) -> Sequence[str]:
@@ -172,7 +171,7 @@ class Imagine(BuiltStep):
         else:
             generated = iter((pipeline or self._endpoint(context)).images(wanted) if wanted else ())
         images = [
-            next(generated) if request.text.strip() else GeneratedImage(None, self.by, NO_CAPTION)
+            next(generated) if request.text.strip() else request.generated(self.by, None, reason=NO_CAPTION)
             for request in requests
         ]
         if self.unsafe == "drop":
@@ -181,9 +180,7 @@ class Imagine(BuiltStep):
                 for image in images
             ]
         table = self._candidates(rows, requests, images)
-        imagined, dropped = split_rows(
-            table, [image.cell is not None for image in images], [image.reason for image in images]
-        )
+        imagined, dropped = split_generated(table, images)
         return Output(imagined, dropped, self._facts(imagined, pipeline))
 
     def _endpoint(self, context: StepContext) -> "ImageEndpoint":
@@ -200,7 +197,7 @@ class Imagine(BuiltStep):
         )
 
     def _candidates(
-        self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[GeneratedImage]
+        self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[Generated]
     ) -> pa.Table:
         """The rows, k times where there are several candidates, with the columns that are made."""
         target = _IMAGE_OF[self.column]
@@ -209,24 +206,14 @@ class Imagine(BuiltStep):
             names = [f"{request.row}#{request.number}" for request in requests]
             rows = with_column(rows, "id", pa.array(names, pa.string()))
             rows = with_column(rows, "of", pa.array([request.row for request in requests], pa.string()))
-        columns = made_columns(
-            target,
-            [image.cell for image in images],
-            [image.by for image in images],
-            [request.row for request in requests],
-            [request.seed for request in requests],
-        )
-        if self.by == WORLD:
-            scene = SCENE_OF[target]
-            columns[scene] = pa.array([image.facts.get(scene) for image in images], pa.string())
-        else:
-            flags = [image.facts.get("unsafe") for image in images]
-            columns[f"{target}_unsafe"] = pa.array(flags, pa.bool_())
-        return with_columns(rows, columns)
+        rows = with_generated(rows, target, images)
+        name, kind = ("unsafe", pa.bool_()) if self.by != WORLD else (SCENE_OF[target], pa.string())
+        facts = pa.array([image.facts.get(name) for image in images], kind)
+        return with_column(rows, self.produces[-1], facts)
 
     def _drawn(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
-    ) -> list[GeneratedImage]:
+    ) -> list[Generated]:
         """The pictures of the world's generator, with their scenes; or why nothing is drawn."""
         drawings = list(self._scenes(requests, rows, context))
         if requests and set(drawings) == {NOT_READ}:
@@ -247,11 +234,13 @@ class Imagine(BuiltStep):
         context.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
         by = " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
         scene = SCENE_OF[_IMAGE_OF[self.column]]
-        pictures = (GeneratedImage(cells[row], by, facts={scene: cell}) for row, cell in enumerate(content))
-        return [
-            GeneratedImage(None, by, drawing) if isinstance(drawing, str) else next(pictures)
-            for drawing in drawings
-        ]
+        pictures = ((cells[row], {scene: cell}) for row, cell in enumerate(content))
+        images = []
+        for request, drawing in zip(requests, drawings, strict=True):
+            reason = drawing if isinstance(drawing, str) else ""
+            cell, facts = (None, {}) if reason else next(pictures)
+            images.append(request.generated(by, cell, reason=reason, facts=facts))
+        return images
 
     def _scenes(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext

@@ -31,7 +31,15 @@ from counterfoil.build.negation.rules import (
     balanced,
     negative,
 )
-from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, made_columns, with_columns
+from counterfoil.build.step import (
+    REASON,
+    BuiltStep,
+    Generated,
+    Output,
+    StepContext,
+    with_generated,
+    with_texts,
+)
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
 from counterfoil.world.captions import text as spoken
@@ -137,10 +145,7 @@ class Negate(BuiltStep):
     @property
     def produces(self) -> Sequence[str]:
         return (
-            "negative_caption",
-            "negative_caption_by",
-            "negative_caption_from",
-            "negative_caption_seed",
+            *Generated.names("negative_caption"),
             "subset",
             "type",
             "change",
@@ -392,30 +397,20 @@ class Negate(BuiltStep):
         Where negatives were written, `by` says who wrote them, and their columns are added.
         """
         ids = rows["id"].to_pylist()
-        columns: dict[str, Any] = {
+        columns: dict[str, list[str | None]] = {
             "id": [f"{ids[negative.row]}/{negative.category}" for negative in negatives],
             "subset": [negative.category for negative in negatives],
             "type": [negative.category.partition("_")[0] for negative in negatives],
         }
         if self.by not in (RULES, WORLD):
             columns[_ANSWER] = [negative.answer for negative in negatives]
-        if by is not None:
-            columns |= made_columns(
-                "negative_caption",
-                [negative.text for negative in negatives],
-                [negative.by or by for negative in negatives],
-                [ids[negative.row] for negative in negatives],
-                [negative.seed for negative in negatives],
-            )
-            columns["change"] = [negative.change for negative in negatives]
-            if self.by == WORLD:
-                columns["caption"] = [negative.caption for negative in negatives]
-                columns["negative_scene"] = [negative.scene for negative in negatives]
         table = rows.take(pa.array([negative.row for negative in negatives], pa.int64()))
-        return with_columns(
-            table,
-            {
-                name: cells if isinstance(cells, pa.Array) else pa.array(cells, pa.string())
-                for name, cells in columns.items()
-            },
-        )
+        table = with_texts(table, columns)
+        if by is None:
+            return table
+        generated = [Generated(ids[n.row], n.by or by, n.text, n.seed) for n in negatives]
+        columns = {"change": [negative.change for negative in negatives]}
+        if self.by == WORLD:
+            columns["caption"] = [negative.caption for negative in negatives]
+            columns["negative_scene"] = [negative.scene for negative in negatives]
+        return with_texts(with_generated(table, "negative_caption", generated), columns)

@@ -46,6 +46,7 @@ class MissingPositives(BuiltStep):
     """
 
     name: ClassVar[str] = "positives"
+    reads: ClassVar[Sequence[str]] = ("image", "caption")
 
     scorers: tuple[str, ...] = setting(
         ("pixels:colours", "blind:random"), "The models that propose.", model=(), least=1
@@ -62,10 +63,6 @@ class MissingPositives(BuiltStep):
     def __post_init__(self) -> None:
         super().__post_init__()
         settings_by_scorer(self.scorers, self.set)
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return ("image", "caption")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows, then the pairs that were judged right; what was judged wrong is dropped.
@@ -192,6 +189,8 @@ class Merge(BuiltStep):
     """
 
     name: ClassVar[str] = "merge"
+    reads: ClassVar[Sequence[str]] = ("image", "caption")
+    makes: ClassVar[Sequence[str]] = ("gain", "sources")
     opens: ClassVar[bool] = False
 
     tables: tuple[str, ...] = setting(
@@ -202,14 +201,6 @@ class Merge(BuiltStep):
     verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
     rating: float = setting(3.0, "Pairs rated at least so high are right.")
     rule: Rule = setting("any", "Of sources: any, majority, all.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return ("image", "caption")
-
-    @property
-    def produces(self) -> Sequence[str]:
-        return ("gain", "sources")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per pair that is right, in the order of the sources; pairs that are not, with the reason.
