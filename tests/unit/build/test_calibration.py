@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from counterfoil.build.calibration import Prices, Verified, auroc, calibrate, certified, curve, quality, share
+from counterfoil.build.calibration import Verified, auroc, calibrate, certified, curve, quality, share
 from counterfoil.errors import InputError
 
 
@@ -166,9 +166,7 @@ def test_weighted_targets_are_kept_too() -> None:
 
 def test_cost_by_hand() -> None:
     sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
-    found = calibrate(
-        sample, np.random.default_rng(0), threshold=0.5, prices=Prices(making=0.01, verifying=0.1)
-    )
+    found = calibrate(sample, np.random.default_rng(0), threshold=0.5, making=0.01, verifying=0.1)
     assert found.expected(1000) == {
         "kept": 500.0,
         "right_kept": 250.0,
