@@ -28,7 +28,6 @@ from counterfoil.train.saving import Monitors  # noqa: E402
 from counterfoil.train.validation import (  # noqa: E402  # noqa: E402
     ForgettingGuard,
     Validation,
-    Watch,
     better,
     interpolate,
     rsum,
@@ -244,9 +243,7 @@ def test_a_guard_warns_once_each_time_that_too_much_is_lost() -> None:
     ("value", "lost"), [(0.75, False), (0.7499, True), (0.9, False), (float("nan"), True)]
 )
 def test_the_margin_itself_may_be_lost(value: float, lost: bool) -> None:
-    said: list[str] = []
-    Watch(ForgettingGuard(lambda backbone: 0.0, margin=0.05), 0.8).see(value, 3, said.append)
-    assert bool(said) == lost
+    assert ForgettingGuard(lambda backbone: 0.0, margin=0.05).exceeded(0.8, value) == lost
 
 
 def test_a_benchmark_is_answered_by_the_network() -> None:
