@@ -252,7 +252,8 @@ def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Ite
     `source`.
     """
     end: Any = object()
-    work = map_ahead(lambda _: next(source, end), count(), threads=1, ahead=depth)
+    # What is taken is worked on while `depth` others are prepared.
+    work = map_ahead(lambda _: next(source, end), count(), threads=1, ahead=depth + 1)
     with closing(source), closing(work) as ready:
         yield from takewhile(lambda item: item is not end, (item for _, item in ready))
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -20,7 +19,7 @@ from chat_server import KEY
 from counterfoil import catalog
 from counterfoil.benchmarks.records import PixelSource
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, StepContext
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ModelError
@@ -38,7 +37,7 @@ def server():
         yield found
 
 
-def work(folder: Path, notes: list[str] | None = None) -> StepContext:
+def work(folder, notes=None):
     def scorer(name, settings):
         # Waits of milliseconds.
         return catalog.scorer(
@@ -49,11 +48,11 @@ def work(folder: Path, notes: list[str] | None = None) -> StepContext:
     return StepContext(folder, step="2-imagine", scorer=scorer, session=session)
 
 
-def step(server, **more) -> Imagine:
+def step(server, **more):
     return Imagine(by=f"images:{server.url}#painter", **{"concurrency": 3, **more})
 
 
-def shown(output: Output, folder: Path, column: str = "negative_image") -> list[tuple[int, ...]]:
+def shown(output, folder, column="negative_image"):
     found = []
     for cell in output.kept[column].to_pylist():
         with PIL.Image.open(folder / "images" / cell) as picture:

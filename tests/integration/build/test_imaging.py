@@ -5,11 +5,9 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -34,14 +32,14 @@ pytestmark = pytest.mark.models
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
+def place(tmp_path_factory):
     return made_once(tmp_path_factory, "pipelines", save_pipelines)
 
 
 TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a blue bus")
 
 
-def wanted(n: int = 5, k: int = 1, source: str | None = None) -> list[ImageRequest]:
+def wanted(n=5, k=1, source=None):
     return [
         ImageRequest(f"row-{row}", number, TEXTS[row], 1000 * row + number, source)
         for row in range(n)
@@ -49,27 +47,27 @@ def wanted(n: int = 5, k: int = 1, source: str | None = None) -> list[ImageReque
     ]
 
 
-def settings(place: Path, name: str, **more) -> PipelineSettings:
+def settings(place, name, **more):
     return replace(PipelineSettings(str(place / name), steps=2, size=32, device="cpu"), **more)
 
 
 @cache
-def loaded(asked: PipelineSettings) -> Any:
+def loaded(asked):
     """A pipeline of diffusers, loaded once for all tests, which change none."""
     return ImagePipeline(asked, StepContext(Path()))._pipe
 
 
-def pipeline(asked: PipelineSettings, work: StepContext) -> ImagePipeline:
+def pipeline(asked, work):
     drawing = ImagePipeline(asked, work)
     vars(drawing)["_pipe"] = loaded(asked)
     return drawing
 
 
-def pixels(work: StepContext, made) -> list[np.ndarray]:
+def pixels(work, made):
     return [np.asarray(PIL.Image.open(work.images / each.cell)) for each in made]
 
 
-def files(work: StepContext) -> Mapping[str, bytes]:
+def files(work):
     return {path.name: path.read_bytes() for path in work.images.iterdir()}
 
 
@@ -156,7 +154,7 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
     class StopError(Exception):
         pass
 
-    def stop(stage: str, done: int, total: int) -> None:
+    def stop(stage, done, total):
         if done >= 4:
             raise StopError
 
@@ -186,7 +184,7 @@ def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
     sync = os.fsync
     written = iter(range(100))
 
-    def full(handle: int) -> None:
+    def full(handle):
         if next(written) >= 6:
             raise OSError(errno.ENOSPC, "No space left on device")
         sync(handle)

@@ -10,7 +10,7 @@ from counterfoil.inputs.limits import RANGES
 _TEXT = (Path(__file__).parents[3] / "docs/inputs.md").read_text()
 
 
-def test_every_range_is_in_the_table() -> None:
+def test_every_range_is_in_the_table():
     table = _TEXT.partition("| number | from | to |\n")[2]
     rows = [line.split("|")[2:4] for line in table.splitlines() if line.startswith("| ")]
     assert [(low.strip(), high.strip()) for low, high in rows] == [
@@ -18,7 +18,7 @@ def test_every_range_is_in_the_table() -> None:
     ]
 
 
-def test_other_limits() -> None:
+def test_other_limits():
     assert f"nested {MAX_DEPTH} deep" in _TEXT
     assert f"{MAX_PIXELS // 10**6} million pixels" in _TEXT
     assert f"{-LARGEST:g}".replace("+", "") in _TEXT
