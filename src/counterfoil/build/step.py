@@ -182,9 +182,9 @@ class BuiltStep:
     """
 
     version: ClassVar[int] = 1
-    #: The columns that are read and made whatever the settings are.
-    reads: ClassVar[Sequence[str]] = ()
-    makes: ClassVar[Sequence[str]] = ()
+    #: The columns that are required and produced whatever the settings are.
+    required: ClassVar[Sequence[str]] = ()
+    produced: ClassVar[Sequence[str]] = ()
     #: Whether the images of the columns that it reads are opened, and rows without one dropped.
     opens: ClassVar[bool] = True
     drops_blank: ClassVar[bool] = False
@@ -194,11 +194,11 @@ class BuiltStep:
 
     @property
     def requires(self) -> Sequence[str]:
-        return (*self.reads, *(name for _, name in names_in_settings(self, "column")))
+        return (*self.required, *(name for _, name in names_in_settings(self, "column")))
 
     @property
     def produces(self) -> Sequence[str]:
-        return self.makes
+        return self.produced
 
 
 def names_in_settings(step: Any, key: str) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ class WriteCaptions(BuiltStep):
     """
 
     name: ClassVar[str] = "caption"
-    makes: ClassVar[Sequence[str]] = Generated.names(_TARGET)
+    produced: ClassVar[Sequence[str]] = Generated.names(_TARGET)
     drops_blank: ClassVar[bool] = True
 
     by: str = setting(

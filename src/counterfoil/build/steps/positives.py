@@ -46,7 +46,7 @@ class MissingPositives(BuiltStep):
     """
 
     name: ClassVar[str] = "positives"
-    reads: ClassVar[Sequence[str]] = ("image", "caption")
+    required: ClassVar[Sequence[str]] = ("image", "caption")
 
     scorers: tuple[str, ...] = setting(
         ("pixels:colours", "blind:random"), "The models that propose.", model=(), least=1
@@ -189,8 +189,8 @@ class Merge(BuiltStep):
     """
 
     name: ClassVar[str] = "merge"
-    reads: ClassVar[Sequence[str]] = ("image", "caption")
-    makes: ClassVar[Sequence[str]] = ("gain", "sources")
+    required: ClassVar[Sequence[str]] = ("image", "caption")
+    produced: ClassVar[Sequence[str]] = ("gain", "sources")
     opens: ClassVar[bool] = False
 
     tables: tuple[str, ...] = setting(

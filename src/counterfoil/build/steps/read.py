@@ -41,7 +41,7 @@ class ReadRows(BuiltStep):
     """
 
     name: ClassVar[str] = "read"
-    makes: ClassVar[Sequence[str]] = ("caption",)
+    produced: ClassVar[Sequence[str]] = ("caption",)
 
     source: str = setting(
         WORLD,
@@ -146,8 +146,8 @@ class Author(BuiltStep):
     """
 
     name: ClassVar[str] = "author"
-    reads: ClassVar[Sequence[str]] = ("caption", "negative_caption")
-    makes: ClassVar[Sequence[str]] = ("image", "negative_image")
+    required: ClassVar[Sequence[str]] = ("caption", "negative_caption")
+    produced: ClassVar[Sequence[str]] = ("image", "negative_image")
 
     filled: str | None = setting(
         None, "The filled sheet: id, caption, negative_caption, image, ...", file=True
