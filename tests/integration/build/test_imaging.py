@@ -14,7 +14,7 @@ import PIL.Image
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.imaging import ImagePipeline, ImageRequest, PipelineSettings
+from counterfoil.build.imaging import ImagePipeline, ImageRequest
 from counterfoil.build.run import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
@@ -48,18 +48,18 @@ def wanted(n=5, k=1, source=None):
 
 
 def settings(place, name, **more):
-    return replace(PipelineSettings(str(place / name), steps=2, size=32, device="cpu"), **more)
+    return replace(Imagine(by=f"diffusers:{place / name}", steps=2, size=32), **more)
 
 
 @cache
-def loaded(asked):
+def loaded(asked, device):
     """A pipeline of diffusers, loaded once for all tests, which change none."""
-    return ImagePipeline(asked, StepContext(Path()))._pipe
+    return ImagePipeline(asked, StepContext(Path(), device=device))._pipe
 
 
-def pipeline(asked, work):
-    drawing = ImagePipeline(asked, work)
-    vars(drawing)["_pipe"] = loaded(asked)
+def pipeline(asked, work, device="cpu"):
+    drawing = ImagePipeline(asked, replace(work, device=device))
+    vars(drawing)["_pipe"] = loaded(asked, device)
     return drawing
 
 
@@ -138,7 +138,7 @@ def test_edits_start_from_their_source(place, tmp_path, name):
     shade = np.linspace(0, 255, 40 * 56).reshape(40, 56).astype(np.uint8)
     PIL.Image.fromarray(np.dstack([shade, 255 - shade, shade])).save(tmp_path / "one.png")
     PIL.Image.fromarray(np.dstack([255 - shade.T, shade.T, shade.T])).save(tmp_path / "two.png")
-    asked = settings(place, name, edits=True, size=None, strength=0.5, steps=4)
+    asked = settings(place, name, source="image", size=None, strength=0.5, steps=4)
     editor = pipeline(asked, work)
     both = [*wanted(1, source="one.png"), *wanted(1, source="two.png")]
     first, second = pixels(work, editor.images(both))
@@ -257,14 +257,15 @@ def test_captions_that_are_cut_are_counted(place, tmp_path):
         ("sdxl", {"strength": 0.5}, r"has no setting strength; given: StableDiffusionXLPipeline"),
         ("sdxl", {"size": 33}, r"row 'row-0': the pipeline failed; given: ValueError: .*divisible by 8"),
         ("sdxl", {"device": "cuda:9"}, r"no such device here; given: cuda:9"),
-        ("sdxl", {"precision": "fp16"}, r"fp16 needs a GPU"),
+        ("sdxl", {"dtype": "fp16"}, r"fp16 needs a GPU"),
         ("sdxl", {"variant": "fp16"}, r"the pipeline cannot be loaded"),
     ],
 )
 def test_what_cannot_be_drawn_with_is_one_line(place, tmp_path, name, more, message):
     more = {key: str(place / value) if key == "unet" else value for key, value in more.items()}
+    device = more.pop("device", "cpu")
     with pytest.raises(InputError, match=message) as error:
-        pipeline(settings(place, name, **more), StepContext(tmp_path)).images(wanted(1))
+        pipeline(settings(place, name, **more), StepContext(tmp_path), device).images(wanted(1))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "images").exists()
 

@@ -2,25 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import PIL.Image
 import pyarrow as pa
 
 from counterfoil.build.imaging import (
+    ENDPOINT,
     NO_CAPTION,
     NOT_DRAWN,
     NOT_READ,
+    PIPELINE,
     UNSAFE,
+    WORLD,
     ImagePipeline,
     ImageRequest,
-    PipelineSettings,
+    ImageSettings,
 )
 from counterfoil.build.rows import keep_image
 from counterfoil.build.step import (
     SCENE_OF,
-    BuiltStep,
     Generated,
     Output,
     StepContext,
@@ -30,10 +32,9 @@ from counterfoil.build.step import (
 )
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.fields import setting
 from counterfoil.models.base import Identity
 from counterfoil.world.compositions import imagine_caption
-from counterfoil.world.painting import STYLES, draw_many, encode
+from counterfoil.world.painting import draw_many, encode
 from counterfoil.world.sample import check_size, check_styles
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches, understood
@@ -41,17 +42,14 @@ from counterfoil.world.truth import matches, understood
 if TYPE_CHECKING:
     from counterfoil.build.image_endpoint import ImageEndpoint
 
-WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 #: The column of images that is made for a column of captions.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
-#: Settings that are those of a pipeline.
-_OF_PIPELINES = "unet variant scheduler steps guidance strength suffix size saved batch".split()  # noqa: SIM905
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
 _BATCH, _SIDE = 100, 96
 
 
 @dataclass(frozen=True)
-class Imagine(BuiltStep):
+class Imagine(ImageSettings):
     """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
     With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
@@ -63,49 +61,6 @@ class Imagine(BuiltStep):
 
     name: ClassVar[str] = "imagine"
     version: ClassVar[int] = 2
-
-    by: str = setting(
-        WORLD,
-        "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
-        "images:URL#MODEL (an OpenAI-compatible endpoint).",
-        model=(WORLD,),
-    )
-    column: Literal["caption", "negative_caption"] = setting(
-        "negative_caption", "The captions that images are made for."
-    )
-    k: int = setting(1, "Images for each caption.", low=1)
-    source: Literal["image", "negative_image", "generated_image"] | None = setting(
-        None, "Images that are edited; without it images are drawn from captions alone."
-    )
-    size: int | None = setting(None, "Pixels to a side; default: 96 drawn, else what the model makes.", low=1)
-    suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
-    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", low=1)
-    guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
-    strength: float | None = setting(
-        None, "Of a pipeline that edits: how much may change, up to 1.", above=0, high=1
-    )
-    scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
-    unet: str | None = setting(
-        None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
-    )
-    variant: str | None = setting(None, "Of a pipeline's weights, such as fp16.")
-    dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
-        None, "Of a pipeline; default: fp16 on a GPU, else fp32."
-    )
-    batch: int = setting(4, "Of a pipeline: images that are drawn together.", low=1)
-    saved: int | None = setting(
-        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", low=1
-    )
-    unsafe: Literal["keep", "drop"] = setting(
-        "keep", "What becomes of images that the pipeline's filter flags."
-    )
-    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
-    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
-    retries: int = setting(6, "Of an endpoint: tries after the first one.")
-    price: float = setting(0.0, "Of an endpoint: what an image costs.")
-    seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
-    style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
-    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -162,10 +117,7 @@ class Imagine(BuiltStep):
         wanted = [request for request in requests if request.text.strip()]
         pipeline = None
         if self.by.startswith(PIPELINE):
-            named = {name: getattr(self, name) for name in _OF_PIPELINES}
-            settings = PipelineSettings(self.by.removeprefix(PIPELINE), self.source is not None, **named)
-            settings = replace(settings, precision=self.dtype, device=context.device)
-            pipeline = ImagePipeline(settings, context)
+            pipeline = ImagePipeline(self, context)
         if self.by == WORLD:
             generated = iter(self._drawn(wanted, rows, context))
         else:
@@ -186,15 +138,11 @@ class Imagine(BuiltStep):
     def _endpoint(self, context: StepContext) -> "ImageEndpoint":
         """The endpoint, with the key and the limits that a chat endpoint at this address would have."""
         # Its client of HTTP is of an extra.
-        from counterfoil.build.image_endpoint import ImageEndpoint, ImageSettings
+        from counterfoil.build.image_endpoint import ImageEndpoint
 
         limits = {name: str(getattr(self, name)) for name in ("concurrency", "rpm", "retries")}
         chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", limits).endpoint
-        edits = self.source is not None
-        request_settings = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
-        return chat.turned_into(
-            lambda settings, key: ImageEndpoint(settings, request_settings, context, key=key)
-        )
+        return chat.turned_into(lambda settings, key: ImageEndpoint(settings, self, context, key=key))
 
     def _candidates(
         self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[Generated]
