@@ -14,14 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.judgements import Direction, gain_of
+from counterfoil.benchmarks.judgements import Direction
 from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
 from counterfoil.build.calibration import share
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.build.verification import Rule
+from counterfoil.build.verification import Rule, answer_gains
 from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError, InputError
@@ -261,16 +261,7 @@ class Merge(BuiltStep):
         if column is None:
             gains = np.ones(len(table))
         elif column == "answer":
-            words = labels(table, column)
-            given = [gain_of(word) if word else np.nan for word in words]
-            if None in given:
-                raise DataError(
-                    "an answer that cannot be read",
-                    where=table.where(given.index(None), column),
-                    given=table[column][given.index(None)],
-                    allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
-                )
-            gains = np.array(given, dtype=np.float64)
+            gains = answer_gains(table)
         elif column == "right":
             gains = booleans(table, column).astype(np.float64)
         else:
