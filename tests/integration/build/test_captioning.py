@@ -173,45 +173,6 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures)
     assert other["generated_caption"].to_pylist() != [row["generated_caption"] for row in found]
 
 
-@pytest.mark.models
-def test_a_step_that_is_stopped_after_any_batch_goes_on_to_identical_bytes(
-    captioner, work, digests, monkeypatch
-):
-    from counterfoil.models.generative.writing import CaptionWriter
-
-    settings = {"read.n": 10, "read.size": 32, "imagine.size": 32, "caption.max_tokens": 5}
-    settings |= {"caption.by": f"captioner:{captioner('blip')}", "caption.batch": 2}
-    recipe = read_recipe("pac", settings={name: str(its) for name, its in settings.items()})
-    whole = run_recipe(recipe, replace(work, folder=work.folder / "whole" / "b"))
-    assert whole.records[-1].rows_out == 10
-    written: list[int] = []
-    write = CaptionWriter.write
-
-    def counted(self, images, **more):
-        written.append(len(images))
-        return write(self, images, **more)
-
-    monkeypatch.setattr(CaptionWriter, "write", counted)
-    part = work.folder / "part" / "b"
-
-    def stop(stage, done, total):
-        if stage == "writing captions" and done:
-            raise KeyboardInterrupt
-
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            run_recipe(recipe, replace(work, folder=part, session=Session(progress=stop)))
-    assert written == [2]
-    images = len(set(whole.folders[0].rows()["image"].to_pylist()))
-    # A damaged file is written again.
-    (kept,) = (part / "unfinished" / "2-caption").glob("*.json")
-    kept.write_text('{"texts": ["one alone"]}')
-    run_recipe(recipe, replace(work, folder=part))
-    assert len(written) == 1 + (images + 1) // 2
-    assert sum(written) == 2 + images
-    assert digests(part) == digests(whole.folder)
-
-
 def test_an_endpoint_sees_each_image_once(pictures):
     pytest.importorskip("httpx2")
     rows, work = pictures

@@ -1,8 +1,6 @@
 """Real diffusion pipelines with tiny random weights, loaded from folders in their real layout."""
 
-import errno
 import json
-import os
 import shutil
 import warnings
 from dataclasses import replace
@@ -19,7 +17,7 @@ from counterfoil.build.run import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
-from counterfoil.errors import InputError, ModelError, StorageError
+from counterfoil.errors import InputError, ModelError
 from made_once import made_once
 
 torch = pytest.importorskip("torch")
@@ -177,26 +175,6 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
     vars(idle).update(_draw=None)
     assert idle.images(wanted()) == made
     assert {path: path.stat().st_mtime_ns for path in broken.images.iterdir()} == before
-
-
-def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
-    work = StepContext(tmp_path)
-    sync = os.fsync
-    written = iter(range(100))
-
-    def full(handle):
-        if next(written) >= 6:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        sync(handle)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StorageError, match="the disk is full"):
-        pipeline(settings(place, "sdxl", batch=2), work).images(wanted())
-    assert len(list(work.images.iterdir())) == 3
-    assert all(path.suffix == ".png" for path in work.images.iterdir())
-    monkeypatch.undo()
-    made = pipeline(settings(place, "sdxl", batch=2), work).images(wanted())
-    assert len(files(work)) == len({each.cell for each in made}) == 5
 
 
 def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):

@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 import io  # noqa: E402
 
 import PIL.Image  # noqa: E402
-import pytest  # noqa: E402
 
 import thumbnails  # noqa: E402
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image  # noqa: E402
@@ -21,7 +20,7 @@ from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.models.images import Untouched  # noqa: E402
 from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.images import (  # noqa: E402  # noqa: E402
+from counterfoil.train.images import (  # noqa: E402
     UNVARIED,
     BatchImages,
     ImageStore,

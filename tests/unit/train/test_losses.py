@@ -7,8 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import pytest  # noqa: E402  # noqa: E402
-
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
 from counterfoil.train.losses import RULES, draws, soft_contrastive  # noqa: E402

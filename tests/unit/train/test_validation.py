@@ -10,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
-import pytest  # noqa: E402
 from lightning_fabric import Fabric  # noqa: E402
 
 import thumbnails  # noqa: E402
@@ -24,7 +23,7 @@ from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402
 from counterfoil.train.saving import Monitors  # noqa: E402
-from counterfoil.train.validation import (  # noqa: E402  # noqa: E402
+from counterfoil.train.validation import (  # noqa: E402
     ForgettingGuard,
     Validation,
     better,
