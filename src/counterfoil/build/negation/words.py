@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,39 +147,27 @@ def words() -> WordLists:
         )
         for word in near:
             attributes.setdefault(word, exclusive)
-    heads, verbs, relations = lists["heads"], lists["verbs"], lists["relations"]
-    phrases = {name: _parts(text) for name, text in lists["phrases"].items()}
+    pairs: dict[str, Any] = {name: _pairs(text) for name, text in lists["pairs"].items()}
+    word_sets: dict[str, Any] = {name: frozenset(_words(text)) for name, text in lists["sets"].items()}
+    word_sets["worn"] = frozenset(
+        word for name in word_sets["worn"] for near in groups[name].sets for word in near
+    )
     past = [forms.split("/") for forms in lists["forms"]["past"].split()]
     names: dict[str, list[tuple[str, ...]]] = {}
     for noun in everywhere:
         if " " in noun:
             names.setdefault(noun.split()[0], []).append(tuple(noun.split()))
-    worn = {word for name in relations["worn"].split() for near in groups[name].sets for word in near}
     return WordLists(
         groups=tuple(groups.values()),
         homes=homes,
         groups_of=everywhere,
         attributes=attributes,
-        opposites=_pairs(lists["opposites"]["pairs"]),
-        redundant=_pairs(lists["redundant"]["pairs"]),
-        relations=_pairs(relations["pairs"], phrases["relations"]),
-        with_object=_pairs(verbs["with_object"], phrases["verbs"]),
-        alone=_pairs(verbs["alone"], phrases["verbs"]),
-        done=_pairs(verbs["done"]),
-        symmetric=frozenset(_parts(verbs["symmetric"])),
-        quantities=frozenset(heads["quantity"].split()),
-        containers=frozenset(heads["container"].split()),
-        places=frozenset(heads["place"].split()),
-        nameless=frozenset(heads["never"].split()),
-        fixed=frozenset(relations["never"].split()),
-        worn=frozenset(worn),
         colours=frozenset(attributes and [w for w, c in attributes.items() if c.name == "colour"]),
-        plurals=frozenset({"people", "men", "women", "children", "cattle", "police", "scissors"}),
-        plural_of=dict(pair.split("/") for pair in lists["nouns"]["plurals"].split()),
-        many=frozenset(lists["nouns"]["many"].split()),
+        plural_of=dict(pair.split("/") for pair in lists["forms"]["plurals"].split()),
         past={verb: tuple(forms) for verb, *forms in past},
-        doubled=frozenset(lists["forms"]["doubled"].split()),
         names={first: tuple(sorted(all_, key=len, reverse=True)) for first, all_ in names.items()},
+        **pairs,
+        **word_sets,
     )
 
 
@@ -186,15 +175,15 @@ def _parts(text: str, mark: str = ",") -> tuple[str, ...]:
     return tuple(part for part in (" ".join(part_text.split()) for part_text in text.split(mark)) if part)
 
 
-def _pairs(text: str, phrases: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """The words after each ">" by the word before it; `phrases` are those of several words."""
-    for phrase in sorted(phrases, key=len, reverse=True):
-        text = text.replace(phrase, phrase.replace(" ", "_"))
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text, of which _ joins those that are one."""
+    return tuple(word.replace("_", " ") for word in text.split())
+
+
+def _pairs(text: str) -> dict[str, tuple[str, ...]]:
+    """The words after each ">" by the word before it."""
     pairs = (part.split(">") for part in _parts(text, ";"))
-    return {
-        word.replace("_", " "): tuple(other.replace("_", " ") for other in others.split())
-        for word, others in pairs
-    }
+    return {word.replace("_", " "): _words(others) for word, others in pairs}
 
 
 @lru_cache(1 << 16)
