@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Unpack
 
 import numpy as np
 import pytest
@@ -77,7 +77,12 @@ class Rows(Reporting, total=False):
 
 
 @job()
-def measure(name, *, loud=False, **rows):
+def measure(
+    name: Annotated[str, Option("What is measured.")],
+    *,
+    loud: Annotated[bool, Option("Loudly.")] = False,
+    **rows: Unpack[Rows],
+):
     """Measure something."""
     return [name, loud, rows["depth"], rows["settings"], rows.get("quiet")]
 
