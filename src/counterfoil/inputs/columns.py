@@ -299,11 +299,16 @@ _KINDS: dict[Kind, tuple[str, pa.DataType, Callable[[pa.DataType], bool], Kind |
     "real": ("numbers", pa.float64(), _real, None),
     "truth": ("true and false", pa.bool_(), pa.types.is_boolean, None),
     "bytes": ("bytes", pa.binary(), _bytes, None),
+    "wholes": ("lists of whole numbers", pa.list_(pa.int64()), _list_of(pa.types.is_integer), "whole"),
+    "texts": ("lists of texts", pa.list_(pa.string()), _list_of(_text), "text"),
+    "reals": ("lists of numbers", pa.list_(pa.float64()), _list_of(_real), "real"),
+    "wholes2": (
+        "lists of lists of whole numbers",
+        pa.list_(pa.list_(pa.int64())),
+        _list_of(_list_of(pa.types.is_integer)),
+        "wholes",
+    ),
 }
-_LISTS: dict[Kind, Kind] = {"wholes": "whole", "texts": "text", "reals": "real", "wholes2": "wholes"}
-for _name, _inner in _LISTS.items():
-    _words, _target, _fits, _ = _KINDS[_inner]
-    _KINDS[_name] = (f"lists of {_words}", pa.list_(_target), _list_of(_fits), _inner)
 
 
 _MAGIC = b"PAR1"

@@ -38,9 +38,9 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
     values = {name: np.asarray([getattr(t, name) for t in things], str) for name in ("shape", *ATTRIBUTES)}
 
     @cache
-    def fitting(said: tuple[tuple[str, str], ...]) -> NDArray[np.int64]:
+    def fitting(attributes: tuple[tuple[str, str], ...]) -> NDArray[np.int64]:
         fits = np.ones(len(things), dtype=bool)
-        for name, value in said:
+        for name, value in attributes:
             fits &= values[name] == value
         return np.bincount(scene_of[fits], minlength=len(scenes))
 

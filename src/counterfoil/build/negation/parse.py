@@ -235,13 +235,13 @@ def load_parser(name: str = "hanta") -> Parser:
     """
     kind, _, argument = name.partition(":")
     if name == "hanta":
-        return _hanta()
+        return hanta_parser()
     if kind == "spacy" and argument:
-        return _spacy(argument)
+        return spacy_parser(argument)
     raise InputError("no such parser", given=name, allowed="hanta, spacy:MODEL, spacy:FOLDER")
 
 
-def _hanta() -> Parser:
+def hanta_parser() -> Parser:
     """HanTa's English tagger (Wartena, 2019), with the model that its package brings."""
     try:
         from importlib.metadata import version
@@ -267,7 +267,7 @@ def _hanta() -> Parser:
     return Parser(f"hanta {version('HanTa')}", partial(map, tagged))
 
 
-def _spacy(model: str) -> Parser:
+def spacy_parser(model: str) -> Parser:
     """A pipeline of spaCy that gives Penn tags (`token.tag_`); lemmas are its own where it has them."""
     try:
         import spacy

@@ -147,7 +147,11 @@ def words() -> WordLists:
         )
         for word in near:
             attributes.setdefault(word, exclusive)
-    pairs: dict[str, Any] = {name: _pairs(text) for name, text in lists["pairs"].items()}
+    # The words after each ">" by the word before it.
+    pairs: dict[str, Any] = {}
+    for name, text in lists["pairs"].items():
+        entries = (part.split(">") for part in _parts(text, ";"))
+        pairs[name] = {word.replace("_", " "): _words(others) for word, others in entries}
     word_sets: dict[str, Any] = {name: frozenset(_words(text)) for name, text in lists["sets"].items()}
     word_sets["worn"] = frozenset(
         word for name in word_sets["worn"] for near in groups[name].sets for word in near
@@ -178,12 +182,6 @@ def _parts(text: str, mark: str = ",") -> tuple[str, ...]:
 def _words(text: str) -> tuple[str, ...]:
     """The words of a text, of which _ joins those that are one."""
     return tuple(word.replace("_", " ") for word in text.split())
-
-
-def _pairs(text: str) -> dict[str, tuple[str, ...]]:
-    """The words after each ">" by the word before it."""
-    pairs = (part.split(">") for part in _parts(text, ";"))
-    return {word.replace("_", " "): _words(others) for word, others in pairs}
 
 
 @lru_cache(1 << 16)
