@@ -3,7 +3,6 @@
     python -m faults.campaign                         # all, from the folder `tests`
     python -m faults.campaign --only .npz --cases 200 --seed 3
     python -m faults.campaign --only clip/config.json --only kills --cases 40
-    python -m faults.campaign --every --only .json    # each class of damage of every file, for each command
 
 Everything heavy is imported once; each case is a fork in a folder of its own, with limits on processor time
 and address space. Each case is decided by the seed, the format and its number, and its outcome is a line of
@@ -30,8 +29,6 @@ import numpy as np
 
 from faults import sound
 from faults.command import PATIENCE, run, states
-from faults.corpus import harmless
-from faults.damage import damages
 from faults.mutation import mutate
 from faults.reading import LONG_COMMANDS, READERS
 
@@ -67,55 +64,22 @@ def in_a_fork(work: Callable[[], Any], *, kill_after: float | None = None) -> tu
 
 
 def mutated(suffix: str, number: int, seed: int, base: Path, place: Path) -> dict[str, Any]:
-    """One mutation of a file of a format, met by a command that reads it: the outcome."""
+    """One mutation of a file of a format, met by a command that reads it: how that ends."""
     rng = np.random.default_rng([seed, [*FORMATS, *READERS].index(suffix), number])
     files = [file for file in READERS if suffix in (file, Path(file).suffix)]
     file = files[number % len(files)]
     command = READERS[file][int(rng.integers(len(READERS[file])))]
-    others = [base / each for each in READERS]
-    return met(suffix, number, (file, command), lambda path: mutate(path, rng, others), base, place)
-
-
-def every_damage(suffix: str) -> list[tuple[str, str, str]]:
-    """Every class of damage of every file of a format, met by every command that reads it."""
-    files = [file for file in READERS if suffix in (file, Path(file).suffix)]
-    return [(file, command, kind) for file in files for command in READERS[file] for kind in damages(file)]
-
-
-def damaged(suffix: str, number: int, base: Path, place: Path) -> dict[str, Any]:
-    """The outcome of one of `every_damage`; soundness is a fault where no row says that it is harmless."""
-    file, command, kind = every_damage(suffix)[number]
-
-    def damage(path: Path) -> str:
-        damages(file)[kind](path)
-        return kind
-
-    found = met(suffix, number, (file, command), damage, base, place)
-    return {
-        **found,
-        "every": True,
-        "fault": found["fault"] or (found["code"] == 0 and not harmless(kind, file)),
-    }
-
-
-def met(
-    suffix: str,
-    number: int,
-    read: tuple[str, str],
-    damage: Callable[[Path], str],
-    base: Path,
-    place: Path,
-) -> dict[str, Any]:
-    """How a command ends that reads a file to which something is done: file and command, the damage."""
-    file, command = read
     folder = place / f"{Path(suffix).name.lstrip('.')}-{number}"
     shutil.copytree(base, folder, copy_function=os.link, symlinks=True)
-    done = damage(folder / file)
+    done = mutate(folder / file, rng, [base / each for each in READERS])
     before = states(folder)
     ended, status, memory = in_a_fork(lambda: run(command.split(), folder, patience=PATIENCE))
     after = states(folder)
     shutil.rmtree(folder)
     code = ended.code if ended is not None else -(status & 127)
+    # A training may replace what is in the folder that it was told to write.
+    own = "first/" if code == 0 and "--out first" in command else "//"
+    changed = [name for name in before if after.get(name) != before[name] and not name.startswith(own)]
     return {
         "format": suffix,
         "number": number,
@@ -126,13 +90,7 @@ def met(
         "line": (ended.lines or [ended.err[:300]])[-1] if ended is not None else "",
         "fault": code not in (0, 2) or (code == 2 and len(ended.lines) != 1),
         "hang": ended is not None and ("Hang:" in ended.err or ended.seconds > PATIENCE),
-        # A training may replace what is in the folder that it was told to write.
-        "changed": [
-            name
-            for name in before
-            if after.get(name) != before[name]
-            and not (code == 0 and "--out first" in command and name.startswith("first/"))
-        ],
+        "changed": changed,
         "left": sorted(set(after) - set(before)) if code else [],
         "memory": memory,
     }
@@ -229,23 +187,16 @@ def _timeless(value: Any) -> Any:
 
 
 def summary(outcomes: list[dict[str, Any]]) -> str:
-    """A row per format: what was tried, and what must be zero."""
-    heads = (
-        ("cases", 7),
-        ("refused", 9),
-        ("faults", 8),
-        ("hangs", 7),
-        ("changed", 9),
-        ("left", 6),
-        ("peak MB", 9),
-    )
-    lines = ["format".ljust(14) + "".join(head.rjust(wide) for head, wide in heads)]
+    """A line per format: what was tried, and what must be zero."""
+    lines = []
     for name in dict.fromkeys(each["format"] for each in outcomes):
         of = [each for each in outcomes if each["format"] == name]
-        counts = [len(of), sum(each["code"] == 2 for each in of)]
-        counts += [sum(bool(each[kind]) for each in of) for kind in ("fault", "hang", "changed", "left")]
-        counts.append(round(max(each["memory"] for each in of) / 1e6))
-        lines.append(name.ljust(14) + "".join(f"{n:>{w},}" for n, (_, w) in zip(counts, heads, strict=True)))
+        counts = {"cases": len(of), "refused": sum(each["code"] == 2 for each in of)}
+        counts |= {
+            kind: sum(bool(each[kind]) for each in of) for kind in ("fault", "hang", "changed", "left")
+        }
+        counts["peak MB"] = round(max(each["memory"] for each in of) / 1e6)
+        lines.append(f"{name:<14}" + ", ".join(f"{kind} {count:,}" for kind, count in counts.items()))
     return "\n".join(lines)
 
 
@@ -257,17 +208,13 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", choices=(*FORMATS, *READERS, "kills"), help="may be repeated"
     )
-    parser.add_argument("--every", action="store_true", help="all classes of damage in place of mutations")
     parser.add_argument("--cases", type=int, help="per format (1,000) and kills (200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
     parser.add_argument("--log", type=Path, default=Path(tempfile.gettempdir()) / "counterfoil-faults.jsonl")
     asked = parser.parse_args()
-    first, of = map(int, asked.shard.split("/"))
     place = Path(tempfile.mkdtemp(prefix="counterfoil-faults-"))
     _environment(place)
     outcomes, wholes = _done_before(asked.log, asked.seed), {}
-    outcomes = [each for each in outcomes if each.get("every", False) == asked.every]
     done = {(each["format"], each["number"]) for each in outcomes}
     try:
         base = place / "sound"
@@ -275,14 +222,11 @@ def main() -> int:
         in_a_fork(lambda: sound.make(base))
         _import_everything()
         with open(asked.log, "a") as log:
-            for name in asked.only or [*FORMATS, *(() if asked.every else ("kills",))]:
-                most = len(every_damage(name)) if asked.every else 200 if name == "kills" else 1000
-                for number in range(first, asked.cases or most, of):
+            for name in asked.only or [*FORMATS, "kills"]:
+                for number in range(asked.cases or (200 if name == "kills" else 1000)):
                     if (name, number) in done:
                         continue
-                    if asked.every:
-                        outcome = damaged(name, number, base, place)
-                    elif name == "kills":
+                    if name == "kills":
                         outcome = killed(number, asked.seed, base, place, wholes)
                     else:
                         outcome = mutated(name, number, asked.seed, base, place)
@@ -293,8 +237,6 @@ def main() -> int:
                         print(
                             f"{name} {number}: {outcome['file']}: {outcome['done']}: {outcome['line'][:300]}"
                         )
-                    if number % 50 == 0 and sys.stderr.isatty():
-                        print(f"\r{name} {number}", end="", file=sys.stderr)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     print(summary(outcomes))

@@ -1,9 +1,8 @@
 """The corpus of bad inputs: a table of (class, what is bad, command line), and what is said of each.
 
 Files: every class of damage that a format has is done to one of the files of that format, and every file has
-one. Which one a hash decides, so that a new file or class leaves nearly all others where they are; `python -m
-faults.campaign --every` does all classes to all files. Options, scorers and contents: as they stand in
-`options` and `contents`.
+one. Which one a hash decides, so that a new file or class leaves nearly all others where they are. Options,
+scorers and contents: as they stand in `options` and `contents`.
 """
 
 import hashlib

@@ -1,21 +1,26 @@
-"""Options and the values that they cannot have, and scorers that cannot be."""
+"""Options and values that a command itself refuses, and scorers that cannot be.
+
+Ranges and types are declared with the options, and tests of those hold them for all (`unit/inputs`).
+"""
 
 from faults.command_lines import (
     AUDIT,
     BIAS,
+    CHOOSE,
     CLIP,
     EXPLAIN,
+    FILTER,
     LONG,
+    MERGE,
     POOL,
     PUBLISH,
     QUADS,
+    ROUNDS,
     RUNS,
     SYSTEMS,
     TEXTS,
     TRAIN,
 )
-from faults.options_annotation import OF_ANNOTATION
-from faults.options_build import OF_BUILDS
 
 #: Options and the values that they cannot have, by the sound command line that each is put behind.
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -23,7 +28,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--draws": ("0", "-1", "99", "1e9", "9999999999999", "many", ""),
         "--ties": ("", "lenient", "STRICT "),
         "--measure": ("", "grup", "recall_at_0", "recall_at_99999999999", "accuracy"),
-        "--batch-size": ("0", "-1", "x", "99999999999999"),
         "--ids": ("nowhere.npz", "quads", "ids.npz"),
         "--column": ("nothing",),
         "--set": ("x", "=", "a=b"),
@@ -47,12 +51,9 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
             "hub:a/b/c",
         ),
     },
-    "benchmarks publish album --to folder:new": {"--split": ("0.001", "0.999")},
     PUBLISH: {
         "--licence": ("CC-BY-4", "mine"),
-        "--split": ("0", "1", "-1", "nan", "x"),
         "--date": ("2024-13-01", "today"),
-        "--release": ("1", "1.0", "x"),
         "--language": ("English", "e"),
         "--url": ("here",),
         "--provenance": ("nowhere.json", "photos", "pairs.json"),
@@ -77,7 +78,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     POOL: {
         "--queries": ("nowhere.txt", "photos", "photos/p0.png", "g1.npz"),
         "--out": ("x.xls", "photos", "pairs.csv/x.csv"),
-        "--price": ("-1", "nan", "inf", "much"),
         "--device": ("gpu", "cuda:99"),
         "--ids": ("nowhere.npz",),
         "nowhere.npz": ("",),
@@ -89,7 +89,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--positives": ("nothing", "quads"),
         "--judgements": ("nowhere.csv", "votes.csv", "photos/p0.png", "quads"),
     },
-    "annotate preferences votes.csv": {},
     f"{TRAIN} --data training": {"--cache": ("rows.csv",)},
     f"{TRAIN} --data rows.csv": {
         "--model": (
@@ -98,9 +97,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--data": ("nowhere", "photos", "votes.csv", "shard-{0..9999999}.tar", "shard-{5..1}.tar"),
         "--images": ("nowhere", "rows.csv"),
         "--validation": ("nowhere",),
-        "--validation-share": ("1", "-0.1", "nan", "x"),
-        "--batch-size": ("0", "1", "-1", "x", "99999999999"),
-        "--lr": ("nan", "inf", "-1", "x"),
         "--seed": ("-1", "x", "9" * 30),
         "--set": (
             *("x", "eps=x", "nothing=1", "=1", "betas=1", "accumulate=0", "accumulate=x", "accumulate=1e12"),
@@ -111,7 +107,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out": ("rows.csv", "rows.csv/new", LONG),
     },
     "train mix first second --task quads --held-out rated --points 2": {
-        "--alpha": ("-0.1", "1.1", "nan", "x"),
         "--task": ("nothing",),
         "--held-out": ("nothing",),
         "--out": ("rows.csv",),
@@ -123,14 +118,12 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--references": ("nowhere.json", "photos", "candidates.toml"),
         "--set": ("x", "a=b", "clip-s.prefix=x"),
         "--out": ("x.txt", "photos", "candidates.json/x.csv"),
-        "--frames": ("0", "x"),
         "--scorer": ("blind:random",),
     },
     CLIP: {
         "--scorer": ("nothing", "embeddings:nowhere.npz", "embeddings:photos/p0.png", "given:scores.csv"),
         "--images": ("nowhere", "candidates.json"),
         "--set": ("weight=x", "weight=nan", "weight=1e400", "prefx=a"),
-        "--rate": ("0", "-1", "nan", "x"),
         "--videos": ("features",),
     },
     SYSTEMS: {
@@ -139,19 +132,12 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--references": ("nowhere.json",),
     },
     "world build quads --n 2 --size 32 --out new": {
-        "--n": ("0", "-1", "x", "99999999999999"),
-        "--size": ("0", "-1", "1", "99999999", "x"),
-        "--seed": ("x", "-99999999999999999999999"),
         "--style": ("baroque",),
         "--out": ("rows.csv", "photos", LONG),
-        "--captions-each": ("2",),
         "--kind": ("coco",),
-        "--failure": ("0.5",),
     },
     "world build training --n 2 --size 32 --out new": {
         "--kind": ("nothing",),
-        "--failure": ("-0.1", "2", "nan", "x"),
-        "--precision": ("0", "2", "nan"),
     },
     "world build --out new": {"nothing": ("",)},
     "world sheet --size 32 --out new.png": {
@@ -162,7 +148,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--data": ("nowhere", "rows.csv", LONG),
         "--paper": ("P999", ""),
     },
-    "demo": {"--out": ("rows.csv", "rows.csv/x", LONG), "--seed": ("-1", "x")},
+    "demo": {"--out": ("rows.csv", "rows.csv/x", LONG)},
     "benchmarks fetch": {"nothing": ("",)},
     "benchmarks save pairs --data pairs.csv --images photos --out new": {
         "--data": ("nowhere",),
@@ -174,8 +160,155 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "compare lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
     "list": {"nothing": ("",), "benchmarks": ("nothing",), "recipes": ("nothing",)},
     "evaluate": {"nothing:x": ("quads",), "blind:x": ("quads",), "given:": ("quads",)},
-    **OF_BUILDS,
-    **OF_ANNOTATION,
+    "build bivlc --n 7 --no-cache --out new": {
+        "--set": ("x", "=", "imagine.k=0", "imagine.k=x", "read.size=3", "nothing.k=1"),
+        "--from": ("nowhere.csv", "photos", "photos/p0.png", "rated", LONG),
+        "--llm": ("lm:nowhere",),
+        "--imagine": ("nothing", "diffusers:nowhere", "diffusers:photos"),
+        "--people": ("nowhere.csv",),
+        "--out": ("photos", "pairs.csv"),
+    },
+    "build nothing.toml --out new": {"nothing": ("",)},
+    "build refine rows.csv --against blind:length --least 1 --out new.csv": {
+        "--scores": ("nowhere.csv", "votes.csv", "photos/p0.png", "nothing", "caption"),
+        "--scales": ("x", "vera=0", "vera=1"),
+        "--within": ("nothing",),
+        "--against": ("pixels:colours", "nothing:x", "given:scores.csv"),
+        "--held-out": ("pixels:colours", "blind:x"),
+        "--out": ("photos", LONG, "x.gif"),
+    },
+    "build rate rows.csv --out new.csv": {
+        "--scorer": ("nothing:x", "plausibility:clip", "given:scores.csv", "metric:cider"),
+        "--columns": ("image", "nothing"),
+        "--score": ("id",),
+        "--set": ("x", "end=in"),
+    },
+    "build select rows.csv --category none --out new.csv": {
+        "--by": ("nothing", "caption"),
+    },
+    "build dedup rows.csv --out new.csv": {
+        "--fields": ("nothing",),
+        "--best": ("caption",),
+        "--within": ("nothing",),
+    },
+    "build clean rows.csv --out new.csv": {
+        "--against": ("nowhere.csv", "votes.csv", "nothing", "photos/p0.png"),
+        "--split": ("nothing", "image"),
+    },
+    FILTER: {
+        "--scorers": ("nothing:x", "given:scores.csv", "lm:clip", "open-clip:nothing/openai"),
+        "--people": ("nowhere.csv", "votes.csv", "photos/p0.png", "photos"),
+        "--column": ("nothing", "caption"),
+        "--verified": ("nowhere.csv",),
+        "--set": ("x", "a=b"),
+    },
+    f"{FILTER} --scorers pixels:colours": {
+        "--verified": ("nowhere.csv", "votes.csv", "photos/p0.png"),
+        "--set": ("x", "lm.a=b", "speed=1", "pixels.speed=1"),
+        "--images": ("nowhere", "rows.csv"),
+        "--people": ("answers.csv",),
+        "--out": ("photos", LONG, "x.gif"),
+        "--dropped": ("photos", "pairs.csv", "x.gif"),
+    },
+    CHOOSE: {
+        "--scorer": ("nothing:x", "given:scores.csv", "lm:clip"),
+        "--people": ("nowhere.csv", "votes.csv", "photos/p0.png"),
+        "--column": ("nothing", "caption"),
+        "--image": ("caption", "nothing"),
+        "--caption": ("image", "nothing"),
+        "--against": ("image",),
+        "--out": ("photos", LONG, "x.gif"),
+    },
+    MERGE: {
+        "--tables": ("nowhere.csv", "votes.csv", "photos/p0.png"),
+        "--benchmarks": ("nothing", "quads"),
+        "--data": ("nowhere/at/all",),
+        "--verified": ("nowhere.csv", "votes.csv"),
+        "--out": (LONG, "x.gif"),
+    },
+    ROUNDS: {
+        "--judge": ("nowhere.csv", "votes.csv", "nothing", "photos/p0.png", "quads", "pixels:colours"),
+        "--queries": ("nowhere.txt", "photos", "g1.npz"),
+        "--ids": ("nowhere.npz",),
+        "--json": ("photos", "new/rounds.json"),
+        "--out": ("pairs.csv", LONG),
+        "nowhere": ("",),
+        "pairs.csv": ("",),
+        "runs/a": ("",),
+    },
+    "annotate forms nothing": {"nothing": ("",)},
+    "annotate plan yes-no --items 100": {
+        "--accuracy": ("", "x", "1.5", "0.9,0.8,0.7", "nan"),
+    },
+    "annotate plan nothing --items 100": {"nothing": ("",)},
+    "annotate status nowhere": {"nothing": ("",)},
+    "annotate status photos": {"nothing": ("",)},
+    "annotate review photos": {"--out": ("photos", "x.txt"), "nothing": ("",)},
+    "annotate adjudicate photos": {"nothing": ("",), "1": ("",)},
+    "annotate withdraw photos": {"nothing": ("",)},
+    "annotate delete-after photos": {"nothing": ("",)},
+    "annotate approve": {"photos": ("nothing",), "campaign": ("nothing",)},
+    "annotate approve campaign --suggested": {"--database": ("nothing", "sqlite:///nowhere/x.sqlite")},
+    "annotate reject --reason Careless.": {"photos": ("nothing",), "campaign": ("nothing",)},
+    "annotate adjudicate campaign": {"nothing": ("",)},
+    "annotate withdraw campaign": {"--person": ("nothing",), "--worker": ("nothing",)},
+    "annotate delete-after campaign --yes": {"--database": ("nothing", "mysql://x/y")},
+    "annotate status campaign": {"--database": ("nothing", "mysql://x/y")},
+    "annotate export campaign --out new": {"--model": ("nothing", "")},
+    "annotate simulate unasked --people 2": {"--keep": ("campaign", "pairs.csv")},
+    "annotate agreement campaign --draws 100": {"--html": ("photos", "pairs.csv")},
+    "annotate prolific status photos": {"nothing": ("",)},
+    "annotate prolific publish photos": {"nothing": ("",)},
+    "annotate prolific approve photos": {"nothing": ("",)},
+    "annotate agreement judgements.csv": {
+        "--campaign": ("nowhere", "photos"),
+        "--database": ("sqlite:///x",),
+        "nowhere": ("",),
+    },
+    "annotate agreement photos --draws 100": {"nothing": ("",)},
+    "annotate export": {"nowhere": ("",), "photos": ("",), "pairs.csv": ("",)},
+    "annotate export nowhere": {"--kind": ("xls", ""), "--partly": ("some",)},
+    "annotate simulate photos": {
+        "--mix": ("", "able", "able=x", "nobody=1", "able=nan", "able=-1", "able=0"),
+        "--out": ("photos", "pairs.csv"),
+        "nothing": ("",),
+    },
+    "annotate create yes-no --from pairs.csv --images photos --out new": {
+        "--from": ("nowhere.csv", "photos", "votes.csv", "album", "rated/questions.parquet", LONG),
+        "--images": ("nowhere", "pairs.csv"),
+        "--golden": ("nowhere.csv", "pairs.csv", "auto"),
+        "--onboarding": ("nowhere.csv", "votes.csv"),
+        "--keep-until": ("soon",),
+        "--set": ("x", "rationale=yes"),
+        "--instructions": ("nowhere.md", "photos"),
+        "--out": ("photos", "pairs.csv"),
+    },
+    "annotate serve photos": {
+        "--public-url": ("study.example", "https://study.example/a?b"),
+        "--certificate": ("nowhere.pem",),
+        "nothing": ("",),
+    },
+    "annotate links photos": {
+        "--out": ("photos", "pairs.csv", "pairs.csv/x.csv"),
+        "--public-url": ("study.example", ""),
+    },
+    "annotate import judgements.csv --from table --out new.csv": {
+        "--from": ("nothing",),
+        "--campaign": ("nowhere", "photos"),
+        "--out": ("photos", "judgements.csv", "x.gif"),
+        "--json": ("photos", "judgements.csv"),
+    },
+    "annotate import hits.csv --from mturk --out new.csv": {
+        "--item": ("Input.item", "Input.nothing{n}"),
+        "--question": ("answer", "=", "why=Answer.why{n}"),
+        "--many": ("nothing",),
+        "--golden": ("Input.golden{n}",),
+    },
+    "annotate import annotated.json --from label-studio --out new.csv": {
+        "--config": ("nowhere.xml", "photos", "pairs.csv"),
+    },
+    "annotate prolific bonus photos": {"--from": ("nowhere.csv", "votes.csv")},
+    "annotate prolific reject photos": {"--from": ("nowhere.csv", "votes.csv")},
 }
 
 #: Scorers that cannot be, each on a benchmark of its form.

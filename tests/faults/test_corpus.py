@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from bucket_servers import new_bucket, s3_at, s3_server, surroundings
 from counterfoil.storage import open_place
 from faults import sound
 from faults.command import run, run_apart, states
-from faults.corpus import Case, cases, of_urls
+from faults.corpus import cases, of_urls
 from faults.damage import damages
 from faults.reading import READERS
 from faults.urls import BAD_URLS
@@ -32,7 +31,7 @@ LONGEST = 1500
 
 
 @pytest.fixture(scope="session")
-def sound_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sound_folder(tmp_path_factory):
     """The sound inputs, made once for all processes."""
     with pytest.MonkeyPatch.context() as patch:
         _environment(patch, tmp_path_factory.mktemp("faults"))
@@ -40,7 +39,7 @@ def sound_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(sound_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(sound_folder, tmp_path, monkeypatch):
     """The sound inputs for one case: links to the same bytes, which no command may write into."""
     _environment(monkeypatch, tmp_path)
     found = tmp_path / "case"
@@ -49,7 +48,7 @@ def folder(sound_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return found
 
 
-def _environment(patch: pytest.MonkeyPatch, folder: Path) -> None:
+def _environment(patch, folder):
     patch.setenv("COUNTERFOIL_CACHE", str(folder / "cache"))
     patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     patch.setenv("XDG_STATE_HOME", str(folder / "state"))
@@ -57,7 +56,7 @@ def _environment(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.delenv("COUNTERFOIL_DATA", raising=False)
 
 
-def test_the_corpus_is_large_and_covers_every_command() -> None:
+def test_the_corpus_is_large_and_covers_every_command():
     from typer.main import get_command
 
     from counterfoil.cli import app
@@ -68,7 +67,7 @@ def test_the_corpus_is_large_and_covers_every_command() -> None:
     assert commands - {case.command[0] for case in CASES} <= {"cache"}
 
 
-def _parameters() -> Iterator[object]:
+def _parameters():
     """Every file once, a third of all damages, a ninth of the other cases; `make slow` runs them all."""
     damaged: set[str] = set()
     for number, case in enumerate(CASES):
@@ -79,7 +78,7 @@ def _parameters() -> Iterator[object]:
 
 
 @pytest.mark.parametrize("case", list(_parameters()))
-def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
+def test_a_bad_input_is_one_line(case, folder):
     if case.subject in READERS:
         damages(case.subject)[case.kind](folder / case.subject)
     if case.content is not None:
@@ -87,7 +86,7 @@ def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
     _check(case, folder)
 
 
-def _check(case: Case, folder: Path) -> None:
+def _check(case, folder):
     """Run the command of a case: one line that names what is wrong, and nothing changed or left."""
     before = states(folder)
     # In the process of all these cases, Arrow has ended it (signal 11) over cells that it reads soundly in a
@@ -114,7 +113,7 @@ _URLS = range(len(BAD_URLS))
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[tuple[str, str]]:
+def s3():
     """A server of S3, and a bucket with one sound shard."""
     with s3_server() as server:
         with s3_at(server), tempfile.TemporaryDirectory() as folder:
@@ -125,9 +124,7 @@ def s3() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("number", _URLS, ids=[f"{k}-{BAD_URLS[k].surroundings}" for k in _URLS])
-def test_a_bad_url_is_one_line(
-    number: int, s3: tuple[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_url_is_one_line(number, s3, folder, monkeypatch):
     server, bucket = s3
     around, case = list(of_urls(bucket))[number]
     # Requests are tried once, which saves seconds of waiting in between.
@@ -152,7 +149,7 @@ def test_a_bad_url_is_one_line(
 @pytest.mark.parametrize(
     "arguments", [("list", "benchmarks", "a\udcffb"), ("evaluate", "blind:random", "no\x1b[31m")]
 )
-def test_a_process_of_its_own_says_the_same(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_process_of_its_own_says_the_same(arguments, tmp_path):
     ended = subprocess.run(
         [sys.executable, "-m", "counterfoil", *map(os.fsencode, arguments)],
         capture_output=True, cwd=tmp_path, timeout=120,

@@ -15,7 +15,7 @@ under two or more correlated ROC curves, 1988; A. Angelopoulos et al., Learn the
 tests with several starts).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log
 from typing import Any
@@ -248,20 +248,12 @@ def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-@dataclass(frozen=True)
-class Prices:
-    """What one row costs to make, and what one costs to verify, in any unit."""
-
-    making: float = 0.0
-    verifying: float = 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A filter with what is known of it: the quality at its threshold, curves, and what it costs.
 
     `threshold` is None where none reaches the target: the filter then keeps nothing. `chosen_on` and
-    `reported_on` are rows of the verified sample.
+    `reported_on` are rows of the verified sample; to make one row costs `making`, to verify one `verifying`.
     """
 
     threshold: float | None
@@ -273,7 +265,8 @@ class Calibration:
     chosen_on: int
     reported_on: int
     wrong: Share
-    prices: Prices = field(default_factory=Prices)
+    making: float = 0.0
+    verifying: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values, with what `expected` says per 1,000 rows made."""
@@ -303,7 +296,7 @@ class Calibration:
         right = rows_kept * self.quality.precision.value if rows_kept else 0.0
         recall = self.quality.recall.value
         sample = self.reported_on + (self.chosen_on if self.target is not None else 0)
-        price = rows * self.prices.making + sample * self.prices.verifying
+        price = rows * self.making + sample * self.verifying
         return {
             "kept": rows_kept,
             "right_kept": right,
@@ -319,7 +312,8 @@ def calibrate(
     threshold: float | None = None,
     precision: float | None = None,
     confidence: float = 0.95,
-    prices: Prices | None = None,
+    making: float = 0.0,
+    verifying: float = 0.0,
 ) -> Calibration:
     """A filter at a `threshold` that was given, or at the lowest one that reaches `precision`.
 
@@ -358,5 +352,6 @@ def calibrate(
         chosen_on,
         len(here),
         share(~here.right, every, here.weight),
-        prices or Prices(),
+        making,
+        verifying,
     )

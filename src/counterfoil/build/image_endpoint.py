@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from counterfoil.benchmarks.records import decode
-from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
-from counterfoil.build.step import StepContext
+from counterfoil.build.imaging import ImageRequest, ImageSettings, facts_of, png
+from counterfoil.build.step import Generated, StepContext
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
@@ -46,23 +46,6 @@ class ImageAnswer:
     cell: str | None = None
 
 
-@dataclass(frozen=True)
-class ImageSettings:
-    """What of a request is not its text: `size` in pixels to a side, `saved` that of the file.
-
-    `seeded` requests carry a seed, which OpenAI's own endpoint does not take and others do.
-    """
-
-    suffix: str = ""
-    size: int | None = None
-    saved: int | None = None
-    seeded: bool = False
-    #: Of an image.
-    price: float = 0.0
-    #: Whether each request has a source image that is edited.
-    edits: bool = False
-
-
 class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     """An image endpoint with its images in the build's folder of images, and its notes in `context.keep`."""
 
@@ -71,34 +54,34 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     def __init__(
         self,
         settings: ClientSettings,
-        request_settings: ImageSettings,
+        step: ImageSettings,
         context: StepContext,
         *,
         key: str = "",
     ) -> None:
         super().__init__(settings, key=key)
-        self.asked, self._work = request_settings, context
-        if request_settings.edits:
+        self._step, self._work = step, context
+        if step.edits:
             self.path = "images/edits"
         self._wanted: dict[str, ImageRequest] = {}
 
-    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
         """An image for each that is wanted, in order; one without where the endpoint declines.
 
         Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
         answers with no image after all tries; images that are there by then stay.
         """
-        image_of_row: dict[int, GeneratedImage] = {}
+        image_of_row: dict[int, Generated] = {}
 
         def take(row: int, data: bytes) -> None:
             name, _, image = data.partition(b"\n")
             if not name:
-                image_of_row[row] = GeneratedImage(None, self.by, REFUSED)
+                image_of_row[row] = wanted[row].generated(self.by, None, reason=REFUSED)
                 return
             place = self._work.images / name.decode()
             if not place.is_file():
                 write_bytes(place, image)
-            image_of_row[row] = GeneratedImage(place.name, self.by)
+            image_of_row[row] = wanted[row].generated(self.by, place.name)
 
         self._work.session.make(
             self,
@@ -110,7 +93,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             here=True,
         )
         used, refused = self.spent, sum(image.cell is None for image in image_of_row.values())
-        cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
+        cost = f"; cost {self._step.price * used.requests:,.4f} at most" if self._step.price else ""
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "
             f"before; {refused:,} refused{cost}"
@@ -120,7 +103,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     @property
     def identity(self) -> Identity:
         """Of the address and the model; a request says the rest."""
-        return Identity(self.by, revision="1", options={"edits": self.asked.edits})
+        return Identity(self.by, revision="1", options={"edits": self._step.edits})
 
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The name of each image, a line feed, and its file; nothing but that where the endpoint declines."""
@@ -147,16 +130,16 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         """The body of a request; its digest tells apart images of one text by their seeds."""
         body: dict[str, Any] = {
             "model": self.settings.model,
-            "prompt": request.text + self.asked.suffix,
+            "prompt": request.text + self._step.suffix,
             "n": 1,
         }
-        if self.asked.size is not None:
-            body["size"] = f"{self.asked.size}x{self.asked.size}"
-        if self.asked.seeded:
+        if self._step.size is not None:
+            body["size"] = f"{self._step.size}x{self._step.size}"
+        if self._step.seeded:
             # Servers hold seeds in 32 bits.
             body["seed"] = request.seed % 2**31
-        named = {"url": self.settings.url, "body": body, "seed": request.seed, "saved": self.asked.saved}
-        if not self.asked.edits:
+        named = {"url": self.settings.url, "body": body, "seed": request.seed, "saved": self._step.saved}
+        if not self._step.edits:
             key = digest_value(named)
             self._wanted[key] = request
             return lambda: json.dumps(body).encode(), key
@@ -232,11 +215,11 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     def _written(self, key: str, data: bytes, facts: Mapping[str, Any]) -> ImageAnswer:
         wanted, cell = self._wanted[key], f"{key}.png"
-        known = {"endpoint": self.by, "text": wanted.text, "suffix": self.asked.suffix, "seed": wanted.seed}
+        known = {"endpoint": self.by, "text": wanted.text, "suffix": self._step.suffix, "seed": wanted.seed}
         if wanted.source is not None:
             known["source"] = wanted.source
         picture = decode(data, where=self.by)
-        write_bytes(self._work.images / cell, png(picture, {**known, **facts}, self.asked.saved))
+        write_bytes(self._work.images / cell, png(picture, {**known, **facts}, self._step.saved))
         return ImageAnswer(cell=cell)
 
     def _fetched(self, address: str, *, again: bool) -> bytes | None:

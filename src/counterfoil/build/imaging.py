@@ -13,24 +13,28 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import PIL.Image
 from PIL.PngImagePlugin import PngInfo
 
 from counterfoil.build.generation import elsewhere
-from counterfoil.build.step import StepContext
+from counterfoil.build.step import BuiltStep, Generated, StepContext
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+from counterfoil.inputs.fields import setting
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
 from counterfoil.models.hf_loading import quiet
 from counterfoil.models.runtime import NO_NETWORK, causes, device_of, precision_of
 from counterfoil.store import digest, digest_value, write_bytes
+from counterfoil.world.painting import STYLES
 
+#: What draws, by name or by what its name begins with.
+WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 #: Reasons for which a row goes: each says why there is no image.
 NO_CAPTION = "no caption to draw"
 NOT_READ = "the world cannot read the caption"
@@ -56,48 +60,62 @@ class ImageRequest:
     seed: int
     source: str | None = None
 
-
-@dataclass(frozen=True)
-class GeneratedImage:
-    """What came of a request: the `cell` that names the image, or the `reason` for which there is none.
-
-    `by` says who made it, `facts` are columns of their own, such as whether a filter calls it unsafe.
-    """
-
-    cell: str | None
-    by: str
-    reason: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    def generated(self, by: str, cell: str | None, **more: Any) -> Generated:
+        """What came of the request: the image that `cell` names, or none."""
+        return Generated(self.row, by, cell, self.seed, **more)
 
 
 @dataclass(frozen=True)
-class PipelineSettings:
-    """How a pipeline draws; what is None is left to the pipeline.
+class ImageSettings(BuiltStep):
+    """How images are made, which are the settings of `imagine`; what is None is left to what makes them."""
 
-    `name` is a folder or a name on the hub, with @REVISION if need be; `unet` names a UNet to draw with in
-    place of the pipeline's. `size` is what is drawn, `saved` what is kept, both in pixels to a side.
-    `strength` is how much an edit may change, in (0, 1]. `batch` images are drawn together.
-    """
-
-    name: str
-    edits: bool = False
-    unet: str | None = None
-    variant: str | None = None
-    scheduler: str | None = None
-    steps: int | None = None
-    guidance: float | None = None
-    strength: float | None = None
-    suffix: str = ""
-    size: int | None = None
-    saved: int | None = None
-    precision: str | None = None
-    device: str = "auto"
-    batch: int = 4
+    by: str = setting(
+        WORLD,
+        "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
+        "images:URL#MODEL (an OpenAI-compatible endpoint).",
+        model=(WORLD,),
+    )
+    column: Literal["caption", "negative_caption"] = setting(
+        "negative_caption", "The captions that images are made for."
+    )
+    k: int = setting(1, "Images for each caption.", low=1)
+    source: Literal["image", "negative_image", "generated_image"] | None = setting(
+        None, "Images that are edited; without it images are drawn from captions alone."
+    )
+    size: int | None = setting(None, "Pixels to a side; default: 96 drawn, else what the model makes.", low=1)
+    suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
+    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", low=1)
+    guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
+    strength: float | None = setting(
+        None, "Of a pipeline that edits: how much may change, up to 1.", above=0, high=1
+    )
+    scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
+    unet: str | None = setting(
+        None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
+    )
+    variant: str | None = setting(None, "Of a pipeline's weights, such as fp16.")
+    dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
+        None, "Of a pipeline; default: fp16 on a GPU, else fp32."
+    )
+    batch: int = setting(4, "Of a pipeline: images that are drawn together.", low=1)
+    saved: int | None = setting(
+        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", low=1
+    )
+    unsafe: Literal["keep", "drop"] = setting(
+        "keep", "What becomes of images that the pipeline's filter flags."
+    )
+    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
+    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
+    retries: int = setting(6, "Of an endpoint: tries after the first one.")
+    price: float = setting(0.0, "Of an endpoint: what an image costs.")
+    seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
+    style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
+    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)
 
     @property
-    def where(self) -> str:
-        """What an error names."""
-        return f"diffusers:{self.name}"
+    def edits(self) -> bool:
+        """Whether images are made of other images."""
+        return self.source is not None
 
 
 class ImagePipeline:
@@ -108,10 +126,10 @@ class ImagePipeline:
     build that was stopped ends in the same bytes as one that was not.
     """
 
-    def __init__(self, settings: PipelineSettings, context: StepContext) -> None:
+    def __init__(self, settings: ImageSettings, context: StepContext) -> None:
         self.settings, self.context = settings, context
 
-    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
         """An image for each that is wanted, in order.
 
         Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
@@ -145,7 +163,8 @@ class ImagePipeline:
         remember_source(self, partial(ImagePipeline, self.settings, elsewhere(self.context)))
         self.context.session.make(self, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
         return [
-            GeneratedImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)
+            request.generated(self.by, cell, facts={"unsafe": unsafe[row]})
+            for row, (request, cell) in enumerate(zip(wanted, cells, strict=True))
         ]
 
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
@@ -161,12 +180,12 @@ class ImagePipeline:
     def by(self) -> str:
         """Who made the images, in a line."""
         unet = f" unet {self.settings.unet}" if self.settings.unet else ""
-        return f"{self.facts['pipeline']} {self.settings.name}{unet} {self.facts['weights'][:12]}"
+        return f"{self.facts['pipeline']} {self._name}{unet} {self.facts['weights'][:12]}"
 
     @property
     def identity(self) -> Identity:
         """That of the drawings."""
-        return Identity(self.settings.where, weights=self.facts["weights"], options=self.facts)
+        return Identity(self.settings.by, weights=self.facts["weights"], options=self.facts)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -181,7 +200,7 @@ class ImagePipeline:
         config = {key: value for key, value in dict(pipe.scheduler.config).items() if key[:1] != "_"}
         return {
             "pipeline": type(pipe).__name__,
-            "name": settings.name,
+            "name": self._name,
             "unet": settings.unet,
             "weights": digest_value(
                 {name: digest_tensors(model.state_dict()) for name, model in models.items()}
@@ -199,21 +218,25 @@ class ImagePipeline:
             "made": _REVISION,
         }
 
+    @property
+    def _name(self) -> str:
+        return self.settings.by.removeprefix(PIPELINE)
+
     @cached_property
     def _precision(self) -> str:
-        return self.settings.precision or ("fp32" if self._device.type == "cpu" else "fp16")
+        return self.settings.dtype or ("fp32" if self._device.type == "cpu" else "fp16")
 
     @cached_property
     def _device(self) -> Any:
-        return device_of(Options(device=self.settings.device), where=self.settings.where)
+        return device_of(Options(device=self.context.device), where=self.settings.by)
 
     @cached_property
     def _pipe(self) -> Any:
         """The pipeline, ready to draw."""
         library, settings = _library(), self.settings
-        options = Options(device=settings.device, precision=self._precision)
-        dtype = precision_of(options, self._device, where=settings.where)
-        name, revision = _place_of(settings.name, settings.where)
+        options = Options(device=self.context.device, precision=self._precision)
+        dtype = precision_of(options, self._device, where=settings.by)
+        name, revision = _place_of(self._name, settings.by)
         more: dict[str, Any] = {"torch_dtype": dtype, "low_cpu_mem_usage": False}
         with _quiet(library):
             if settings.unet is not None:
@@ -233,16 +256,16 @@ class ImagePipeline:
                         raise
                     pipe = library.DiffusionPipeline.from_pretrained(name, **more)
             except Exception as error:
-                raise _explained(error, settings.where, "pipeline", name) from None
+                raise _explained(error, settings.by, "pipeline", name) from None
             if settings.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
                 raise ModelError(
-                    "the pipeline draws with no UNet", where=settings.where, given=type(pipe).__name__
+                    "the pipeline draws with no UNet", where=settings.by, given=type(pipe).__name__
                 )
             if settings.scheduler is not None:
                 known = {*pipe.scheduler.compatibles, type(pipe.scheduler)}
                 allowed = sorted({kind.__name__ for kind in known})
                 if settings.scheduler not in allowed:
-                    raise UnknownNameError("scheduler", settings.scheduler, allowed, where=settings.where)
+                    raise UnknownNameError("scheduler", settings.scheduler, allowed, where=settings.by)
                 pipe.scheduler = getattr(library, settings.scheduler).from_config(pipe.scheduler.config)
             pipe = pipe.to(self._device)
             pipe.set_progress_bar_config(disable=True)
@@ -276,7 +299,7 @@ class ImagePipeline:
             out = "out of memory" in str(error).lower()
             raise ModelError(
                 "the pipeline failed",
-                where=f"{settings.where}, row '{batch[0].row}'",
+                where=f"{settings.by}, row '{batch[0].row}'",
                 given=f"{type(error).__name__}: {error}",
                 hint="draw fewer at a time with batch, or smaller ones" if out else None,
             ) from None
@@ -346,10 +369,10 @@ def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, st
     return name, revision or None
 
 
-def _unet(library: Any, settings: PipelineSettings, dtype: Any) -> Any:
+def _unet(library: Any, settings: ImageSettings, dtype: Any) -> Any:
     """The UNet that takes the place of the pipeline's: of a folder or name, or its subfolder `unet`."""
     assert settings.unet is not None
-    where = f"{settings.where}, unet {settings.unet}"
+    where = f"{settings.by}, unet {settings.unet}"
     name, revision = _place_of(settings.unet, where, unet=True)
     local = Path(name).is_dir()
     folders = ("unet",) if local and (Path(name) / "unet").is_dir() else (None,) if local else ("unet", None)
@@ -379,7 +402,7 @@ def _explained(error: Exception, where: str, what: str, name: str) -> ModelError
     return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
 
 
-def _call_settings(settings: PipelineSettings) -> dict[str, Any]:
+def _call_settings(settings: ImageSettings) -> dict[str, Any]:
     """The settings that are given, by the names that pipelines call them."""
     named = {
         "num_inference_steps": settings.steps,
@@ -389,18 +412,18 @@ def _call_settings(settings: PipelineSettings) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _check_call(pipe: Any, settings: PipelineSettings) -> None:
+def _check_call(pipe: Any, settings: ImageSettings) -> None:
     """Raise `ModelError` where a pipeline takes no text, no source, or not what is set."""
     taken = inspect.signature(pipe.__call__).parameters
     if "prompt" not in taken or "generator" not in taken:
-        raise ModelError("the pipeline draws no text", where=settings.where, given=type(pipe).__name__)
+        raise ModelError("the pipeline draws no text", where=settings.by, given=type(pipe).__name__)
     needs = "image" in taken and taken["image"].default is inspect.Parameter.empty
     if settings.edits and "image" not in taken:
-        raise ModelError("the pipeline edits no images", where=settings.where, given=type(pipe).__name__)
+        raise ModelError("the pipeline edits no images", where=settings.by, given=type(pipe).__name__)
     if not settings.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
         raise ModelError(
             "the pipeline edits images, and none are given",
-            where=settings.where,
+            where=settings.by,
             given=type(pipe).__name__,
             hint="name the column of the images to edit: source = image",
         )
@@ -408,7 +431,7 @@ def _check_call(pipe: Any, settings: PipelineSettings) -> None:
     unknown = [name for name in {**_call_settings(settings), **sizes} if name not in taken]
     if unknown:
         raise InputError(
-            f"the pipeline has no setting {unknown[0]}", where=settings.where, given=type(pipe).__name__
+            f"the pipeline has no setting {unknown[0]}", where=settings.by, given=type(pipe).__name__
         )
 
 

@@ -13,8 +13,8 @@ A cell of an image column is the name of a file in the build's folder of images,
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -177,11 +177,14 @@ class Step(Protocol):
 class BuiltStep:
     """What a step is unless it says otherwise: the first version, no columns needed or made, images opened.
 
-    Settings are declared by `counterfoil.inputs.fields.setting`, with `file` or `model` where they name such.
-    Raises `InputError` for one outside its range.
+    Settings are declared by `counterfoil.inputs.fields.setting`, with `file` or `model` where they name such,
+    and `column` where they name columns that are read. Raises `InputError` for one outside its range.
     """
 
     version: ClassVar[int] = 1
+    #: The columns that are required and produced whatever the settings are.
+    required: ClassVar[Sequence[str]] = ()
+    produced: ClassVar[Sequence[str]] = ()
     #: Whether the images of the columns that it reads are opened, and rows without one dropped.
     opens: ClassVar[bool] = True
     drops_blank: ClassVar[bool] = False
@@ -191,11 +194,25 @@ class BuiltStep:
 
     @property
     def requires(self) -> Sequence[str]:
-        return ()
+        return (*self.required, *(name for _, name in names_in_settings(self, "column")))
 
     @property
     def produces(self) -> Sequence[str]:
-        return ()
+        return self.produced
+
+
+def names_in_settings(step: Any, key: str) -> Iterator[tuple[str, str]]:
+    """The settings of a step with `key` in their metadata, each with every name that it gives.
+
+    Words that a setting lists there ("model") name nothing.
+    """
+    for parameter in fields(step):
+        words, value = parameter.metadata.get(key), getattr(step, parameter.name)
+        if words in (None, False) or value is None:
+            continue
+        for name in value if isinstance(value, tuple) else (value,):
+            if words is True or name not in words:
+                yield parameter.name, name
 
 
 def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[pa.Table, pa.Table]:
@@ -226,22 +243,47 @@ def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
     return rows.append_column(name, values)
 
 
-def with_columns(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
-    """The table with several columns added or replaced, in order."""
-    for name, values in columns.items():
-        rows = with_column(rows, name, values)
+def with_texts(rows: pa.Table, columns: Mapping[str, Sequence[str | None]]) -> pa.Table:
+    """The table with several columns of texts added or replaced, in order."""
+    for name, cells in columns.items():
+        rows = with_column(rows, name, pa.array(cells, pa.string()))
     return rows
 
 
-def made_columns(
-    target: str, cells: Sequence[Any], by: Sequence[Any], sources: Sequence[Any], seeds: Sequence[Any]
-) -> dict[str, pa.Array]:
-    """The column `target` that a step makes, and who made its cells, from which rows and with which seeds."""
-    values = {"": cells, "_by": by, "_from": sources, "_seed": seeds}
-    return {
-        f"{target}{ending}": pa.array(of, pa.int64() if ending == "_seed" else pa.string())
-        for ending, of in values.items()
-    }
+@dataclass(frozen=True)
+class Generated:
+    """What a step made for a row: the `cell` that holds or names it, or the `reason` why there is none.
+
+    `row` is the row that it was made from, `by` who made it and `seed` its chance. `facts` are for columns of
+    their own, such as whether a filter calls an image unsafe.
+    """
+
+    row: str
+    by: str
+    cell: str | None = None
+    seed: int | None = None
+    reason: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def names(target: str) -> tuple[str, str, str, str]:
+        """The columns that say what was made, by whom, from which row and with which seed."""
+        return target, f"{target}_by", f"{target}_from", f"{target}_seed"
+
+
+def with_generated(rows: pa.Table, target: str, generated: Sequence[Generated]) -> pa.Table:
+    """The rows with what was made for each in the column `target`, and the columns that say how."""
+    cells = [(one.cell, one.by, one.row, one.seed) for one in generated]
+    columns = zip(*cells, strict=True) if cells else [()] * 4
+    kinds = (pa.string(), pa.string(), pa.string(), pa.int64())
+    for name, column, kind in zip(Generated.names(target), columns, kinds, strict=True):
+        rows = with_column(rows, name, pa.array(column, kind))
+    return rows
+
+
+def split_generated(rows: pa.Table, generated: Sequence[Generated]) -> tuple[pa.Table, pa.Table]:
+    """The rows for which something was made, and the others with the reason."""
+    return split_rows(rows, [one.cell is not None for one in generated], [one.reason for one in generated])
 
 
 def codes_of(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:

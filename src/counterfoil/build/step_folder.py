@@ -8,7 +8,6 @@
 A folder without a manifest is unfinished. Equal rows, settings and seed give equal bytes.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from counterfoil.benchmarks.tables import EXTENSIONS
-from counterfoil.build.step import Output, Step
+from counterfoil.build.step import Output, Step, names_in_settings
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.outputs import existing_paths
@@ -176,13 +175,13 @@ def digests_of_files(step: Step) -> dict[str, str]:
     count; of a model's also what they hold. What does not exist is left to the step.
     """
     digests = {}
-    for _, name in _named(step, "file"):
+    for _, name in names_in_settings(step, "file"):
         path = Path(name)
         if path.is_file():
             digests[name] = digest_file(path)
         elif path.is_dir():
             digests[name] = listing(path)
-    for path in existing_paths(name for _, name in _named(step, "model")):
+    for path in existing_paths(name for _, name in names_in_settings(step, "model")):
         if path.is_file():
             digests[str(path)] = _content(path)
         elif path.is_dir():
@@ -197,26 +196,12 @@ def listing(folder: Path) -> str:
 
 def check_files(step: Step, *, where: object) -> None:
     """Raise `DataError` where a setting names a file or a folder, by its look, that does not exist."""
-    for key, name in _named(step, "file"):
+    for key, name in names_in_settings(step, "file"):
         path = Path(name)
         if (path.suffix.lower() in EXTENSIONS or len(path.parts) > 1) and not path.exists():
             raise DataError(
                 "no such file or folder", where=f"{where}, {key}", given=name, hint="check the path"
             )
-
-
-def _named(step: Step, key: str) -> Iterator[tuple[str, str]]:
-    """The settings with `key` in their metadata, each with every name that it gives.
-
-    Words that a setting lists there ("model") name nothing.
-    """
-    for parameter in fields(step):  # type: ignore[arg-type]
-        words, value = parameter.metadata.get(key), getattr(step, parameter.name)
-        if words in (None, False) or value is None:
-            continue
-        for name in value if isinstance(value, tuple) else (value,):
-            if words is True or name not in words:
-                yield parameter.name, name
 
 
 def _inside(folder: Path) -> list[tuple[str, Path]]:

@@ -12,6 +12,7 @@ people answered and err independently of each other.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,6 +99,21 @@ class Answers:
         return np.logical_and(by_rule[rule], self.asked)
 
 
+def answer_gains(table: DataTable) -> NDArray[np.float64]:
+    """The gain of each row by its column `answer`, NaN where that is empty; raises `DataError` for others."""
+    words = labels(table, "answer")
+    gains = [gain_of(word) if word else np.nan for word in words]
+    if None in gains:
+        row = gains.index(None)
+        raise DataError(
+            "an answer that cannot be read",
+            where=table.where(row, "answer"),
+            given=words[row],
+            allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
+        )
+    return np.array(gains, dtype=np.float64)
+
+
 def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     """People's answers about rows, and how many are about rows that are not among `ids`.
 
@@ -109,31 +125,20 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     """
     table = read_table(path)
     row_ids = labels(table, "id")
-    # Yes, no, or None where a row has no answer.
-    verdict: list[bool | None] = []
     if "gain" in table and "answer" not in table:
-        given = [gain for gain in table["gain"] if gain not in (None, "")]
-        gains = iter(floats(DataTable({"gain": given}, table.source), "gain"))
-        verdict = [None if gain in (None, "") else bool(next(gains) > 0.25) for gain in table["gain"]]
+        given = [gain not in (None, "") for gain in table["gain"]]
+        gains = np.full(len(table), np.nan)
+        gains[given] = floats(DataTable({"gain": list(compress(table["gain"], given))}, table.source), "gain")
     else:
-        for row, word in enumerate(labels(table, "answer")):
-            gain = gain_of(word) if word else None
-            if word and gain is None:
-                raise DataError(
-                    "an answer that cannot be read",
-                    where=table.where(row, "answer"),
-                    given=word,
-                    allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
-                )
-            verdict.append(None if gain is None else gain > 0.25)
+        gains = answer_gains(table)
     who = next((name for name in _PEOPLE if name in table), None)
     number = {name: at for at, name in enumerate(ids)}
     times: Counter[str] = Counter()
     cells: dict[tuple[str, int], bool] = {}
     named = labels(table, who) if who is not None else ()
     stray = 0
-    for row, (name, yes) in enumerate(zip(row_ids, verdict, strict=True)):
-        if yes is None:
+    for row, (name, gain) in enumerate(zip(row_ids, gains, strict=True)):
+        if np.isnan(gain):
             continue
         if name not in number:
             stray += 1
@@ -143,7 +148,7 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
         if (person, number[name]) in cells:
             where, why = table.where(row, "id"), "a person answered twice about one row"
             raise DataError(why, where=where, given=f"{person}, {name}")
-        cells[person, number[name]] = yes
+        cells[person, number[name]] = gain > 0.25
     if not cells:
         raise DataError(
             "no row has an answer",

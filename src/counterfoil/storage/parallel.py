@@ -1,7 +1,7 @@
 """Work of several threads whose results come in order, no more of it begun ahead than is asked for."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 def map_ahead(
     work: Callable[[Part], Result], parts: Iterable[Part], *, threads: int, ahead: int
-) -> Iterator[tuple[Part, Result]]:
+) -> Generator[tuple[Part, Result], None, None]:
     """Each part with what `work` makes of it, in order; at most `ahead` are begun and not taken yet.
 
     >>> list(map_ahead(lambda part: part * 10, [1, 2, 3], threads=2, ahead=2))

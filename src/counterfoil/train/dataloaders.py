@@ -3,12 +3,11 @@
 The order of rows and batches is a function of the recipe and the number of rows.
 """
 
-from collections import deque
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.models.base import text_of
 from counterfoil.models.networks import Backbone
+from counterfoil.storage.parallel import map_ahead
 from counterfoil.train.images import (
     UNVARIED,
     BatchImages,
@@ -252,15 +252,10 @@ def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Ite
     `source`.
     """
     end: Any = object()
-    with closing(source):
-        pool = ThreadPoolExecutor(1, thread_name_prefix="batches ahead")
-        try:
-            ready = deque(pool.submit(next, source, end) for _ in range(depth))
-            while (item := ready.popleft().result()) is not end:
-                ready.append(pool.submit(next, source, end))
-                yield item
-        finally:
-            pool.shutdown(cancel_futures=True)
+    # What is taken is worked on while `depth` others are prepared.
+    work = map_ahead(lambda _: next(source, end), count(), threads=1, ahead=depth + 1)
+    with closing(source), closing(work) as ready:
+        yield from takewhile(lambda item: item is not end, (item for _, item in ready))
 
 
 def dataloaders(

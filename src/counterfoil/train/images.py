@@ -244,10 +244,9 @@ class ImageStore:
         keeps = not varies and len(used) * first.nbytes <= memory
         if not keeps and not skip:
             return
-        if skip and isinstance(preparation, ImageReader):
-            preparation = _LenientReader(preparation, seen_only=not keeps)
-        elif skip:
-            preparation = _Lenient(preparation, seen_only=not keeps)
+        if skip:
+            lenient = _LenientReader if isinstance(preparation, ImageReader) else _Lenient
+            preparation = lenient(preparation, seen_only=not keeps)
         pixels = np.empty((len(used), *shape), dtype=first.dtype) if keeps else None
         cuts = [used[at : at + _AT_ONCE] for at in range(0, len(used), _AT_ONCE)]
         batches = [
@@ -343,7 +342,7 @@ class _Tried(Image):
 class _Lenient:
     """Prepare what was read; of the rest nothing. With `seen_only` the pixels stay in the worker."""
 
-    preparation: Preparation
+    preparation: Any
     seen_only: bool
 
     def __call__(self, picture: PIL.Image.Image) -> ndarray:
@@ -353,21 +352,15 @@ class _Lenient:
 
 
 @dataclass(frozen=True)
-class _LenientReader:
+class _LenientReader(_Lenient):
     """The same of images that are not decoded."""
-
-    reader: ImageReader
-    seen_only: bool
 
     def read(self, image: Image) -> ndarray:
         try:
-            array = self.reader.read(image)
+            array: ndarray = self.preparation.read(image)
         except DataError:
             return np.empty((0, 0), dtype=np.float32)
         return np.zeros((1, 1), dtype=np.float32) if self.seen_only else array
 
     def sample(self) -> ndarray:
-        return self.reader.sample()
-
-    def __call__(self, picture: PIL.Image.Image) -> ndarray:
-        raise TypeError("an image is read by its id")
+        return self.preparation.sample()

@@ -36,7 +36,7 @@ from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
-from counterfoil.train.validation import Validation, Watch
+from counterfoil.train.validation import Validation
 
 #: The journal of a training, in its folder.
 JOURNAL = "journal.csv"
@@ -153,11 +153,10 @@ def fit(
         start[guard.name] = now.held_out
     if start:
         journal.write({"step": 0, **start})
-    watch = None if guard is None or now.held_out is None else Watch(guard, now.held_out)
 
     # Checkpoints and resume states, and the selection of the best weights.
     saver = Saver(out, fabric, backbone, recipe, data, same, saving)
-    selection = Selection(stages, checks, monitors.validate, watch, saver, progress, note)
+    selection = Selection(stages, checks, monitors.validate, guard, saver, progress, note)
 
     together = partial(gather, fabric=fabric)
     network.train()

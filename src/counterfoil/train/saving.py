@@ -22,7 +22,7 @@ from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.optim import largest, of_all, on_first
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.state import TrainState
-from counterfoil.train.validation import ForgettingGuard, Validation, Watch, better, evaluation_mode
+from counterfoil.train.validation import ForgettingGuard, Validation, better, evaluation_mode
 
 #: Measures of a network in evaluation mode, by name.
 Validate = Callable[[Backbone], Mapping[str, float]]
@@ -137,11 +137,13 @@ class Selection:
     stages: Sequence[Recipe]
     checks: Sequence[Validation]
     validate: Validate | None
-    watch: Watch | None
+    guard: ForgettingGuard | None
     saver: Saver
     progress: Progress
     note: Note
     _weights: Mapping[str, Tensor] | None = None
+    #: Whether the last value of the guarded task was one to warn of.
+    _warned: bool = False
 
     def __post_init__(self) -> None:
         self._measure = self.stages[-1].select
@@ -155,8 +157,9 @@ class Selection:
     def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
         """Validate: the entries for the journal, and whether these weights are the best so far.
 
-        If so they are kept, also as a checkpoint, and `now` is updated. The guarded task is measured too.
-        Raises `InputError` where the deciding measure is missing or is not finite.
+        If so they are kept, also as a checkpoint, and `now` is updated. The guarded task is measured too, and
+        `note` warns each time that the loss comes to exceed the margin. Raises `InputError` where the
+        deciding measure is missing or is not finite.
         """
         measured: dict[str, float] = {}
         backbone, fabric = self.saver.backbone, self.saver.fabric
@@ -182,10 +185,16 @@ class Selection:
             states = backbone.network.state_dict()
             self._weights = {name: tensor.detach().cpu().clone() for name, tensor in states.items()}
             self.saver.checkpoint(now.step, measured)
-        if self.watch is not None:
-            guard = self.watch.guard
-            self.watch.see(on_first(fabric, partial(guard.measure, backbone)), now.step, self.note)
-            entry[guard.name] = self.watch.last
+        guard, start = self.guard, now.held_out
+        if guard is not None and start is not None:
+            value = entry[guard.name] = on_first(fabric, partial(guard.measure, backbone))
+            lost = guard.exceeded(start, value)
+            if lost and not self._warned:
+                self.note(
+                    f"step {now.step}: {guard.name} fell from {start:.3f} to {value:.3f}, by more than "
+                    f"{guard.margin:g}; a mixture of the weights with those of the start may keep both"
+                )
+            self._warned = lost
         return entry, improved
 
     def stale(self, now: TrainState) -> bool:

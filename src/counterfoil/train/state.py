@@ -113,20 +113,22 @@ def content(data: TrainingSet) -> str:
     return state.hexdigest()
 
 
+#: The parts of an identity, and what one that differs is called.
+_ANOTHER = {
+    "recipe": "another recipe",
+    "model": "another model, or another start",
+    "data": "other training data",
+    "validation": "other validation data",
+}
+
+
 def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
     """Raise `InputError` in one line where a saved training is not the one that is asked for now."""
-    given = next((part for part in ("model", "data", "validation") if saved.get(part) != now[part]), None)
-    if saved.get("recipe") != now["recipe"]:
-        given = "recipe"
-    if given is None:
+    part = next((part for part in _ANOTHER if saved.get(part) != now[part]), None)
+    if part is None:
         return
-    what = {
-        "model": "another model, or another start",
-        "data": "other training data",
-        "validation": "other validation data",
-        "recipe": "another recipe",
-    }[given]
-    if given == "recipe":
+    what = _ANOTHER[part]
+    if part == "recipe":
         old, new = saved.get("recipe", {}), now["recipe"]
         names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         what += f" ({', '.join(f'{name} {old.get(name)}, now {new.get(name)}' for name in names[:3])})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
@@ -281,26 +281,10 @@ class ForgettingGuard:
             return accuracy(backbone, self.task)
         return float(self.task(backbone))
 
-
-@dataclass
-class Watch:
-    """A guard during one training: the value at the start, the last one, and whether it has warned."""
-
-    guard: ForgettingGuard
-    start: float
-    last: float = field(default=float("nan"))
-    warned: bool = False
-
-    def see(self, value: float, step: int, note: Note) -> None:
-        """Take in a value; warns once each time that the loss comes to exceed the margin."""
-        # A tenth of a millionth for the rounding of a difference; a NaN is a loss, too.
-        lost = not value >= self.start - self.guard.margin - 1e-7
-        if lost and not self.warned:
-            note(
-                f"step {step}: {self.guard.name} fell from {self.start:.3f} to {value:.3f}, by more than "
-                f"{self.guard.margin:g}; a mixture of the weights with those of the start may keep both"
-            )
-        self.last, self.warned = value, lost
+    def exceeded(self, start: float, value: float) -> bool:
+        """Whether more than the margin was lost since the start; a NaN is a loss, too."""
+        # A tenth of a millionth for the rounding of a difference.
+        return not value >= start - self.margin - 1e-7
 
 
 def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha: float) -> dict[str, Tensor]:

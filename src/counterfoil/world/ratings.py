@@ -242,13 +242,13 @@ def rated(
         pairs = [(generated[i].candidates[at - 1], generated[i].scene) for i, at in rows]
         ratings = judged(pairs, people, stream("rated", seed, 1))
     items = Items(drawing=GradedDrawing)
-    images = [items.image(generated[i].scene, style) for i, _ in rows]
+    images = items.pictured((generated[i].scene for i, _ in rows), style)
     captions = [items.caption(generated[i].sentences[at - 1]) for i, at in rows]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
     questions = Rated(
         tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
         captions=np.asarray(captions, dtype=np.int64),
-        images=np.asarray(images, dtype=np.int64),
+        images=images,
         ratings=ratings,
         references=References.of([references[i] for i, _ in rows]),
         groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
@@ -289,7 +289,7 @@ def preferences(
     coin = rng.random(n) < 0.5
     label = np.where(votes[:, 0] == votes[:, 1], coin, votes[:, 1] > votes[:, 0]).astype(np.int64)
     items = Items(drawing=GradedDrawing)
-    images = [items.image(generated[i].scene, style) for i, _ in rows]
+    images = items.pictured((generated[i].scene for i, _ in rows), style)
     captions = [
         [items.caption(generated[i].sentences[at - 1]) for at in (pair if front else pair[::-1])]
         for (i, pair), front in zip(rows, first, strict=True)
@@ -299,7 +299,7 @@ def preferences(
     questions = Preference.between(
         tuple(f"{kind}-{k:05d}" for k, kind in enumerate(kinds)),
         np.asarray(captions, dtype=np.int64),
-        np.asarray(images, dtype=np.int64),
+        images,
         votes,
         label,
         references=References.of([references[i] for i, _ in rows]),

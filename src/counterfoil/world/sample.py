@@ -1,13 +1,13 @@
 """Benchmarks drawn from the world: every question known to have exactly one answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import PIL.Image
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, cards_of
-from counterfoil.benchmarks.forms import Choice, Preference, Quad, Rated, Statement
+from counterfoil.benchmarks.forms import Choice, Ids, Preference, Quad, Rated, Statement
 from counterfoil.benchmarks.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, most
@@ -137,15 +137,13 @@ def benchmark(
     `seed` decides how captions begin; both captions of a contrast begin alike.
     """
     items = Items()
-    rng = stream("quads", seed, 1)
-    captions = [items.spoken(contrast, rng) for contrast in contrasts]
     images = [
         [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
         for contrast in contrasts
     ]
     questions = Quad(
         _ids(contrasts),
-        captions=np.asarray(captions, dtype=np.int64),
+        captions=items.spoken(contrasts, stream("quads", seed, 1)),
         images=np.asarray(images, dtype=np.int64),
         groupings=groupings(contrasts),
     )
@@ -174,13 +172,10 @@ def choices(
     check_drawing(n, "questions", size, [style])
     pairs = contrasts(n, seed=seed, of="choices")
     items = Items()
-    rng = stream("choices", seed, 1)
-    captions = [items.spoken(contrast, rng) for contrast in pairs]
-    images = [items.image(contrast.scenes[0], style) for contrast in pairs]
     questions = Choice(
         _ids(pairs),
-        query=np.asarray(images, dtype=np.int64),
-        candidates=np.asarray(captions, dtype=np.int64),
+        query=items.pictured((contrast.scenes[0] for contrast in pairs), style),
+        candidates=items.spoken(pairs, stream("choices", seed, 1)),
         groupings=groupings(pairs),
     )
     return items.benchmark("world-choices", questions, seed, size, [style], lazy, progress)
@@ -209,14 +204,11 @@ def statements(
     check_drawing(n, "questions", size, [style])
     pairs = contrasts((n + 1) // 2, seed=seed, of="statements")
     items = Items()
-    rng = stream("statements", seed, 1)
-    captions = [items.spoken(contrast, rng) for contrast in pairs]
-    images = [items.image(contrast.scenes[0], style) for contrast in pairs]
     words = ("true", "false")
     questions = Statement(
         tuple(f"{name}-{word}" for name in _ids(pairs) for word in words),
-        captions=np.asarray(captions, dtype=np.int64).reshape(-1),
-        images=np.repeat(np.asarray(images, dtype=np.int64), 2),
+        captions=items.spoken(pairs, stream("statements", seed, 1)).reshape(-1),
+        images=np.repeat(items.pictured((contrast.scenes[0] for contrast in pairs), style), 2),
         truth=np.tile([True, False], len(pairs)),
         groupings={
             name: tuple(label for label in labels for _ in words) for name, labels in groupings(pairs).items()
@@ -242,10 +234,15 @@ class Items:
         """The position of a sentence."""
         return self.texts.setdefault(sentence, len(self.texts))
 
-    def spoken(self, contrast: Contrast, rng: np.random.Generator) -> list[int]:
-        """The positions of both captions of a contrast, which begin alike."""
-        opening = one_of(OPENINGS, rng)
-        return [self.caption(text(meaning, opening=opening)) for meaning in contrast.captions]
+    def spoken(self, contrasts: Sequence[Contrast], rng: np.random.Generator) -> Ids:
+        """(contrasts, 2): the positions of both captions of each, which begin alike."""
+        openings = ((contrast, one_of(OPENINGS, rng)) for contrast in contrasts)
+        pairs = [[self.caption(text(c, opening=opening)) for c in of.captions] for of, opening in openings]
+        return np.asarray(pairs, dtype=np.int64)
+
+    def pictured(self, scenes: Iterable[Scene], style: str) -> Ids:
+        """The position of the picture of each scene."""
+        return np.asarray([self.image(scene, style) for scene in scenes], dtype=np.int64)
 
     def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
         """All pictures, drawn now, or each when it is read."""

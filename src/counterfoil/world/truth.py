@@ -1,9 +1,5 @@
 """The truth of captions: English read back to its meaning, and which captions are true of which scenes.
 
-A scene has few things, so a set of them is the bits of one small integer. What fits a phrase is then the
-`and` of one such set per attribute, and whether phrases can speak of distinct things is Hall's condition:
-any few of them have together at least as many things that fit as they speak of.
-
 The grammar of what is read is that of `captions.text`, and a little wider: an article may be "a" or "an",
 attributes may come in any order, and nothing depends on upper and lower case.
 
@@ -14,178 +10,55 @@ attributes may come in any order, and nothing depends on upper and lower case.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import lru_cache
-from itertools import combinations
-from typing import Any, Literal, NoReturn
+from functools import cache, lru_cache
+from typing import Literal, NoReturn
 
 import numpy as np
 from jaxtyping import Bool
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.world import captions
 from counterfoil.world.captions import ANY_SHAPE, CLOSINGS, NUMERALS, OPENINGS, Meaning, Phrase, plural
-from counterfoil.world.scenes import ATTRIBUTES, CLEAR, CONTAINERS, DIRECTIONS, RELATIONS, SHAPES, Scene
-
-#: Sets of things, one bit each: (scenes,) or (captions, scenes).
-Sets = NDArray[np.unsignedinteger[Any]]
-Flags = NDArray[np.bool_]
-
-#: Pairs that are decided at a time: what is in hand then stays in the processor's cache.
-_BLOCK = 1 << 17
+from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, SHAPES, Scene
 
 
 def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
-    """Which meanings are true of which scenes; exact. Captions of one build are decided together.
+    """Which meanings are true of which scenes: what `captions.matches` says of each pair.
 
-    Raises `InputError` for a scene of more than 32 things.
+    How many things of every scene a phrase fits is counted for all scenes at once. That decides captions of
+    one phrase; others are looked at where each of their phrases fits what it needs, few of all pairs.
     """
-    answer = np.zeros((len(meanings), len(scenes)), dtype=np.bool_)
-    if answer.size == 0:
-        return answer
-    columns = _columns(scenes)
-    kinds: dict[object, list[int]] = {}
-    for row, meaning in enumerate(meanings):
-        build = meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
-        kinds.setdefault(build, []).append(row)
-    for rows in kinds.values():
-        step = max(1, _BLOCK // len(scenes))
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            answer[part] = _decide([meanings[row] for row in part], columns)
-    return answer
-
-
-@dataclass(frozen=True)
-class _SceneColumns:
-    """Scenes as sets of things.
-
-    `sizes` (scenes,) is how many things there are, `everything` the set of all, `having` the set of those
-    with a value; `related` has per relation a row per thing: the set of those it bears the relation to.
-    """
-
-    sizes: NDArray[np.int64]
-    everything: Sets
-    having: Mapping[tuple[str, str], Sets]
-    related: Mapping[str, Sets]
-
-    @property
-    def bits(self) -> list[Any]:
-        """The set of the first thing alone, of the second, ..."""
-        kind = self.everything.dtype.type
-        return [kind(1 << i) for i in range(int(self.sizes.max()))]
-
-
-def _columns(scenes: Sequence[Scene]) -> _SceneColumns:
     sizes = np.asarray([len(scene.things) for scene in scenes], dtype=np.int64)
-    most = int(sizes.max())
-    if most > 32:
-        raise InputError("too many things in one scene", given=most, allowed="at most 32")
-    kind = np.dtype(np.uint8 if most <= 8 else np.uint16 if most <= 16 else np.uint32)
-    present = np.arange(most) < sizes[:, None]
-    bits = (1 << np.arange(most, dtype=np.int64)).astype(kind)
-
-    def as_sets(flags: Flags) -> Sets:
-        """(..., things) to (...,)"""
-        return np.asarray((flags * bits).sum(axis=-1, dtype=kind))
-
     things = [thing for scene in scenes for thing in scene.things]
+    scene_of = np.repeat(np.arange(len(scenes)), sizes)
+    values = {name: np.asarray([getattr(t, name) for t in things], str) for name in ("shape", *ATTRIBUTES)}
 
-    def column(values: list[Any], missing: object) -> NDArray[Any]:
-        array = np.asarray(values)
-        filled = np.full(present.shape, missing, dtype=array.dtype if array.size else None)
-        filled[present] = array
-        return filled
+    @cache
+    def fitting(attributes: tuple[tuple[str, str], ...]) -> NDArray[np.int64]:
+        fits = np.ones(len(things), dtype=bool)
+        for name, value in attributes:
+            fits &= values[name] == value
+        return np.bincount(scene_of[fits], minlength=len(scenes))
 
-    having: dict[tuple[str, str], Sets] = {}
-    for name in ("shape", *ATTRIBUTES):
-        codes: dict[str, int] = {}
-        coded = column([codes.setdefault(getattr(t, name), len(codes)) for t in things], -1)
-        having |= {(name, value): as_sets(coded == code) for value, code in codes.items()}
-    x, y = (column([getattr(thing, axis) for thing in things], np.nan) for axis in ("x", "y"))
-    cell = column([3 * thing.cell[1] + thing.cell[0] for thing in things], -1)
-    hollow = column([thing.shape in CONTAINERS for thing in things], False)
-    # An absent thing is nowhere, and no distance to it reaches the line.
-    related = {
-        name: as_sets(
-            right * (x[:, :, None] - x[:, None, :]) + down * (y[:, :, None] - y[:, None, :]) >= CLEAR
-        ).T
-        for name, (right, down) in DIRECTIONS.items()
-    }
-    together = (cell[:, :, None] == cell[:, None, :]) & present[:, :, None] & present[:, None, :]
-    inside = together & ~hollow[:, :, None] & hollow[:, None, :]
-    related["inside"] = as_sets(inside).T
-    related["around"] = as_sets(inside.swapaxes(1, 2)).T
-    return _SceneColumns(sizes, as_sets(present), having, related)
-
-
-def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
-    """The truth of captions of one build: (captions, scenes)."""
-    first = meanings[0]
-    counts = [phrase.count for phrase in first.phrases]
-    # The things that each phrase fits: (phrases, scenes) for the first of each caption, the second, ...
-    nothing = np.zeros_like(columns.everything)
-    fits = [np.repeat(columns.everything[None], len(meanings), axis=0) for _ in counts]
-    for row, meaning in enumerate(meanings):
-        for sets, phrase in zip(fits, meaning.phrases, strict=True):
-            for attribute in phrase.said:
-                sets[row] &= columns.having.get(attribute, nothing)
-    true = np.ones(fits[0].shape, dtype=np.bool_)
-    for sets, count in zip(fits, counts, strict=True):
+    answer = np.zeros((len(meanings), len(scenes)), dtype=np.bool_)
+    for row, meaning in zip(answer, meanings, strict=True):
         # "A star" is at least one, a numeral is exact.
-        true &= _at_least(sets, count)
-        if count > 1:
-            true &= ~_at_least(sets, count + 1)
-    if first.closed == "things":
-        true &= columns.sizes == sum(counts)
-    if first.relation is None:
-        return true & _apart(fits, counts)
-    related = np.zeros_like(true)
-    for one, two in _pairs(fits, counts, first.relation, columns):
-        rest = [sets & ~(one | two) for sets in fits[2:]]
-        sets = (one != 0) & (two != 0)
-        related |= sets & _apart(rest, counts[2:]) if rest else sets
-    return true & related
-
-
-def _pairs(
-    fits: list[Sets], counts: list[int], relation: str, columns: _SceneColumns
-) -> list[tuple[Sets, Sets]]:
-    """What the first two phrases may speak of under their relation; empty sets where they may not."""
-    pairs = []
-    # One of the things that fit the first phrase, or all of them under a numeral.
-    for one in [fits[0]] if counts[0] > 1 else [fits[0] & bit for bit in columns.bits]:
-        # What each of `one` bears the relation to.
-        reach = fits[1].copy()
-        for bit, row in zip(columns.bits, columns.related[relation], strict=True):
-            reach &= np.where(one & bit, row, ~one.dtype.type(0))
-        if counts[1] > 1:
-            pairs.append((one, np.where(reach == fits[1], reach, 0).astype(one.dtype)))
+        possible = np.ones(len(scenes), dtype=bool)
+        for phrase in meaning.phrases:
+            count = fitting(phrase.said)
+            possible &= count == phrase.count if phrase.count > 1 else count > 0
+        if meaning.closed == "things":
+            possible &= sizes == sum(phrase.count for phrase in meaning.phrases)
+        if len(meaning.phrases) == 1:
+            row[:] = possible
         else:
-            pairs += [(one, reach & bit) for bit in columns.bits]
-    return pairs
-
-
-def _apart(fits: list[Sets], counts: list[int]) -> Flags:
-    """Whether the phrases can speak of distinct things (Hall's condition)."""
-    true = np.ones(fits[0].shape, dtype=np.bool_)
-    for size in range(1, len(fits) + 1):
-        for chosen in combinations(range(len(fits)), size):
-            union = np.bitwise_or.reduce([fits[k] for k in chosen])
-            true &= _at_least(union, sum(counts[k] for k in chosen))
-    return true
-
-
-def _at_least(sets: Sets, count: int) -> Flags:
-    """Whether sets have at least `count` things."""
-    for _ in range(count - 1):
-        # Clears the lowest bit.
-        sets = sets & (sets - (sets != 0).astype(sets.dtype))
-    return np.asarray(sets != 0)
+            at = np.flatnonzero(possible)
+            row[at] = [captions.matches(meaning, scenes[number]) for number in at.tolist()]
+    return answer
 
 
 _TOKEN = re.compile(r"[^\s,;.]+|[,;.]")

@@ -1,9 +1,7 @@
 """Captions for images: by the drawn world, tiny models with random weights, and an endpoint."""
 
 import base64
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -13,7 +11,6 @@ import pytest
 import chat_server
 from counterfoil import catalog
 from counterfoil.build.run import read_recipe, run_recipe, run_step
-from counterfoil.build.step import StepContext
 from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session
@@ -28,7 +25,7 @@ NOTHING = pa.table({"id": pa.array([], pa.string())})
 
 
 @pytest.fixture(scope="module")
-def captioner(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def captioner(tmp_path_factory):
     pytest.importorskip("transformers")
     import tiny_generative
 
@@ -38,7 +35,7 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 
 @pytest.fixture
-def pictures(tmp_path: Path, work: StepContext) -> tuple[pa.Table, StepContext]:
+def pictures(tmp_path, work):
     """Six rows of four pictures of noise, and one without a picture."""
     folder = tmp_path / "photos"
     folder.mkdir()
@@ -51,7 +48,7 @@ def pictures(tmp_path: Path, work: StepContext) -> tuple[pa.Table, StepContext]:
     return rows, replace(work, photos=folder, step="2-caption")
 
 
-def test_the_world_says_something_else_that_is_true(work: StepContext) -> None:
+def test_the_world_says_something_else_that_is_true(work):
     drawn = ReadRows(n=140, size=32, negatives=False).run(NOTHING, work).kept
     found = run_step(WriteCaptions(), drawn, replace(work, step="2-caption"))
     rows = found.kept.to_pylist()
@@ -67,7 +64,7 @@ def test_the_world_says_something_else_that_is_true(work: StepContext) -> None:
     assert part.kept == found.kept.slice(70, 7)
 
 
-def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: StepContext) -> None:
+def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work):
     ring = Scene((Thing("ring", "large", "plain", "red", 0.5, 0.5),))
     rows = pa.table(
         {
@@ -86,9 +83,7 @@ def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: StepConte
 
 @pytest.mark.models
 @pytest.mark.parametrize("name", ["blip", "vision-encoder-decoder", "idefics3"])
-def test_a_model_writes_one_caption_for_each_image(
-    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
-) -> None:
+def test_a_model_writes_one_caption_for_each_image(name, captioner, pictures):
     from counterfoil.models.generative.writing import load_writer
 
     rows, work = pictures
@@ -111,9 +106,7 @@ def test_a_model_writes_one_caption_for_each_image(
 
 
 @pytest.mark.models
-def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
-    captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
-) -> None:
+def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(captioner, pictures):
     import torch
     import transformers
 
@@ -148,9 +141,7 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
         ),
     ],
 )
-def test_images_together_get_the_captions_that_they_get_alone(
-    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
-) -> None:
+def test_images_together_get_the_captions_that_they_get_alone(name, captioner, pictures):
     from counterfoil.models.generative.writing import load_writer
 
     writer, (_, work) = load_writer(str(captioner(name)), prompt="a dog?"), pictures
@@ -163,9 +154,7 @@ def test_images_together_get_the_captions_that_they_get_alone(
 
 
 @pytest.mark.models
-def test_words_are_drawn_with_the_seed_that_is_written_down(
-    captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
-) -> None:
+def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures):
     from counterfoil.models.generative.writing import load_writer
 
     rows, work = pictures
@@ -184,49 +173,7 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(
     assert other["generated_caption"].to_pylist() != [row["generated_caption"] for row in found]
 
 
-@pytest.mark.models
-def test_a_step_that_is_stopped_after_any_batch_goes_on_to_identical_bytes(
-    captioner: Callable[[str], Path],
-    work: StepContext,
-    digests: Callable[[Path], dict[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from counterfoil.models.generative.writing import CaptionWriter
-
-    settings = {"read.n": 10, "read.size": 32, "imagine.size": 32, "caption.max_tokens": 5}
-    settings |= {"caption.by": f"captioner:{captioner('blip')}", "caption.batch": 2}
-    recipe = read_recipe("pac", settings={name: str(its) for name, its in settings.items()})
-    whole = run_recipe(recipe, replace(work, folder=work.folder / "whole" / "b"))
-    assert whole.records[-1].rows_out == 10
-    written: list[int] = []
-    write = CaptionWriter.write
-
-    def counted(self, images, **more):
-        written.append(len(images))
-        return write(self, images, **more)
-
-    monkeypatch.setattr(CaptionWriter, "write", counted)
-    part = work.folder / "part" / "b"
-
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "writing captions" and done:
-            raise KeyboardInterrupt
-
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            run_recipe(recipe, replace(work, folder=part, session=Session(progress=stop)))
-    assert written == [2]
-    images = len(set(whole.folders[0].rows()["image"].to_pylist()))
-    # A damaged file is written again.
-    (kept,) = (part / "unfinished" / "2-caption").glob("*.json")
-    kept.write_text('{"texts": ["one alone"]}')
-    run_recipe(recipe, replace(work, folder=part))
-    assert len(written) == 1 + (images + 1) // 2
-    assert sum(written) == 2 + images
-    assert digests(part) == digests(whole.folder)
-
-
-def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, StepContext]) -> None:
+def test_an_endpoint_sees_each_image_once(pictures):
     pytest.importorskip("httpx2")
     rows, work = pictures
 
@@ -267,15 +214,13 @@ def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, StepContext]
         ({"beams": 2, "temperature": 0.5}, "draws nothing; given: 2 beams at temperature 0.5"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
+def test_settings_that_cannot_be_are_refused(settings, message):
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         WriteCaptions(**settings)
 
 
 @pytest.mark.models
-def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(
-    tmp_path: Path, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
-) -> None:
+def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(tmp_path, captioner, pictures):
     import transformers
 
     rows, work = pictures
@@ -288,7 +233,7 @@ def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(
         run_step(WriteCaptions(by=f"captioner:{captioner('blip')}"), gone, work)
 
 
-def test_a_training_set_of_the_recipe_is_what_pac_learns_from(work: StepContext) -> None:
+def test_a_training_set_of_the_recipe_is_what_pac_learns_from(work):
     from counterfoil.benchmarks.training_files import read as read_training
 
     recipe = read_recipe("pac", settings={"read.n": "20", "read.size": "32", "imagine.size": "32"})

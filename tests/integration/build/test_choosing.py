@@ -24,8 +24,8 @@ from counterfoil.models.base import Options
 from counterfoil.store import write_csv
 
 
-def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] | None = None) -> StepContext:
-    def scorer(name: str, settings: dict[str, str]):
+def work(folder, step="4-choose", seed=0, notes=None):
+    def scorer(name, settings):
         return catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
 
     session = Session(note=lambda text: None if notes is None else notes.append(text))
@@ -33,24 +33,24 @@ def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] |
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
+def drawn(tmp_path_factory):
     """60 rows of the world with four candidate images each, of which 61 % are wrong."""
     folder, nothing = tmp_path_factory.mktemp("candidates"), pa.table({"id": pa.array([], pa.string())})
     rows = ReadRows(n=60, size=48).run(nothing, work(folder, "1-read")).kept
     return folder, Imagine(k=4, failure=0.61, size=48).run(rows, work(folder, "2-imagine")).kept
 
 
-def scored(rows: pa.Table, right: np.ndarray, apart: float = 2.0) -> pa.Table:
+def scored(rows, right, apart=2.0):
     """The rows with a column of scores that are higher for right ones."""
     noise = np.random.default_rng(0).normal(size=len(rows))
     return rows.append_column("fit", pa.array(apart * right + noise))
 
 
-def right_of(rows: pa.Table, against: str | None = None) -> np.ndarray:
+def right_of(rows, against=None):
     return np.asarray(fits(rows, "negative_image", "negative_caption", against))
 
 
-def slow_choice(rows: pa.Table, numbers: np.ndarray) -> list[str]:
+def slow_choice(rows, numbers):
     """The image of the highest number of each row, the first of equal ones."""
     best: dict[str, tuple[float, str]] = {}
     for row, number in zip(rows.to_pylist(), numbers, strict=True):
@@ -59,7 +59,7 @@ def slow_choice(rows: pa.Table, numbers: np.ndarray) -> list[str]:
     return [image for _, image in best.values()]
 
 
-def test_the_best_by_a_column(drawn) -> None:
+def test_the_best_by_a_column(drawn):
     folder, rows = drawn
     rows = scored(rows, right_of(rows))
     made = Choose(column="fit").run(rows, work(folder))
@@ -73,7 +73,7 @@ def test_the_best_by_a_column(drawn) -> None:
     assert sum(made.facts["places"]) == 60
 
 
-def test_the_first_where_nothing_chooses(drawn) -> None:
+def test_the_first_where_nothing_chooses(drawn):
     folder, rows = drawn
     made = Choose().run(rows, work(folder))
     assert made.kept["negative_image"].to_pylist() == rows["negative_image"].to_pylist()[::4]
@@ -83,7 +83,7 @@ def test_the_first_where_nothing_chooses(drawn) -> None:
     assert again.kept.equals(made.kept)
 
 
-def test_a_scorer_chooses_through_the_engine(drawn) -> None:
+def test_a_scorer_chooses_through_the_engine(drawn):
     folder, rows = drawn
     rows = rows.slice(0, 40)
     here = work(folder)
@@ -94,7 +94,7 @@ def test_a_scorer_chooses_through_the_engine(drawn) -> None:
     assert made.kept["negative_image"].to_pylist() == slow_choice(rows, margin)
 
 
-def test_none_below_a_calibrated_threshold(drawn) -> None:
+def test_none_below_a_calibrated_threshold(drawn):
     folder, rows = drawn
     rows = scored(rows, right_of(rows, "caption"), 4.0).drop_columns(["of"])
     target = {"target_precision": 0.75, "verify": 160, "making": 0.01, "verifying": 0.1}
@@ -117,7 +117,7 @@ def test_none_below_a_calibrated_threshold(drawn) -> None:
     assert out_of_reach.facts["calibration"]["threshold"] is None
 
 
-def test_a_table_of_verified_rows(drawn, tmp_path: Path) -> None:
+def test_a_table_of_verified_rows(drawn, tmp_path):
     folder, rows = drawn
     right = right_of(rows)
     rows = scored(rows, right).drop_columns(["of"])
@@ -135,7 +135,7 @@ def test_a_table_of_verified_rows(drawn, tmp_path: Path) -> None:
         Choose(column="fit", threshold=1.0, verify=10).run(plain, work(folder))
 
 
-def test_people_choose(tmp_path: Path) -> None:
+def test_people_choose(tmp_path):
     rows = pa.table({"id": ["a#0", "a#1", "b#0", "b#1", "c#0", "c#1"], "of": list("aabbcc")})
     answers = tmp_path / "answers.csv"
     answers.write_text("id,annotator,answer\na#0,x,no\na#1,x,yes\na#1,y,yes\na#0,y,yes\nb#0,x,no\nb#1,x,no\n")
@@ -153,7 +153,7 @@ def test_people_choose(tmp_path: Path) -> None:
         Choose(people=str(choices)).run(rows, work(tmp_path))
 
 
-def test_simulated_people_choose(drawn) -> None:
+def test_simulated_people_choose(drawn):
     folder, rows = drawn
     made = Choose(simulate=3, accuracy=0.9).run(rows, work(folder))
     assert made.facts["true"]["covered"]
@@ -175,19 +175,19 @@ def test_simulated_people_choose(drawn) -> None:
         ({"column": "a", "verify": 5, "verified": "x"}, "one of them"),
     ],
 )
-def test_settings_that_do_not_go_together(settings: dict, message: str) -> None:
+def test_settings_that_do_not_go_together(settings, message):
     with pytest.raises(InputError, match=message):
         Choose(**settings)
 
 
 @pytest.fixture(scope="module")
-def questions(drawn) -> pa.Table:
+def questions(drawn):
     """The first candidates: 60 questions of which many are wrong or ambiguous."""
     folder, rows = drawn
     return Choose().run(rows, work(folder)).kept
 
 
-def test_simulated_people_and_their_label_noise(drawn, questions: pa.Table) -> None:
+def test_simulated_people_and_their_label_noise(drawn, questions):
     folder, _ = drawn
     step = FilterAmbiguous(simulate=5, accuracy=0.85, bias=0.05, verify=30, verifying=0.05)
     made = step.run(questions, work(folder, "5-filter"))
@@ -206,7 +206,7 @@ def test_simulated_people_and_their_label_noise(drawn, questions: pa.Table) -> N
     assert perfect.facts["truth"]["precision"] == perfect.facts["truth"]["recall"] == 1.0
 
 
-def test_people_who_answered_in_a_table(questions: pa.Table, tmp_path: Path) -> None:
+def test_people_who_answered_in_a_table(questions, tmp_path):
     path = tmp_path / "said.csv"
     answers = [["yes", "no"][(at + k) % 3 == 0] for at in range(9) for k in (0, 1)]
     names = np.repeat(questions["id"].to_pylist()[:9], 2)
@@ -221,13 +221,13 @@ def test_people_who_answered_in_a_table(questions: pa.Table, tmp_path: Path) -> 
     assert notes[0].startswith("fewer than three people")
 
 
-def test_an_ensemble_of_scorers(drawn, questions: pa.Table) -> None:
+def test_an_ensemble_of_scorers(drawn, questions):
     folder, _ = drawn
     few = questions.slice(0, 12)
     one = FilterAmbiguous(scorers=("pixels:colours",), threshold=0.0, verify=12).run(few, work(folder))
     scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
 
-    def margin(image: str, own: str, other: str) -> np.ndarray:
+    def margin(image, own, other):
         right, wrong = (
             pair_scores(scorer, few[image].to_pylist(), few[column].to_pylist(), work(folder))
             for column in (own, other)
@@ -243,11 +243,11 @@ def test_an_ensemble_of_scorers(drawn, questions: pa.Table) -> None:
     assert 0 < len(both.kept) < 12
 
 
-def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions: pa.Table) -> None:
+def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
     folder, _ = drawn
     asked: dict[str, dict[str, str]] = {}
 
-    def loaded(name: str, settings: dict[str, str]):
+    def loaded(name, settings):
         asked[name] = dict(settings)
         return catalog.scorer(name, Options(device="cpu"))
 
@@ -269,7 +269,7 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions: pa.
         ({"simulate": 3, "accuracy": 0.9, "bias": 0.3}, "chances are out of range"),
     ],
 )
-def test_filters_that_cannot_be(settings: dict, message: str) -> None:
+def test_filters_that_cannot_be(settings, message):
     with pytest.raises(InputError, match=message):
         FilterAmbiguous(**settings)
 
@@ -278,6 +278,6 @@ def test_filters_that_cannot_be(settings: dict, message: str) -> None:
     ("settings", "message"),
     [({}, "nothing to filter by"), ({"simulate": 3}, "simulated people need drawn rows")],
 )
-def test_nothing_to_filter_by(settings: dict, message: str, questions: pa.Table, tmp_path: Path) -> None:
+def test_nothing_to_filter_by(settings, message, questions, tmp_path):
     with pytest.raises(InputError, match=message):
         FilterAmbiguous(**settings).run(questions.drop_columns(["scene"]), work(tmp_path))

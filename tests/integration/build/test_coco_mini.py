@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.build.run import Build, read_recipe, run_recipe
-from counterfoil.build.step import StepContext
+from counterfoil.build.run import read_recipe, run_recipe
 from made_once import made_once
 
 pytest.importorskip("diffusers")
@@ -19,25 +18,25 @@ pytestmark = pytest.mark.models
 
 
 @pytest.fixture(scope="module")
-def pipelines(tmp_path_factory) -> Path:
+def pipelines(tmp_path_factory):
     return made_once(tmp_path_factory, "pipelines", save_pipelines)
 
 
 @pytest.fixture(scope="module")
-def captioner(tmp_path_factory) -> Path:
+def captioner(tmp_path_factory):
     return made_once(tmp_path_factory, "captioner-blip", lambda folder: tiny_generative.save("blip", folder))
 
 
 @pytest.fixture
-def quiet(work: StepContext) -> StepContext:
+def quiet(work):
     return replace(work, session=replace(work.session, note=lambda text: None))
 
 
-def _built(name: str, work: StepContext, settings: dict[str, object]) -> Build:
+def _built(name, work, settings):
     return run_recipe(read_recipe(name, settings={key: str(its) for key, its in settings.items()}), work)
 
 
-def _photographs(shared_data: Path) -> dict[str, object]:
+def _photographs(shared_data):
     folder = shared_data / "coco_mini"
     return {
         "read.source": folder / "annotations" / "captions_val2017.json",
@@ -45,7 +44,7 @@ def _photographs(shared_data: Path) -> dict[str, object]:
     }
 
 
-def _imagined(pipelines: Path) -> dict[str, object]:
+def _imagined(pipelines):
     drawn = {"steps": 1, "size": 32, "suffix": ", high resolution", "dtype": "fp32"}
     return {
         "imagine.by": f"diffusers:{pipelines / 'sdxl'}",
@@ -53,9 +52,7 @@ def _imagined(pipelines: Path) -> dict[str, object]:
     }
 
 
-def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(
-    quiet: StepContext, shared_data: Path, pipelines: Path
-) -> None:
+def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(quiet, shared_data, pipelines):
     settings = _photographs(shared_data) | _imagined(pipelines)
     settings |= {"read.source": shared_data / "sugarcrepe", "imagine.unet": pipelines / "dpo", "imagine.k": 2}
     build = _built("bivlc", quiet, {**settings, "read.available": "yes", "read.limit": 6})
@@ -68,9 +65,7 @@ def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(
 
 
 @pytest.mark.parametrize("name", ["sugarcrepe", pytest.param("trohn-text", marks=pytest.mark.slow)])
-def test_captions_of_photographs_get_negatives_by_rules(
-    name: str, quiet: StepContext, shared_data: Path
-) -> None:
+def test_captions_of_photographs_get_negatives_by_rules(name, quiet, shared_data):
     settings = _photographs(shared_data) | {"read.limit": 60}
     build = _built(name, quiet, settings)
     rows = build.folders[-1].rows().to_pylist()
@@ -87,9 +82,7 @@ def test_captions_of_photographs_get_negatives_by_rules(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["trohn-img", "pac"])
-def test_photographs_get_made_images_beside_them(
-    name: str, quiet: StepContext, shared_data: Path, pipelines: Path, captioner: Path
-) -> None:
+def test_photographs_get_made_images_beside_them(name, quiet, shared_data, pipelines, captioner):
     settings = _photographs(shared_data) | _imagined(pipelines)
     if name == "pac":
         settings |= {"caption.by": f"captioner:{captioner}", "caption.max_tokens": 6}

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -20,10 +19,10 @@ from chat_server import KEY
 from counterfoil import catalog
 from counterfoil.benchmarks.records import PixelSource
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, StepContext
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, InputError, ModelError
+from counterfoil.errors import DataError, ModelError
 from counterfoil.models.base import Options
 from image_server import asked, colour, edited, fetched
 
@@ -38,7 +37,7 @@ def server():
         yield found
 
 
-def work(folder: Path, notes: list[str] | None = None) -> StepContext:
+def work(folder, notes=None):
     def scorer(name, settings):
         # Waits of milliseconds.
         return catalog.scorer(
@@ -49,11 +48,11 @@ def work(folder: Path, notes: list[str] | None = None) -> StepContext:
     return StepContext(folder, step="2-imagine", scorer=scorer, session=session)
 
 
-def step(server, **more) -> Imagine:
+def step(server, **more):
     return Imagine(by=f"images:{server.url}#painter", **{"concurrency": 3, **more})
 
 
-def shown(output: Output, folder: Path, column: str = "negative_image") -> list[tuple[int, ...]]:
+def shown(output, folder, column="negative_image"):
     found = []
     for cell in output.kept[column].to_pylist():
         with PIL.Image.open(folder / "images" / cell) as picture:
@@ -152,24 +151,11 @@ def test_an_address_that_was_noted_is_fetched_and_not_asked_for_again(server, tm
     assert len(asked(server)) == 1
 
 
-@pytest.mark.parametrize(
-    ("faults", "model", "message"),
-    [
-        (["401"], "painter", r"refuses the key; given: status 401: Incorrect API key provided: \(key\)"),
-        (["quota"], "painter", r"refuses the request; given: status 429: no money left"),
-        ([], "poet", r"no such model or address; given: status 404: The model `poet`"),
-    ],
-)
-def test_what_another_try_cannot_help_ends_at_once(server, tmp_path, faults, model, message):
-    server.set(faults=faults)
-    asking = Imagine(by=f"images:{server.url}#{model}", concurrency=1)
-    with pytest.raises(ModelError, match=message) as error:
-        run_step(asking, ROWS.slice(0, 1), work(tmp_path))
-    assert KEY not in str(error.value)
+def test_what_another_try_cannot_help_ends_at_once(server, tmp_path):
+    server.set(faults=["401"])
+    with pytest.raises(ModelError, match=r"refuses the key; given: status 401: .* API key provided: \(key\)"):
+        run_step(step(server), ROWS.slice(0, 1), work(tmp_path))
     assert len(asked(server)) == 1
-    # Addresses are read, and not reached, by the client that chat endpoints have too.
-    with pytest.raises(InputError, match="the endpoint lacks its model"):
-        run_step(Imagine(by="images:http://localhost:1/v1"), ROWS, work(tmp_path))
 
 
 @pytest.mark.parametrize("answers", ["b64_json", "url"])

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pytest
 
 from counterfoil.build import StepContext
 from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
-from counterfoil.build.negation.parse import Parser, load_parser
+from counterfoil.build.negation.parse import load_parser
 from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, REASONS, SUGAR_CREPE, negatives
 from counterfoil.build.steps.negate import Negate
 from counterfoil.build.steps.read import ReadRows
@@ -22,11 +21,11 @@ from counterfoil.world.truth import matches
 
 
 @pytest.fixture(scope="module")
-def parser() -> Parser:
+def parser():
     return load_parser("hanta")
 
 
-def made(parser: Parser, caption: str, category: str, lexicon: Lexicon | None = None) -> set[str]:
+def made(parser, caption, category, lexicon=None):
     """All that can be made of a caption, or why there is nothing."""
     (parse,) = parser.parses([caption])
     several = {each.text for each in negatives(parse, category, lexicon or Lexicon())}
@@ -58,7 +57,7 @@ ONE = [
 
 
 @pytest.mark.parametrize(("caption", "category", "one", "all_of"), ONE)
-def test_a_caption_by_hand(parser: Parser, caption: str, category: str, one: str, all_of: str) -> None:
+def test_a_caption_by_hand(parser, caption, category, one, all_of):
     found = made(parser, caption, category)
     assert one in found
     assert [text for text in found if not re.fullmatch(all_of, text)] == []
@@ -79,12 +78,12 @@ def test_a_caption_by_hand(parser: Parser, caption: str, category: str, one: str
         ("A red car and a red bus.", "swap_adjective"),
     ],
 )
-def test_no_negative_where_none_would_be_different(parser: Parser, caption: str, category: str) -> None:
+def test_no_negative_where_none_would_be_different(parser, caption, category):
     (reason,) = made(parser, caption, category)
     assert reason.startswith("(no ")
 
 
-def test_what_is_the_same_is_no_replacement(parser: Parser) -> None:
+def test_what_is_the_same_is_no_replacement(parser):
     for caption, same in [
         ("A couch.", ("sofa", "loveseat")),
         ("A gray wall.", ("grey", "silver")),
@@ -96,7 +95,7 @@ def test_what_is_the_same_is_no_replacement(parser: Parser) -> None:
             assert not [word for word in same if re.search(rf"\b{word}\b", found)]
 
 
-def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser: Parser) -> None:
+def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser):
     for caption, category, never in [
         ("Water.", "add_att", r"wet|dry"),
         ("A puddle on a street.", "add_att", r"(wet|dry) puddle"),
@@ -113,12 +112,12 @@ def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser: Parser) 
     assert made(parser, "A man sitting.", "replace_rel") >= {"A man standing.", "A man lying."}
 
 
-def test_no_space_stands_before_a_comma(parser: Parser) -> None:
+def test_no_space_stands_before_a_comma(parser):
     found = made(parser, "A large, ornate tower rises above a tree.", "swap_obj")
     assert found == {"A tree rises above a large, ornate tower."}
 
 
-def test_replacements_are_as_frequent_as_their_opposites(real: list[dict[str, str]], tmp_path: Path) -> None:
+def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     step, notes = Negate(per_caption="subset"), []
     work = StepContext(tmp_path, step="negate", session=Session(note=notes.append))
     found = step.run(pa.Table.from_pylist(real), work)
@@ -144,7 +143,7 @@ def test_replacements_are_as_frequent_as_their_opposites(real: list[dict[str, st
 
 
 @pytest.fixture(scope="module")
-def real(shared_data: Path) -> list[dict[str, str]]:
+def real(shared_data):
     rows = []
     for file in sorted((shared_data / "sugarcrepe").glob("*.json")):
         table = json.loads(file.read_text())
@@ -155,9 +154,7 @@ def real(shared_data: Path) -> list[dict[str, str]]:
     return rows
 
 
-def test_real_captions_have_negatives_in_the_category_asked_for(
-    real: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_real_captions_have_negatives_in_the_category_asked_for(real, tmp_path):
     rows = pa.Table.from_pylist(real)
     step = Negate(per_caption="subset", balance=False)
     found = step.run(rows, StepContext(tmp_path, step="negate"))
@@ -183,7 +180,7 @@ def test_real_captions_have_negatives_in_the_category_asked_for(
     assert np.mean(same) > 0.9
 
 
-def test_each_and_one_category(tmp_path: Path) -> None:
+def test_each_and_one_category(tmp_path):
     rows = pa.table({"id": ["x", "y"], "caption": ["A red car by a tall tree.", None]})
     each = Negate(categories=CATEGORIES, balance=False).run(rows, StepContext(tmp_path, step="negate"))
     assert set(each.kept["subset"].to_pylist()) >= {*SUGAR_CREPE[:3], "swap_adjective", "swap_noun"}
@@ -194,9 +191,7 @@ def test_each_and_one_category(tmp_path: Path) -> None:
     assert set(NEG_CLIP).isdisjoint(one.kept["subset"].to_pylist())
 
 
-def test_one_negative_per_caption_is_in_balance_and_no_row_goes_that_has_another_category(
-    real: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_one_negative_per_caption_is_in_balance_and_no_row_goes_that_has_another_category(real, tmp_path):
     found = Negate(per_caption="one").run(pa.Table.from_pylist(real), StepContext(tmp_path, step="negate"))
     assert len(found.kept) + len(found.dropped) == len(real)
     assert len(found.kept) > 0.95 * len(real)
@@ -206,7 +201,7 @@ def test_one_negative_per_caption_is_in_balance_and_no_row_goes_that_has_another
     assert sorted(made) == sorted(opposite)
 
 
-def test_words_of_a_field_of_its_own_come_from_its_captions(parser: Parser) -> None:
+def test_words_of_a_field_of_its_own_come_from_its_captions(parser):
     captions = [f"A scan of the {organ} with a {word}." for organ in ("femur", "tibia", "spleen") for word in
                 ("fracture", "lesion", "nodule") for _ in range(3)]  # fmt: skip
     usage = Usage.of(parser.parses(captions))
@@ -240,7 +235,7 @@ hand_trowel n 1 1 @ 1 0 00000298
 }
 
 
-def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path: Path, parser: Parser) -> None:
+def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path, parser):
     (tmp_path / "wordnet").mkdir()
     for name, text in WORDNET.items():
         (tmp_path / "wordnet" / name).write_text(text)
@@ -259,7 +254,7 @@ def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path: Path
         WordNet.loaded(tmp_path / "wordnet").same("cat", "dog")
 
 
-def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path: Path, parser: Parser) -> None:
+def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):
     import spacy
 
     pipeline = spacy.blank("en")
@@ -282,7 +277,7 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path: Path, parser: P
         load_parser("spacy:no_such_model")
 
 
-def test_edits_of_drawn_scenes_are_false_of_their_scene(tmp_path: Path) -> None:
+def test_edits_of_drawn_scenes_are_false_of_their_scene(tmp_path):
     work = StepContext(tmp_path, step="negate")
     rows = ReadRows(n=14, size=32, negatives=False).run(rows=pa.table({}), context=work).kept
     found = Negate(by="world").run(rows, work)
@@ -295,7 +290,7 @@ def test_edits_of_drawn_scenes_are_false_of_their_scene(tmp_path: Path) -> None:
     assert set(found.reasons) <= {"the scene has no room for this edit"}
 
 
-def test_bad_settings(tmp_path: Path) -> None:
+def test_bad_settings(tmp_path):
     for settings, message in [
         ({"categories": ("replace_all",)}, "unknown category"),
         ({"categories": ()}, "no categories"),

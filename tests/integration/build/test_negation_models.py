@@ -3,9 +3,6 @@
 import json
 import random
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,11 +38,11 @@ SHORT = 'template = "{caption} {task}"\n' + "".join(
 )
 
 
-def asked(caption: str, category: str) -> str:
+def asked(caption, category):
     return f"{caption} {category}?"
 
 
-def teach(folder: Path) -> None:
+def teach(folder):
     """A tiny GPT-2 with a tokenizer of bytes and a chat template that answers four prompts by heart."""
     import torch
     import transformers
@@ -88,20 +85,20 @@ def teach(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def writer(tmp_path_factory):
     return made_once(tmp_path_factory, "taught-gpt2", teach)
 
 
-def rows() -> pa.Table:
+def rows():
     return pa.table({"id": ["a", "b"], "caption": ["A dog on a mat.", "A red car."]})
 
 
-def local(writer: Path, **settings: Any) -> Negate:
+def local(writer, **settings):
     given = {"categories": ("replace_obj", "replace_att"), "batch": 3, "max_tokens": 40}
     return Negate(by=f"lm:{writer}", prompts=str(writer / "prompts.toml"), **given | settings)
 
 
-def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, tmp_path: Path) -> None:
+def test_a_local_model_writes_negatives_that_are_read_and_checked(writer, tmp_path):
     step = local(writer)
     found = step.run(rows(), StepContext(tmp_path, step="negate"))
     kept = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
@@ -126,28 +123,7 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, 
         assert step.run(rows(), StepContext(tmp_path, step="negate")).kept == found.kept
 
 
-def test_an_answer_that_cannot_be_used_gives_way_to_what_the_model_finds_likeliest(
-    writer: Path, tmp_path: Path
-) -> None:
-    from counterfoil.models.text_models import load_lm
-
-    found = local(writer, otherwise="rules").run(rows(), StepContext(tmp_path, step="negate"))
-    made = {row["id"]: row for row in found.kept.to_pylist()}
-    assert made["a/replace_obj"]["negative_caption_by"] == f"lm:{writer}"
-    assert "a/replace_att" in found.dropped["id"].to_pylist()  # The rules find no attribute either.
-    row = made["b/replace_obj"]
-    assert row["negative_caption_by"].endswith(f"chosen by lm:{writer}")
-    assert row["negative_caption_answer"] == '{"caption": "A blue van?"}'
-    model = load_lm(str(writer), Options(settings={"score": "mean"}))
-    others = ["A red bus.", "A red truck.", "A red train.", "A red motorcycle.", "A red tractor."]
-    best, *values = model.values([row["negative_caption"], *others])
-    assert sum(value > best for value in values) == 0
-    assert re.fullmatch(r"A red [a-z ]+\.", row["negative_caption"])
-    with pytest.raises(CounterfoilError, match="an endpoint gives no likelihoods"):
-        Negate(by="chat:http://localhost#m", otherwise="rules")
-
-
-def test_where_no_row_is_left_the_answers_are_kept(writer: Path, tmp_path: Path) -> None:
+def test_where_no_row_is_left_the_answers_are_kept(writer, tmp_path):
     import pyarrow.parquet as pq
 
     source = tmp_path / "rows.csv"
@@ -170,7 +146,7 @@ def test_where_no_row_is_left_the_answers_are_kept(writer: Path, tmp_path: Path)
         kept.write_text('{"texts": ["kept"]}')
 
 
-def test_prompts_together_are_answered_as_by_themselves(writer: Path) -> None:
+def test_prompts_together_are_answered_as_by_themselves(writer):
     import torch
 
     generator = load_generator(str(writer))
@@ -192,7 +168,7 @@ def test_prompts_together_are_answered_as_by_themselves(writer: Path) -> None:
         generator.write(["word " * 300], most=5)
 
 
-def test_a_model_that_writes_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_writes_nothing_is_refused(tmp_path):
     import transformers
 
     folder = tmp_path / "bert"
@@ -209,22 +185,20 @@ def test_a_model_that_writes_nothing_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[chat_server.Server]:
+def server():
     with chat_server.running() as running:
         yield running
 
 
-def endpoint_work(place: Path, cache: Path | None = None) -> StepContext:
-    def scorer(name: str, settings: Any) -> Any:
+def endpoint_work(place, cache=None):
+    def scorer(name, settings):
         asked = Options(settings={"retries": "2", "wait": "0.01", **settings})
         return catalog.scorer(name, asked, memory=cache)
 
     return StepContext(place, step="negate", session=Session(cache), scorer=scorer)
 
 
-def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
-    server: chat_server.Server, tmp_path: Path
-) -> None:
+def test_an_endpoint_is_asked_once_and_its_answers_are_kept(server, tmp_path):
     step = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj", "add_att"))
     server.set(always='{"caption": "A cat on a mat."}', faults=["500", "no json"])
     found = step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache"))
@@ -253,9 +227,7 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
 
 
 @pytest.mark.parametrize("answer", ["a cat on a mat", "A cat on a mat."])
-def test_an_answer_gets_the_form_of_its_caption_and_is_not_dropped_for_it(
-    server: chat_server.Server, tmp_path: Path, answer: str
-) -> None:
+def test_an_answer_gets_the_form_of_its_caption_and_is_not_dropped_for_it(server, tmp_path, answer):
     said = json.dumps({"caption": answer})
     server.set(always=said)
     asked = pa.table({"id": ["a", "b"], "caption": ["A dog on a mat.", "a dog on a mat"]})
@@ -276,7 +248,7 @@ SPOILT = {
 }
 
 
-def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data: Path) -> None:
+def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data):
     """SugarCrepe's, which people checked; its swaps passed in 68 %, its added things in 69 %."""
     passed: dict[str, list[bool]] = {}
     spoilt: dict[str, list[bool]] = {name: [] for name in SPOILT}
@@ -323,11 +295,11 @@ def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data: Path) -> N
         ("A wet dog on the mat.", "A dog and a cat on the mat.", "add_obj", "more than one change"),
     ],
 )  # fmt: skip
-def test_what_is_a_negative_of_its_category(before: str, after: str, category: str, reason: str) -> None:
+def test_what_is_a_negative_of_its_category(before, after, category, reason):
     assert rejection(before, after, category, Lexicon()) == reason
 
 
-def test_prompts_of_ones_own(tmp_path: Path) -> None:
+def test_prompts_of_ones_own(tmp_path):
     file = tmp_path / "prompts.toml"
     file.write_text(
         'template = "Falsify: {caption}"\n[add_att]\nexamples = [["A train.", "A long train."]]\n'
@@ -349,7 +321,7 @@ def test_prompts_of_ones_own(tmp_path: Path) -> None:
             Negate(by="lm:x", prompts=str(file)).run(rows(), StepContext(tmp_path))
 
 
-def test_answers_and_prompts() -> None:
+def test_answers_and_prompts():
     assert read_answer('{"negative": "A  cat."}').caption == "A cat."
     for text in ("", "A cat.", '{"caption": 3}', '{"caption": "a", "why": "b"}', '{"caption": ""}', "{'a'"):
         assert read_answer(text).reason == "unreadable answer"

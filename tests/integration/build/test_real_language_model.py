@@ -1,8 +1,6 @@
 """Negatives by a real language model of 135 million parameters: what can be read, and what is kept."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +9,6 @@ import small_model
 from counterfoil import catalog
 from counterfoil.build import StepContext
 from counterfoil.build.negation.rules import SUGAR_CREPE
-from counterfoil.build.step import Output
 from counterfoil.build.steps.negate import Negate
 from counterfoil.models import Options
 from made_once import made_once
@@ -19,7 +16,7 @@ from made_once import made_once
 pytestmark = pytest.mark.models
 
 
-def captions(folder: Path, each: int) -> pa.Table:
+def captions(folder, each):
     """So many captions of each category of SugarCrepe."""
     rows = []
     for category in SUGAR_CREPE:
@@ -31,7 +28,7 @@ def captions(folder: Path, each: int) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def readable(found: Output) -> float:
+def readable(found):
     """The share of answers from which a caption was read; all of them must be there."""
     answers = found.kept["negative_caption_answer"].to_pylist()
     assert found.dropped is not None
@@ -44,8 +41,8 @@ def readable(found: Output) -> float:
 PATIENT = {"concurrency": "1", "timeout": "900"}
 
 
-def endpoint_work(folder: Path) -> StepContext:
-    def scorer(name: str, settings: Any) -> Any:
+def endpoint_work(folder):
+    def scorer(name, settings):
         return catalog.scorer(name, Options(settings={**settings, **PATIENT}))
 
     return StepContext(folder, step="negate", scorer=scorer)
@@ -53,23 +50,16 @@ def endpoint_work(folder: Path) -> StepContext:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("answers", "least"), [("schema", 0.95), ("free", 0.7)])
-def test_nearly_all_answers_of_a_small_model_can_be_read(
-    answers: Any, least: float, shared_data: Path, tmp_path: Path
-) -> None:
+def test_nearly_all_answers_of_a_small_model_can_be_read(answers, least, shared_data, tmp_path):
     with small_model.serving() as url:
         step = Negate(by=f"chat:{url}#smol", per_caption="subset", answers=answers)
         assert readable(step.run(captions(shared_data, 40), endpoint_work(tmp_path))) >= least
 
 
 @pytest.mark.slow
-def test_a_small_model_within_this_process(
-    shared_data: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_small_model_within_this_process(shared_data, tmp_path, tmp_path_factory):
     folder = made_once(tmp_path_factory, "smollm2", small_model.convert)
     rows = captions(shared_data, 4)
-    step = Negate(by=f"lm:{folder}", per_caption="subset", otherwise="rules", batch=4)
+    step = Negate(by=f"lm:{folder}", per_caption="subset", batch=4)
     found = step.run(rows, StepContext(tmp_path, step="negate"))
     assert readable(found) >= 0.95
-    makers = set(found.kept["negative_caption_by"].to_pylist())
-    assert any("chosen by lm:" in maker for maker in makers)
-    assert len(found.kept) > 0.8 * len(rows)

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.build.rating import blind_accuracy
 from counterfoil.build.rows import of_benchmark
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, StepContext, with_column
+from counterfoil.build.step import StepContext, with_column
 from counterfoil.build.steps.rate import Rate
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
 from counterfoil.engine.session import Session
@@ -26,8 +25,8 @@ from counterfoil.store import write_csv
 from counterfoil.world.sample import quads
 
 
-def work_in(folder: Path, **more: object) -> StepContext:
-    def scorer(name: str, settings: object) -> object:
+def work_in(folder, **more):
+    def scorer(name, settings):
         return catalog.scorer(name, Options(device="cpu", settings=dict(settings)), memory=folder / "cache")
 
     # Captions that are too long for a tiny model are noted, which is no matter here.
@@ -36,7 +35,7 @@ def work_in(folder: Path, **more: object) -> StepContext:
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models(tmp_path_factory):
     """Language models of random weights."""
     pytest.importorskip("torch")
     pytest.importorskip("open_clip")
@@ -47,7 +46,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def pairs(n: int = 400, seed: int = 0) -> pa.Table:
+def pairs(n=400, seed=0):
     """Rows of which the wrong caption is told by a word in two thirds, with a score that knows nothing."""
     rng = np.random.default_rng(seed)
     nouns = ["cat", "dog", "bus", "cup", "hat", "car", "tree", "boat", "bird", "lamp"]
@@ -69,9 +68,7 @@ def pairs(n: int = 400, seed: int = 0) -> pa.Table:
 
 
 @pytest.mark.models
-def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
-    shared_data: Path, models: Path, tmp_path: Path
-) -> None:
+def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(shared_data, models, tmp_path):
     bench = catalog.benchmark("sugarcrepe", data=shared_data / "sugarcrepe")
     bench = bench.select(np.arange(0, len(bench), 6))
     work = work_in(tmp_path)
@@ -109,7 +106,7 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
 
 
 @pytest.mark.models
-def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models: Path, tmp_path: Path) -> None:
+def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models, tmp_path):
     rows = pairs(12)
     rate = Rate(scorer=f"lm:{models / 'gpt2'}", set=("score=mean",))
     made = run_step(rate, rows, work_in(tmp_path))
@@ -119,13 +116,13 @@ def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models: Path, tm
         batch = [(Image("x"), Caption("x", text)) for text in rows[column].to_pylist()]
         assert np.allclose(made.kept[score], next(iter(scorer.score_pairs([batch]))), atol=1e-5)
 
-    def refuse(name: str, settings: object) -> object:
+    def refuse(name, settings):
         found = catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
 
         class Stopped:
             does, needs, identity = ("scores_pairs",), ("captions",), found.identity
 
-            def score_pairs(self, batches: object, *, workers: int = 0) -> object:
+            def score_pairs(self, batches, *, workers=0):
                 assert not list(batches), "scored twice"
                 return iter(())
 
@@ -135,7 +132,7 @@ def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models: Path, tm
     assert run_step(rate, rows, cached).kept.equals(made.kept)
 
 
-def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path: Path) -> None:
+def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
     bench = quads(7, size=48)
     work = work_in(tmp_path)
     rows = of_benchmark(bench, work)
@@ -152,7 +149,7 @@ def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path: Path) -> Non
         run_step(Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
 
 
-def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path: Path) -> None:
+def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
     rows, work = pairs(200), work_in(tmp_path)
     step = Refine(against="blind:bag-of-words", share=0.1, held_out=("blind:learned",), scores=("noise",))
     output = run_step(step, rows, work)
@@ -170,7 +167,7 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path: Path) 
 
 
 @pytest.mark.models
-def test_a_language_model_takes_part_and_another_is_held_out(models: Path, tmp_path: Path) -> None:
+def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
     rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
     said: list[str] = []
     work = work_in(tmp_path)
@@ -190,11 +187,11 @@ def test_a_language_model_takes_part_and_another_is_held_out(models: Path, tmp_p
     assert output.facts["not_ruled_out"] == said[-1]
 
 
-def outcome(rows: pa.Table, folder: Path, **settings: object) -> Output:
+def outcome(rows, folder, **settings):
     return run_step(Refine(**{"held_out": (), **settings}), rows, work_in(folder))
 
 
-def test_scores_come_from_files_by_id_or_by_order(tmp_path: Path) -> None:
+def test_scores_come_from_files_by_id_or_by_order(tmp_path):
     rows = pairs(50)
     right, wrong = np.array(rows["noise"]), np.array(rows["negative_noise"])
     by_order, by_id, gap = (tmp_path / name for name in ("noise.csv", "ids.csv", "gap.csv"))
@@ -209,14 +206,14 @@ def test_scores_come_from_files_by_id_or_by_order(tmp_path: Path) -> None:
     assert set(outcome(rows, tmp_path, scores=("noise", str(gap))).facts["scores"]) == {"noise", "gap"}
 
 
-def test_rows_without_a_score_are_dropped_with_that_reason(tmp_path: Path) -> None:
+def test_rows_without_a_score_are_dropped_with_that_reason(tmp_path):
     rows = pairs(50)
     gone = [None if at < 5 else value for at, value in enumerate(rows["noise"].to_pylist())]
     dropped = outcome(with_column(rows, "noise", pa.array(gone)), tmp_path).dropped.to_pylist()
     assert [row["id"] for row in dropped if row["reason"] == NO_SCORE] == [f"r{at}" for at in range(5)]
 
 
-def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
     rows = pairs(20)
     short, other, odd = (tmp_path / name for name in ("short.csv", "other.csv", "odd.csv"))
     short.write_text("score,negative_score\n1,2\n")
@@ -250,7 +247,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:
         run_step(Rate(scorer="blind:learned", columns=("caption",)), rows, work_in(tmp_path))
 
 
-def test_the_interval_is_that_of_clusters() -> None:
+def test_the_interval_is_that_of_clusters():
     rng = np.random.default_rng(0)
     clusters = np.repeat(np.arange(120), 3)
     gaps = np.round(rng.normal(0.2, 1, 120).repeat(3) + rng.normal(0, 1, 360), 1)
@@ -264,7 +261,7 @@ def test_the_interval_is_that_of_clusters() -> None:
     assert alone.high - alone.low < found.high - found.low
 
 
-def test_a_subset_of_which_no_row_is_left_is_said(tmp_path: Path) -> None:
+def test_a_subset_of_which_no_row_is_left_is_said(tmp_path):
     # Of one subset every right caption has the higher score, so that no row has its mirror.
     rows = pa.table(
         {

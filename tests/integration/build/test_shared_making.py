@@ -6,9 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -17,8 +15,6 @@ from counterfoil.engine.executor import RankExecutor
 from counterfoil.engine.session import Session
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.models.base import Identity
-
-Digests = Callable[[Path], dict[str, str]]
 
 #: A maker whose every item takes a while and is noted in a file.
 SCRIPT = """
@@ -50,7 +46,7 @@ session.make(Slow(), items, batch_keys(items, 4), found.__setitem__, stage="maki
 
 
 def test_ranks_make_every_row_once_and_the_row_of_a_killed_one_twice(tmp_path):
-    def start(rank: int) -> subprocess.Popen[bytes]:
+    def start(rank):
         return subprocess.Popen([sys.executable, "-c", SCRIPT, str(rank), str(tmp_path)])
 
     ranks = [start(rank) for rank in range(3)]
@@ -83,13 +79,13 @@ class Echo:
     made: list[str] = field(default_factory=list)
     identity: ClassVar[Identity] = Identity("echo", revision="1")
 
-    def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
+    def make(self, batches):
         for batch in batches:
             self.made += batch
             yield [item.encode() for item in batch]
 
 
-def take(session: Session, items: Sequence[str], size: int = 2) -> tuple[Echo, list[bytes]]:
+def take(session, items, size=2):
     maker, found = Echo(), {}
     session.make(maker, items, batch_keys(items, size), found.__setitem__, stage="making", size=size)
     return maker, [found[row] for row in range(len(items))]
@@ -125,7 +121,7 @@ def test_a_damaged_shard_is_made_again(tmp_path):
     assert found == [item.encode() for item in items]
 
 
-def _build(out: Path, *more: object) -> None:
+def _build(out, *more):
     arguments = ["build", "bivlc", "--n", 14, "--set", "read.size=32", "--set", "imagine.size=32"]
     arguments += ["--out", out, "--workers", 0, "--quiet", *more]
     subprocess.run(
@@ -136,7 +132,7 @@ def _build(out: Path, *more: object) -> None:
 
 
 @pytest.mark.slow
-def test_a_build_of_ranks_is_the_build_of_one_process(tmp_path: Path, digests: Digests) -> None:
+def test_a_build_of_ranks_is_the_build_of_one_process(tmp_path, digests):
     _build(tmp_path / "alone" / "b", "--cache", tmp_path / "cache-alone")
     for rank in (1, 0):
         place = tmp_path / f"rank-{rank}" / "b"

@@ -1,7 +1,5 @@
 """Footers read by hand against Arrow's reading of them, and damaged ones, which must end nothing."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +9,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.columns import groups
 
 
-def table(rows: int = 40) -> pa.Table:
+def table(rows=40):
     rng = np.random.default_rng(0)
     cells = [None if gone else {"bytes": b"x" * 9, "path": None} for gone in rng.random(rows) < 0.2]
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -27,7 +25,7 @@ def table(rows: int = 40) -> pa.Table:
     )
 
 
-def as_arrow_says(path: Path) -> list[tuple[int, dict[str, int]]]:
+def as_arrow_says(path):
     found = []
     facts = pq.ParquetFile(path).metadata
     for group in (facts.row_group(at) for at in range(facts.num_row_groups)):
@@ -38,7 +36,7 @@ def as_arrow_says(path: Path) -> list[tuple[int, dict[str, int]]]:
     return found
 
 
-def complaint(path: Path) -> str:
+def complaint(path):
     """What is said of a file; "" where it can be read. Anything but a `DataError` comes through."""
     try:
         groups(path)
@@ -58,7 +56,7 @@ def complaint(path: Path) -> str:
     ],
     ids=str,
 )
-def test_groups_are_what_arrow_says_of_a_sound_file(tmp_path: Path, how: dict) -> None:
+def test_groups_are_what_arrow_says_of_a_sound_file(tmp_path, how):
     path = tmp_path / "sound.parquet"
     pq.write_table(table(), path, **how)
     found = [(group.rows, dict(group.nulls)) for group in groups(path)]
@@ -66,7 +64,7 @@ def test_groups_are_what_arrow_says_of_a_sound_file(tmp_path: Path, how: dict) -
     assert sum(rows for rows, _ in found) == 40
 
 
-def test_many_columns_make_long_lists(tmp_path: Path) -> None:
+def test_many_columns_make_long_lists(tmp_path):
     # A list of fifteen and more has its length in bytes of its own.
     path = tmp_path / "wide.parquet"
     pq.write_table(pa.table({f"c{k}": pa.array([None, k]) for k in range(300)}), path)
@@ -74,7 +72,7 @@ def test_many_columns_make_long_lists(tmp_path: Path) -> None:
     assert group.nulls == {f"c{k}": 1 for k in range(300)}
 
 
-def test_no_damage_is_more_than_an_error_in_a_line(tmp_path: Path) -> None:
+def test_no_damage_is_more_than_an_error_in_a_line(tmp_path):
     path = tmp_path / "damaged.parquet"
     pq.write_table(table(), path, row_group_size=10)
     sound = path.read_bytes()
@@ -91,14 +89,14 @@ def test_no_damage_is_more_than_an_error_in_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"no table at all", b"\xff" * 4 + b"PAR1"])
-def test_what_is_no_parquet_file(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_parquet_file(tmp_path, content):
     path = tmp_path / "none.parquet"
     path.write_bytes(content)
     with pytest.raises(DataError, match="not a readable Parquet file: no footer at its end"):
         groups(path)
 
 
-def test_a_footer_that_nests_without_end(tmp_path: Path) -> None:
+def test_a_footer_that_nests_without_end(tmp_path):
     # A struct in a struct in a struct, and lists of lists.
     for deep in (b"\x1c" * 100_000, b"\x19" + b"\x19" * 100_000):
         path = tmp_path / "deep.parquet"

@@ -1,6 +1,5 @@
 """Files of others that are odd, broken or made to harm: a line each, at once, whatever they claim."""
 
-import io
 import json
 import os
 import threading
@@ -9,23 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.benchmarks.tables import integers, read_table
-from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.errors import DataError, InputError
 from counterfoil.inputs import limits
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns, read_parquet
 from counterfoil.inputs.files import MAX_DEPTH, parse_json, parse_toml, read_bytes, read_json, read_text
 from counterfoil.inputs.limits import RANGES, check_amount
-from faults.files import encrypted, flipped, nested, npy_of, npz, truncations
+from faults.files import encrypted, nested, npy_of, npz
 
 
 @pytest.mark.parametrize("kind", ["list", "object"])
-def test_json_may_be_nested_so_deep_and_no_deeper(kind: str) -> None:
+def test_json_may_be_nested_so_deep_and_no_deeper(kind):
     parse_json(nested(MAX_DEPTH, kind), where="x")
     for depth in (MAX_DEPTH + 1, 500, 100_000):
         with pytest.raises(
@@ -34,7 +32,7 @@ def test_json_may_be_nested_so_deep_and_no_deeper(kind: str) -> None:
             parse_json(nested(depth, kind), where="x")
 
 
-def test_many_brackets_side_by_side_are_not_deep() -> None:
+def test_many_brackets_side_by_side_are_not_deep():
     assert len(parse_json("[" + ",".join(["[{}]"] * 1000) + "]", where="x")) == 1000
     assert parse_json(json.dumps(["[" * 1000]), where="x") == ["[" * 1000]
 
@@ -50,12 +48,12 @@ def test_many_brackets_side_by_side_are_not_deep() -> None:
         ("", "x, line 1, column 1: not valid JSON"),
     ],
 )
-def test_json_that_is_none(text: str, line: str) -> None:
+def test_json_that_is_none(text, line):
     with pytest.raises(DataError, match=line):
         parse_json(text, where="x", finite=True)
 
 
-def test_toml_that_is_none() -> None:
+def test_toml_that_is_none():
     for text in ("a = " + nested(200), "a = 2020-13-01", "a = " + "9" * 5000, "a = 1\na = 2", "[[["):
         with pytest.raises(DataError, match=r"x\.toml: "):
             parse_toml(text, where="x.toml")
@@ -72,13 +70,13 @@ def test_toml_that_is_none() -> None:
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_texts_that_are_none(tmp_path: Path, data: bytes, line: str, ending: str) -> None:
+def test_texts_that_are_none(tmp_path, data, line, ending):
     (tmp_path / f"x.{ending}").write_bytes(data)
     with pytest.raises(DataError, match=line):
         read_table(tmp_path / f"x.{ending}")
 
 
-def test_marks_of_byte_order_are_no_text(tmp_path: Path) -> None:
+def test_marks_of_byte_order_are_no_text(tmp_path):
     (tmp_path / "x.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
     assert read_json(tmp_path / "x.json") == {"a": 1}
 
@@ -95,13 +93,13 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("ending", READERS)
-def test_what_is_no_file_is_a_line_at_once(tmp_path: Path, ending: str) -> None:
+def test_what_is_no_file_is_a_line_at_once(tmp_path, ending):
     path, read = tmp_path / f"x.{ending}", READERS[ending]
 
-    def refused(line: str) -> None:
+    def refused(line):
         found: list[str] = []
 
-        def attempt() -> None:
+        def attempt():
             try:
                 read(path)
             except DataError as error:
@@ -125,7 +123,7 @@ def test_what_is_no_file_is_a_line_at_once(tmp_path: Path, ending: str) -> None:
         refused(path.name)
 
 
-def test_names_that_no_file_has(tmp_path: Path) -> None:
+def test_names_that_no_file_has(tmp_path):
     for path, line in ((tmp_path / ("x" * 300), "longer than a name"), (tmp_path / "a\0b", "NUL character")):
         with pytest.raises(DataError, match=line):
             read_bytes(path)
@@ -148,7 +146,7 @@ def test_names_that_no_file_has(tmp_path: Path) -> None:
         (npz({"x.npy": npy_of("(1,)", data=bytes(4))}), "is an npz file, not one array"),
     ],
 )
-def test_npy_files_that_are_none(tmp_path: Path, data: bytes, line: str) -> None:
+def test_npy_files_that_are_none(tmp_path, data, line):
     (tmp_path / "x.npy").write_bytes(data)
     for mapped in (False, True):
         with pytest.raises(DataError, match=line):
@@ -171,15 +169,13 @@ _ONE = npy_of("(2,)", data=bytes(8))
         (b"PK\x03\x04" + bytes(50), "not a readable npz file"),
     ],
 )
-def test_npz_files_that_are_none(tmp_path: Path, data: bytes, line: str) -> None:
+def test_npz_files_that_are_none(tmp_path, data, line):
     (tmp_path / "x.npz").write_bytes(data)
     with pytest.raises(DataError, match=line):
         read_npz(tmp_path / "x.npz")
 
 
-def test_an_archive_that_unpacks_to_more_than_there_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
     packed = npz({"a.npy": npy_of("(2500000,)", data=bytes(10**7))}, method=zipfile.ZIP_DEFLATED)
     assert len(packed) < 20_000
     (tmp_path / "x.npz").write_bytes(packed)
@@ -191,7 +187,7 @@ def test_an_archive_that_unpacks_to_more_than_there_is(
         read_npz(tmp_path / "x.npz")
 
 
-def test_a_table_that_unpacks_to_more_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
     """A text that repeats a million times is a file of a few kilobytes."""
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, np.int32)), pa.array(["x" * 100]))
     pq.write_table(pa.table({"a": column}), tmp_path / "x.parquet")
@@ -202,7 +198,7 @@ def test_a_table_that_unpacks_to_more_than_there_is(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "duration", "text"])
-def test_cells_that_python_has_no_value_for(tmp_path: Path, kind: str) -> None:
+def test_cells_that_python_has_no_value_for(tmp_path, kind):
     cells = {
         "date": pa.array([2**31 - 1], pa.int32()).view(pa.date32()),
         "timestamp": pa.array([2**62], pa.int64()).view(pa.timestamp("ms")),
@@ -214,29 +210,14 @@ def test_cells_that_python_has_no_value_for(tmp_path: Path, kind: str) -> None:
         read_table(tmp_path / "x.parquet")
 
 
-def test_texts_of_ours_are_looked_at(tmp_path: Path) -> None:
+def test_texts_of_ours_are_looked_at(tmp_path):
     column = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"a": column}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match=r"column 'a': cannot be read: .*UTF8"):
         read_columns(tmp_path / "x.parquet", Schema({"a": ColumnSchema("text")}))
 
 
-def test_damaged_tables_are_a_line_or_data(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"id": ["a", "b"], "score": [0.5, 1.5]}), path)
-    whole = path.read_bytes()
-    refused = 0
-    for data in (*truncations(whole), *(flipped(whole, rng) for _ in range(100))):
-        path.write_bytes(data)
-        try:
-            read_table(path)
-        except CounterfoilError:
-            refused += 1
-    assert refused > 12
-
-
-def test_whole_numbers_keep_their_digits(tmp_path: Path) -> None:
+def test_whole_numbers_keep_their_digits(tmp_path):
     (tmp_path / "x.csv").write_text("a\n9007199254740993\n")
     assert integers(read_table(tmp_path / "x.csv"), "a").tolist() == [9007199254740993]
     for text in ("1e300", "9223372036854775808", "-" + "9" * 400):
@@ -245,7 +226,7 @@ def test_whole_numbers_keep_their_digits(tmp_path: Path) -> None:
             integers(read_table(tmp_path / "x.csv"), "a")
 
 
-def test_amounts_end_where_they_say() -> None:
+def test_amounts_end_where_they_say():
     for name, (low, high) in RANGES.items():
         check_amount(name, low)
         check_amount(name, high)
@@ -255,7 +236,7 @@ def test_amounts_end_where_they_say() -> None:
                 check_amount(name, value)
 
 
-def test_networks_of_a_million_layers_are_not_built(tmp_path: Path) -> None:
+def test_networks_of_a_million_layers_are_not_built(tmp_path):
     pytest.importorskip("torch")
     from counterfoil.models.hf import check_place
 
@@ -269,24 +250,9 @@ def test_networks_of_a_million_layers_are_not_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("crop", [(0, 0, 10**6, 10**6), (5, 5, 5, 9), (9, 0, 3, 4), (100, 100, 120, 120)])
-def test_crops_that_are_no_part_of_a_picture(crop: tuple[int, int, int, int]) -> None:
+def test_crops_that_are_no_part_of_a_picture(crop):
     from counterfoil.benchmarks.records import Image, PixelSource
 
     picture = Image("a", PixelSource(np.zeros((8, 16, 3), np.uint8)), crop)
     with pytest.raises(DataError, match=r"the crop is no part of the picture; given: .*within 16 x 8 pixels"):
         picture.decode()
-
-
-def test_damaged_pictures_are_a_line_or_a_picture() -> None:
-    from counterfoil.benchmarks.records import decode
-
-    rng, buffer, refused = np.random.default_rng(0), io.BytesIO(), 0
-    pixels = rng.integers(0, 255, (24, 32, 3), dtype=np.uint8)
-    PIL.Image.fromarray(pixels).save(buffer, format="JPEG")
-    whole = buffer.getvalue()
-    for data in (*truncations(whole), *(flipped(whole, rng, bits=3) for _ in range(200))):
-        try:
-            assert decode(data, where="a.jpg").mode == "RGB"
-        except DataError:
-            refused += 1
-    assert refused > 9

@@ -3,7 +3,6 @@
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ _KINDS = stn.boolean_dtypes() | stn.integer_dtypes(endianness="?") | stn.floatin
     st.integers(0, 5),
     st.booleans(),
 )
-def test_arrays_come_back(tmp_path: Path, array: np.ndarray, protocol: int, fortran: bool) -> None:
+def test_arrays_come_back(tmp_path, array, protocol, fortran):
     array = np.asfortranarray(array) if fortran else array
     (tmp_path / "x.pkl").write_bytes(pickle.dumps({"a": array}, protocol=protocol))
     found = plain_pickle(tmp_path / "x.pkl")["a"]
@@ -33,7 +32,7 @@ def test_arrays_come_back(tmp_path: Path, array: np.ndarray, protocol: int, fort
     assert found.dtype == array.dtype
 
 
-def test_arrays_of_objects_are_lists(tmp_path: Path) -> None:
+def test_arrays_of_objects_are_lists(tmp_path):
     for value in (["a", "bc", None], [["r"] * 2, ["s"] * 3]):
         made = np.empty(len(value), dtype=object)
         made[:] = value
@@ -57,7 +56,7 @@ _POINTERS: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", _POINTERS)
-def test_what_would_bring_the_interpreter_down_is_a_line(tmp_path: Path, name: str) -> None:
+def test_what_would_bring_the_interpreter_down_is_a_line(tmp_path, name):
     (tmp_path / "x.pkl").write_bytes(_POINTERS[name])
     if name == "a memo of a billion places":
         assert plain_pickle(tmp_path / "x.pkl") == []  # a place in a dictionary, not a billion of them
@@ -66,7 +65,7 @@ def test_what_would_bring_the_interpreter_down_is_a_line(tmp_path: Path, name: s
         plain_pickle(tmp_path / "x.pkl")
 
 
-def test_a_list_that_holds_itself_or_doubles_forty_times(tmp_path: Path) -> None:
+def test_a_list_that_holds_itself_or_doubles_forty_times(tmp_path):
     own: list[Any] = []
     own.append(own)
     (tmp_path / "x.pkl").write_bytes(pickle.dumps(own))
@@ -79,7 +78,7 @@ def test_a_list_that_holds_itself_or_doubles_forty_times(tmp_path: Path) -> None
     assert len(plain_pickle(tmp_path / "x.pkl")) == 10
 
 
-def test_damaged_files_are_a_line_or_data(tmp_path: Path) -> None:
+def test_damaged_files_are_a_line_or_data(tmp_path):
     """Cut off at every tenth byte, and many times with some bits changed: never anything else."""
     rng = np.random.default_rng(0)
     objects = np.empty(2, dtype=object)
@@ -98,7 +97,7 @@ def test_damaged_files_are_a_line_or_data(tmp_path: Path) -> None:
     assert refused > len(cut)
 
 
-def test_a_torch_file_with_a_pointer_is_a_line(tmp_path: Path) -> None:
+def test_a_torch_file_with_a_pointer_is_a_line(tmp_path):
     """In a process of its own: where NumPy itself is asked, it dies of signal 11."""
     pointer = _POINTERS["a number that is an object"]
     code = f"""

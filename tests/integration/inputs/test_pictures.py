@@ -1,7 +1,6 @@
 """Pictures are opened by a list of formats: none starts a program."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 import PIL.features
@@ -15,7 +14,7 @@ from counterfoil.inputs.pictures import FORMATS, open_picture
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n%%EOF\n"
 
 
-def test_postscript_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postscript_is_no_picture(tmp_path, monkeypatch):
     # A program called gs notes that it was started.
     program, noted = tmp_path / "bin" / "gs", tmp_path / "started"
     program.parent.mkdir()
@@ -29,7 +28,7 @@ def test_postscript_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_formats_of_this_field_are_read(kind: str) -> None:
+def test_formats_of_this_field_are_read(kind):
     PIL.Image.init()
     if kind not in PIL.Image.SAVE:
         pytest.skip(f"this Pillow writes no {kind}")
@@ -44,7 +43,7 @@ def test_formats_of_this_field_are_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("PNG", "png"), ("TIFF", "tiff"), ("PPM", "pgm")])
-def test_grey_levels_of_16_bits_are_not_cut_at_255(kind: str, name: str) -> None:
+def test_grey_levels_of_16_bits_are_not_cut_at_255(kind, name):
     levels = np.arange(0, 65536, 1024, dtype=np.uint16).reshape(8, 8)
     buffer = io.BytesIO()
     PIL.Image.fromarray(levels).save(buffer, format=kind)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -28,14 +27,14 @@ with writing(out / "images" / "a.png") as file:
 """
 
 
-def _own(out: Path) -> Outputs:
+def _own(out):
     outputs = Outputs("world build")
     outputs.folder(Folder(out, ("images", "manifest.json"), lambda _: True, alone=True))
     return outputs
 
 
 @pytest.fixture
-def holder(tmp_path: Path):  # type: ignore[no-untyped-def]
+def holder(tmp_path):  # type: ignore[no-untyped-def]
     out = tmp_path / "made" / "out"
     process = subprocess.Popen([sys.executable, "-c", HOLDER, str(out)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -46,7 +45,7 @@ def holder(tmp_path: Path):  # type: ignore[no-untyped-def]
     process.stdout.close()
 
 
-def test_the_second_of_two_is_refused(holder: tuple[Path, subprocess.Popen[str]]) -> None:
+def test_the_second_of_two_is_refused(holder):
     out, process = holder
     before = sorted(out.rglob("*"))
     refused = pytest.raises(InputError, match=f"counterfoil world build, process {process.pid} on ")
@@ -57,7 +56,7 @@ def test_the_second_of_two_is_refused(holder: tuple[Path, subprocess.Popen[str]]
     assert list(out.rglob("*.part"))
 
 
-def test_a_killed_holder_is_followed_and_swept(holder: tuple[Path, subprocess.Popen[str]]) -> None:
+def test_a_killed_holder_is_followed_and_swept(holder):
     out, process = holder
     mine = out / ".mine.part"
     mine.touch()
@@ -70,13 +69,13 @@ def test_a_killed_holder_is_followed_and_swept(holder: tuple[Path, subprocess.Po
     assert not (out.parent / ".out.lock").exists()
 
 
-def test_a_claim_leaves_nothing(tmp_path: Path) -> None:
+def test_a_claim_leaves_nothing(tmp_path):
     with guarding(_own(tmp_path / "a" / "b" / "out")):
         assert (tmp_path / "a" / "b").is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nested_guards_claim_once(tmp_path: Path) -> None:
+def test_nested_guards_claim_once(tmp_path):
     outputs = Outputs("compare")
     with guarding(outputs):
         outputs.file(tmp_path / "page.html")
@@ -89,7 +88,7 @@ def test_nested_guards_claim_once(tmp_path: Path) -> None:
     held.release()
 
 
-def test_other_ranks_do_not_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_ranks_do_not_claim(tmp_path, monkeypatch):
     held = claim(tmp_path / "out", "train")
     assert held is not None
     monkeypatch.setenv("RANK", "1")
@@ -97,7 +96,7 @@ def test_other_ranks_do_not_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     held.release()
 
 
-def test_a_folder_within_one_that_may_not_be_written(tmp_path: Path) -> None:
+def test_a_folder_within_one_that_may_not_be_written(tmp_path):
     out = tmp_path / "mounted" / "out"
     out.mkdir(parents=True)
     # Root may write anywhere: a file in place of the lock is as good as no right.
@@ -107,7 +106,7 @@ def test_a_folder_within_one_that_may_not_be_written(tmp_path: Path) -> None:
     assert list(out.iterdir()) == []
 
 
-def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
     other = tmp_path / "other"
     other.write_text("mine")
     os.symlink(other, tmp_path / ".out.lock")
@@ -116,7 +115,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert other.read_text() == "mine"
 
 
-def test_what_is_being_written_is_locked(tmp_path: Path) -> None:
+def test_what_is_being_written_is_locked(tmp_path):
     from counterfoil.claims import sweep
 
     with writing(tmp_path / "a.txt") as file:

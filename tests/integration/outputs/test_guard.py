@@ -14,13 +14,13 @@ _READ = "would replace what this command reads"
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("id,score\na,1\n")
     return path
 
 
-def _paths(table: Path) -> dict[str, Path]:
+def _paths(table):
     """The same file by other paths."""
     folder = table.parent
     (folder / "soft.csv").symlink_to(table)
@@ -38,9 +38,7 @@ def _paths(table: Path) -> dict[str, Path]:
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("how", ["itself", "spelling", "soft link", "hard link", "linked folder", "relative"])
-def test_what_is_read_is_never_replaced(
-    table: Path, how: str, overwrite: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_read_is_never_replaced(table, how, overwrite, monkeypatch):
     monkeypatch.chdir(table.parent)
     target = {**_paths(table), "relative": Path("./table.csv")}[how]
     for one, other in ((target, table), (table, target)):
@@ -53,7 +51,7 @@ def test_what_is_read_is_never_replaced(
                 write_text(one, "lost")
 
 
-def test_files_that_exist_need_overwrite(tmp_path: Path) -> None:
+def test_files_that_exist_need_overwrite(tmp_path):
     there = tmp_path / "notes.json"
     there.write_text("{}")
     with pytest.raises(InputError, match=r"the file exists; name another file, or replace it with --over"):
@@ -61,7 +59,7 @@ def test_files_that_exist_need_overwrite(tmp_path: Path) -> None:
     Outputs("compare", overwrite=True).file(there)
 
 
-def test_files_in_folders_that_are_read(tmp_path: Path) -> None:
+def test_files_in_folders_that_are_read(tmp_path):
     """New ones may be written there; those that are there stay, whatever was asked for."""
     images = tmp_path / "images"
     images.mkdir()
@@ -72,7 +70,7 @@ def test_files_in_folders_that_are_read(tmp_path: Path) -> None:
         outputs.file(images / "1.png")
 
 
-def test_two_outputs_are_two_files(tmp_path: Path) -> None:
+def test_two_outputs_are_two_files(tmp_path):
     for first, second in (("a.json", "a.json"), ("a.json", "b/../a.json"), ("a.json", "A.JSON")):
         outputs = Outputs("compare")
         outputs.file(tmp_path / first)
@@ -80,18 +78,18 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
             outputs.file(tmp_path / second)
 
 
-def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_left_alone(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(InputError, match="not a regular file"):
             Outputs("compare", overwrite=True).file(path)
 
 
-def _folder(path: Path, *, resumes: bool = False, alone: bool = False) -> Folder:
+def _folder(path, *, resumes=False, alone=False):
     return Folder(path, ("manifest.json", "*.parquet"), lambda found: resumes, alone=alone)
 
 
-def test_folders_that_hold_files_need_overwrite(tmp_path: Path) -> None:
+def test_folders_that_hold_files_need_overwrite(tmp_path):
     place = tmp_path / "run"
     Outputs("evaluate").folder(_folder(place, alone=True))
     place.mkdir()
@@ -108,7 +106,7 @@ def test_folders_that_hold_files_need_overwrite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_folders_go_on_where_a_command_stopped(tmp_path: Path, alone: bool) -> None:
+def test_folders_go_on_where_a_command_stopped(tmp_path, alone):
     (tmp_path / "manifest.json").write_text("{}")
     Outputs("evaluate").folder(_folder(tmp_path, resumes=True, alone=alone))
     with pytest.raises(InputError, match="the folder holds other files"):
@@ -120,7 +118,7 @@ def test_folders_go_on_where_a_command_stopped(tmp_path: Path, alone: bool) -> N
         Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
 
 
-def test_folders_that_are_read_are_not_written(tmp_path: Path) -> None:
+def test_folders_that_are_read_are_not_written(tmp_path):
     place = tmp_path / "data" / "set"
     place.mkdir(parents=True)
     (place / "manifest.json").write_text("{}")
@@ -135,14 +133,14 @@ def test_folders_that_are_read_are_not_written(tmp_path: Path) -> None:
         Outputs("mix", overwrite=True, reads=[source]).folder(_folder(place))
 
 
-def test_inputs_that_turn_up_later_are_inputs_too(table: Path) -> None:
+def test_inputs_that_turn_up_later_are_inputs_too(table):
     outputs = Outputs("compare", overwrite=True)
     outputs.file(table)
     with pytest.raises(InputError, match=_READ):
         outputs.read(table)
 
 
-def test_links_stay_links(tmp_path: Path) -> None:
+def test_links_stay_links(tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "latest.txt").symlink_to(tmp_path / "kept" / "a.txt")
     write_text(tmp_path / "latest.txt", "whole")
@@ -150,7 +148,7 @@ def test_links_stay_links(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "a.txt").read_text() == "whole"
 
 
-def test_arguments_name_files_in_many_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_name_files_in_many_ways(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a.csv", "w/b.pt", "hf/config.json", "x\udcff"):
         Path(name).parent.mkdir(exist_ok=True)

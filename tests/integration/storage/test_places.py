@@ -5,32 +5,29 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bucket_servers import Cutter, cutter, gcs_at, gcs_server, new_bucket, s3_at, s3_server, surroundings
+from bucket_servers import cutter, gcs_at, gcs_server, new_bucket, s3_at, s3_server, surroundings
 from counterfoil.errors import InputError, StorageError
-from counterfoil.storage import Place, open_place
+from counterfoil.storage import open_place
 from counterfoil.storage.location import HEAD
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
+def s3():
     with s3_server() as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def bucket(s3: str) -> str:
+def bucket(s3):
     with s3_at(s3):
         return new_bucket()
 
 
 @pytest.fixture(params=["folder", "s3", "gcs"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def place(request, tmp_path):
     if request.param == "folder":
         yield open_place(tmp_path / "cache")
     elif request.param == "s3":
@@ -41,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
             yield open_place("gs://bucket/a cache")
 
 
-def test_names_hold_what_was_written_last(place: Place) -> None:
+def test_names_hold_what_was_written_last(place):
     assert place.read("v1/a b") is None
     assert not place.entries()
     place.write("v1/a b", b"one")
@@ -57,7 +54,7 @@ def test_names_hold_what_was_written_last(place: Place) -> None:
     assert all(-1.0 <= entry.age < 60 for entry in place.entries())
 
 
-def test_a_name_is_created_once_and_replaced_by_those_who_saw_it_last(place: Place) -> None:
+def test_a_name_is_created_once_and_replaced_by_those_who_saw_it_last(place):
     assert place.create("lease", b"first")
     assert not place.create("lease", b"second")
     seen = place.read("lease")
@@ -75,7 +72,7 @@ def test_a_name_is_created_once_and_replaced_by_those_who_saw_it_last(place: Pla
     assert not place.entries()
 
 
-def test_ages_are_counted_by_the_place_and_start_again_at_a_touch(place: Place) -> None:
+def test_ages_are_counted_by_the_place_and_start_again_at_a_touch(place):
     assert place.age("a") is None
     assert not place.touch("a")
     place.write("a", b"kept")
@@ -89,9 +86,7 @@ def test_ages_are_counted_by_the_place_and_start_again_at_a_touch(place: Place) 
     assert place.read("a") == (b"kept", tag)
 
 
-def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, monkeypatch):
     monkeypatch.setattr("counterfoil.storage.buckets.READS", 2)
     sizes = {f"n/{number:02d}": 10 + number for number in range(9)}
     sizes |= {"n/50": 8 * HEAD, "n/51": 8 * HEAD}
@@ -99,7 +94,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(
         place.write(name, name.encode() + b"." * (size - len(name)))
     asked: list[bytes] = []
 
-    def wanted(head: bytes) -> bool:
+    def wanted(head):
         asked.append(head)
         return head.startswith(b"n/51")
 
@@ -116,12 +111,12 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(
     assert [len(head) for head in asked] == ([HEAD, HEAD] if distant else [])
 
 
-def test_of_many_at_once_one_creates_and_each_replacement_counts(place: Place) -> None:
+def test_of_many_at_once_one_creates_and_each_replacement_counts(place):
     if place.scheme == "s3":
         pytest.skip("moto looks for the object and writes it in two steps")
     won: list[int] = []
 
-    def contest(number: int) -> None:
+    def contest(number):
         if place.create("lease", b"%d" % number):
             won.append(number)
         for _ in range(5):
@@ -142,7 +137,7 @@ def test_of_many_at_once_one_creates_and_each_replacement_counts(place: Place) -
     assert place.read("count").data == b"20"
 
 
-def _count(folder: Path, times: int) -> None:
+def _count(folder, times):
     place = open_place(folder)
     for _ in range(times):
         while True:
@@ -151,7 +146,7 @@ def _count(folder: Path, times: int) -> None:
                 break
 
 
-def test_processes_share_a_folder_and_leave_nothing_beside_its_names(tmp_path: Path) -> None:
+def test_processes_share_a_folder_and_leave_nothing_beside_its_names(tmp_path):
     open_place(tmp_path).write("count", b"0")
     spawn = multiprocessing.get_context("fork")
     workers = [spawn.Process(target=_count, args=(tmp_path, 20)) for _ in range(3)]
@@ -163,10 +158,8 @@ def test_processes_share_a_folder_and_leave_nothing_beside_its_names(tmp_path: P
     assert os.listdir(tmp_path) == ["count"]
 
 
-def test_a_folder_without_hard_links_creates_under_its_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
+def test_a_folder_without_hard_links_creates_under_its_lock(tmp_path, monkeypatch):
+    def refuse(*_, **__):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
@@ -177,7 +170,7 @@ def test_a_folder_without_hard_links_creates_under_its_lock(
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_what_may_not_be_written_is_one_line(tmp_path: Path) -> None:
+def test_what_may_not_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match=r"file/a: cannot be written: File exists"):
         open_place(tmp_path / "file").write("a", b"")
@@ -188,19 +181,19 @@ def test_what_may_not_be_written_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """Requests are tried once, which saves seconds of waiting in between."""
     monkeypatch.setattr("counterfoil.storage.buckets.TRIES", 1)
 
 
 @pytest.fixture
-def cut(s3: str) -> Iterator[Cutter]:
+def cut(s3):
     with cutter(s3) as proxy:
         yield proxy
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3: str, cut: Cutter) -> None:
+def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3, cut):
     data = os.urandom(1 << 20)
     with s3_at(s3):
         bucket = new_bucket()
@@ -222,7 +215,7 @@ def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3: str, cut: 
         assert place.read("new").data == data
 
 
-def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3: str, cut: Cutter) -> None:
+def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3, cut):
     with s3_at(cut.url):
         place = open_place(f"s3://{new_bucket()}/cache")
         cut.lose = True
@@ -236,9 +229,7 @@ def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3: str, cut: C
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_is_wrong_at_a_distance_is_one_line(
-    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path, monkeypatch):
     with s3_at(s3):
         place = open_place("s3://there-is-none/cache")
         for ask in (place.entries, lambda: place.read("a"), lambda: place.write("a", b"")):
@@ -253,7 +244,7 @@ def test_what_is_wrong_at_a_distance_is_one_line(
 
     calls, once = [], aiohttp.ClientSession._request
 
-    async def counted(*args: Any, **asked: Any) -> Any:
+    async def counted(*args, **asked):
         calls.append(args)
         return await once(*args, **asked)
 

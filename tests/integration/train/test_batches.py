@@ -11,10 +11,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import io  # noqa: E402
-from pathlib import Path  # noqa: E402
 
 import PIL.Image  # noqa: E402
-import pytest  # noqa: E402
 
 import thumbnails  # noqa: E402
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image  # noqa: E402
@@ -22,7 +20,7 @@ from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.models.images import Untouched  # noqa: E402
 from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.images import (  # noqa: E402  # noqa: E402
+from counterfoil.train.images import (  # noqa: E402
     UNVARIED,
     BatchImages,
     ImageStore,
@@ -35,9 +33,7 @@ pytestmark = pytest.mark.models
 VARIED = Variation(crops=True, erasing=0.5, word_drop=0.5)
 
 
-def feed(
-    data: TrainingSet, *, workers: int = 0, kept: int = 1 << 30, variation: Variation = UNVARIED
-) -> Feed:
+def feed(data, *, workers=0, kept=1 << 30, variation=UNVARIED):
     backbone = thumbnails.thumb()
     roles = [role for role in data.rows if "image" in role]
     pictures = ImageStore(
@@ -52,7 +48,7 @@ def feed(
     return Feed(data, backbone, pictures, roles, captions, variation, 5)
 
 
-def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed() -> None:
+def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed():
     orders = [order(50, epoch, seed).tolist() for epoch in range(3) for seed in range(3)]
     assert all(sorted(rows) == list(range(50)) for rows in orders)
     assert len({tuple(rows) for rows in orders}) == 9
@@ -60,7 +56,7 @@ def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed() 
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_a_course_is_epoch_after_epoch_in_whole_steps(accumulate: int) -> None:
+def test_a_course_is_epoch_after_epoch_in_whole_steps(accumulate):
     # 23 rows in batches of 4: 5 whole ones an epoch, or 2 steps of two.
     course = Course(n=23, batch_size=4, steps=7, accumulate=accumulate, seed=3)
     expected = []
@@ -75,8 +71,8 @@ def test_a_course_is_epoch_after_epoch_in_whole_steps(accumulate: int) -> None:
     assert steps_per_epoch(23, 4, accumulate) == 5 // accumulate
 
 
-def test_a_course_goes_on_where_it_stopped() -> None:
-    def rows(start: int) -> list[list[int]]:
+def test_a_course_goes_on_where_it_stopped():
+    def rows(start):
         return [part.rows.tolist() for part in Course(n=10, batch_size=3, steps=8, accumulate=2, start=start)]
 
     assert all(rows(start) == rows(0)[2 * start :] for start in range(9))
@@ -84,8 +80,8 @@ def test_a_course_goes_on_where_it_stopped() -> None:
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 @pytest.mark.parametrize("world", [2, 4])
-def test_the_processes_slices_side_by_side_are_the_step_of_one(world: int, accumulate: int) -> None:
-    def steps(**process: int) -> list[list[int]]:
+def test_the_processes_slices_side_by_side_are_the_step_of_one(world, accumulate):
+    def steps(**process):
         course = list(Course(n=50, batch_size=8, steps=6, accumulate=accumulate, **process))
         cut = [course[at : at + accumulate] for at in range(0, len(course), accumulate)]
         return [np.concatenate([part.rows for part in parts]).tolist() for parts in cut]
@@ -94,7 +90,7 @@ def test_the_processes_slices_side_by_side_are_the_step_of_one(world: int, accum
     assert [list(chain(*parts)) for parts in zip(*several, strict=True)] == steps()
 
 
-def test_what_makes_no_batch_is_said_in_a_line() -> None:
+def test_what_makes_no_batch_is_said_in_a_line():
     with pytest.raises(InputError, match="too few rows to train on; given: 5; allowed: at least 6"):
         Course(n=5, batch_size=3, steps=1, accumulate=2)
     with pytest.raises(InputError, match="cannot be divided among the processes; given: 9 rows, 2 proc"):
@@ -102,7 +98,7 @@ def test_what_makes_no_batch_is_said_in_a_line() -> None:
 
 
 @pytest.mark.parametrize(("workers", "kept"), [(0, 1 << 30), (0, 0), (2, 0), (2, 1 << 30)])
-def test_batches_are_their_rows_prepared_one_by_one(workers: int, kept: int) -> None:
+def test_batches_are_their_rows_prepared_one_by_one(workers, kept):
     data = thumbnails.rows(20, negatives=True)
     course = Course(n=20, batch_size=6, steps=7, seed=1)
     stream = feed(data, workers=workers, kept=kept)
@@ -120,11 +116,11 @@ def test_batches_are_their_rows_prepared_one_by_one(workers: int, kept: int) -> 
     assert count == 7
 
 
-def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone() -> None:
+def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone():
     data = thumbnails.rows(12)
     whole = Course(n=12, batch_size=4, steps=6)
 
-    def by_row(rank: int, world: int) -> dict[tuple[int, int], tuple]:
+    def by_row(rank, world):
         course = Course(n=12, batch_size=4, steps=6, rank=rank, world=world)
         stream = feed(data, variation=VARIED)
         return {
@@ -149,7 +145,7 @@ def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone() -> No
     assert sum(map(len, fewer)) < 2 * sum(len(plain[row][1]) for row in range(12))
 
 
-def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path) -> None:
+def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path):
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
     data = thumbnails.rows(8)
     images = (*data.images[:5], Image("broken", FileSource(tmp_path / "broken.jpg")), *data.images[6:])
@@ -162,14 +158,14 @@ def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path) -> None:
         next(stream)
 
 
-def test_a_caption_without_text_is_named() -> None:
+def test_a_caption_without_text_is_named():
     data = thumbnails.rows(4)
     captions = (replace(data.captions[0], text=None), *data.captions[1:])
     with pytest.raises(DataError, match=f"caption '{data.captions[0].id}' is not at hand"):
         feed(replace(data, captions=captions)).tokens(np.array([0, 1]))
 
 
-def test_ahead_is_ahead_and_no_more_than_asked() -> None:
+def test_ahead_is_ahead_and_no_more_than_asked():
     made: list[int] = []
 
     def source():
@@ -188,7 +184,7 @@ def test_ahead_is_ahead_and_no_more_than_asked() -> None:
     assert list(stream) == list(range(1, 20))
 
 
-def test_whoever_stops_early_stops_the_thread_and_closes_the_source() -> None:
+def test_whoever_stops_early_stops_the_thread_and_closes_the_source():
     closed = threading.Event()
 
     def source():
@@ -205,7 +201,7 @@ def test_whoever_stops_early_stops_the_thread_and_closes_the_source() -> None:
     assert threading.active_count() == before
 
 
-def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = False) -> Image:
+def image(name, value, *, size=(9, 7), cut=False):
     buffer = io.BytesIO()
     PIL.Image.new("RGB", size, (value, value, value)).save(buffer, format="PNG")
     data = buffer.getvalue()
@@ -215,7 +211,7 @@ def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = 
 @pytest.mark.parametrize(
     ("kept", "workers"), [(1 << 20, 0), (0, 0), (1 << 20, 2), pytest.param(0, 2, marks=pytest.mark.slow)]
 )
-def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept: int, workers: int) -> None:
+def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept, workers):
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
     # So long that resizing it would take gigabytes.
     images[6] = image("6.png", 60, size=(1, 400))
@@ -230,7 +226,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept:
     assert found == [[70, 20], [50]]
 
 
-def test_what_is_left_out_is_counted_and_named() -> None:
+def test_what_is_left_out_is_counted_and_named():
     images = [image(f"{i}.png", 0, cut=True) for i in range(5)]
     said: list[str] = []
     say_unreadable(images, [0, 2, 3, 4], 9, said.append)
@@ -240,14 +236,14 @@ def test_what_is_left_out_is_counted_and_named() -> None:
     )
 
 
-def test_what_is_not_there_is_counted_apart(tmp_path: Path) -> None:
+def test_what_is_not_there_is_counted_apart(tmp_path):
     images = [image("0.png", 0, cut=True), Image("gone", FileSource(tmp_path / "gone.png")), Image("nowhere")]
     said: list[str] = []
     say_unreadable(images, [0, 1, 2], 3, said.append)
     assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")
 
 
-def test_images_that_cannot_be_read_at_all_are_an_error() -> None:
+def test_images_that_cannot_be_read_at_all_are_an_error():
     images = [image(f"{i}.png", 0, cut=True) for i in range(3)]
     with pytest.raises(DataError, match=r"0\.png: not an image file"):
         ImageStore(images, np.arange(3), thumbnails.Shrunk())
@@ -255,7 +251,7 @@ def test_images_that_cannot_be_read_at_all_are_an_error() -> None:
         ImageStore(images, np.arange(3), thumbnails.Shrunk(), skip=True)
 
 
-def test_pictures_of_different_shapes_are_streamed() -> None:
+def test_pictures_of_different_shapes_are_streamed():
     images = [image("a", 1), image("b", 2, size=(4, 4))]
     pictures = ImageStore(images, np.arange(2), Untouched())
     assert not pictures.in_memory
@@ -263,7 +259,7 @@ def test_pictures_of_different_shapes_are_streamed() -> None:
     assert [picture.shape for picture in batch] == [(4, 4, 3), (7, 9, 3)]
 
 
-def test_they_are_kept_only_where_all_of_them_fit() -> None:
+def test_they_are_kept_only_where_all_of_them_fit():
     images = [image(str(i), i) for i in range(4)]
     size = 3 * thumbnails.SIZE**2
     assert ImageStore(images, np.arange(4), thumbnails.Shrunk(), memory=4 * size).in_memory

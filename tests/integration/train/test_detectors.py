@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ from thumbnails import WORDS, rows, thumb  # noqa: E402
 pytestmark = pytest.mark.models
 
 
-def told(n: int, seed: int = 0) -> TrainingSet:
+def told(n, seed=0):
     """Rows whose synthetic images are brighter, and whose synthetic captions tend to be "wide", "tall"."""
     rng = np.random.default_rng(seed)
     images, captions = [], []
@@ -43,7 +42,7 @@ def told(n: int, seed: int = 0) -> TrainingSet:
     return TrainingSet("told", tuple(images), tuple(captions), columns)
 
 
-def quads(data: TrainingSet) -> Benchmark:
+def quads(data):
     positions = np.stack([data.rows["image"], data.rows["negative_image"]], axis=1).astype(np.int64)
     questions = Quad(tuple(map(str, range(len(data)))), captions=positions, images=positions)
     return Benchmark(Card(name="told", title="Told", form="quad"), data.images, data.captions, questions)
@@ -52,7 +51,7 @@ def quads(data: TrainingSet) -> Benchmark:
 FAST = Detection(lr=0.05, batch_size=16, epochs=6, image_epochs=8)
 
 
-def slow(weight, bias, natural, synthetic, recipe: Detection, epochs: int):
+def slow(weight, bias, natural, synthetic, recipe, epochs):
     """The released loop by hand: BCE on sigmoid, Adam, a batch of zeros then one of ones, in float64."""
     moments = [np.zeros(len(weight) + 1), np.zeros(len(weight) + 1)]
     theta = np.concatenate([weight, [bias]]).astype(np.float64)
@@ -79,7 +78,7 @@ def slow(weight, bias, natural, synthetic, recipe: Detection, epochs: int):
     return theta, losses
 
 
-def test_units_learn_what_a_slow_loop_learns() -> None:
+def test_units_learn_what_a_slow_loop_learns():
     data, backbone = told(37), thumb()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(FAST.seed)
@@ -104,7 +103,7 @@ def test_units_learn_what_a_slow_loop_learns() -> None:
         assert abs(learnt[0] - weight[0]) > 1e-3
 
 
-def test_the_encoder_stays_as_it_is() -> None:
+def test_the_encoder_stays_as_it_is():
     backbone = thumb()
     before = {name: each.clone() for name, each in backbone.network.state_dict().items()}
     fitted = detectors.fit(backbone, FAST, told(10))
@@ -117,7 +116,7 @@ def test_the_encoder_stays_as_it_is() -> None:
     assert sum(each.requires_grad for each in network.parameters()) == 4
 
 
-def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path) -> None:
+def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path):
     fitted = detectors.fit(thumb(), FAST, told(200), validation=told(60, 1))
     found = fitted.detector()
     assert isinstance(found, Classifier)
@@ -142,7 +141,7 @@ def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path)
         assert {name: bool(right[q]) for name, right in answers.right.items()} == expected
 
 
-def test_the_best_epoch_of_validation_is_kept() -> None:
+def test_the_best_epoch_of_validation_is_kept():
     # Validation whose labels are turned: the first epoch is the best one, since it has learnt least.
     data = told(120)
     sides = "image", "negative_image", "caption", "negative_caption"
@@ -159,8 +158,8 @@ def test_the_best_epoch_of_validation_is_kept() -> None:
     assert fitted.history["caption"][-1].validation < fitted.history["caption"][0].validation
 
 
-def test_the_same_again_and_another_seed() -> None:
-    def units(recipe: Detection) -> bytes:
+def test_the_same_again_and_another_seed():
+    def units(recipe):
         torch.manual_seed(int(np.random.default_rng().integers(1000)))
         state = detectors.fit(thumb(), recipe, told(20)).backbone.network.state_dict()
         return state["image_unit.weight"].numpy().tobytes() + state["text_unit.weight"].numpy().tobytes()
@@ -169,13 +168,13 @@ def test_the_same_again_and_another_seed() -> None:
     assert units(FAST) != units(replace(FAST, seed=1))
 
 
-def test_steps_end_it() -> None:
+def test_steps_end_it():
     fitted = detectors.fit(thumb(), replace(FAST, steps=4), told(40))
     # Three batches an epoch: one whole epoch, and one step of the next.
     assert [len(some) for some in fitted.history.values()] == [2, 2]
 
 
-def test_a_detector_is_a_checkpoint(thumbs: None, tmp_path: Path) -> None:
+def test_a_detector_is_a_checkpoint(thumbs, tmp_path):
     data = told(40)
     fitted = detectors.fit(thumb(), FAST, data, out=tmp_path / "ckpt")
     facts = checkpoint.facts(tmp_path / "ckpt")
@@ -191,7 +190,7 @@ def test_a_detector_is_a_checkpoint(thumbs: None, tmp_path: Path) -> None:
         assert one.tobytes() == other.tobytes()
 
 
-def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_distinct_item_is_encoded_once(monkeypatch):
     data = told(12)
     # All rows twice, and captions that say the same under other ids.
     again = tuple(Caption(f"again {each.id}", each.text) for each in data.captions)
@@ -202,7 +201,7 @@ def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     double = TrainingSet("double", data.images, data.captions + again, twice)
     backbone, seen = thumb(), Counter()
 
-    def counting(name: str):
+    def counting(name):
         plain = getattr(backbone.network, name)
         return lambda items: (seen.update({name: len(items)}), plain(items))[1]
 
@@ -214,7 +213,7 @@ def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert seen == {"encode_images": 24 + 1, "encode_texts": distinct}
 
 
-def test_data_without_negatives() -> None:
+def test_data_without_negatives():
     for data, message in (
         (rows(8), "the training data have no column 'negative_image'"),
         (told(3).select(np.empty(0, dtype=np.int64)), "no rows to train a detector on"),
@@ -223,7 +222,7 @@ def test_data_without_negatives() -> None:
             detectors.fit(thumb(), FAST, data)
 
 
-def test_images_that_cannot_be_read() -> None:
+def test_images_that_cannot_be_read():
     data = told(12)
     images = list(data.images)
     images[5] = Image("broken", BytesSource(b"no picture", "photos/broken.png"))
@@ -240,7 +239,7 @@ def test_images_that_cannot_be_read() -> None:
         torch.testing.assert_close(each, exact[name])
 
 
-def test_an_encoder_that_overflows() -> None:
+def test_an_encoder_that_overflows():
     backbone = thumb()
     with torch.no_grad():
         backbone.network.text.weight.fill_(float("inf"))
@@ -248,15 +247,13 @@ def test_an_encoder_that_overflows() -> None:
         detectors.fit(backbone, FAST, told(4))
 
 
-def test_a_folder_that_cannot_be_written_is_told_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_told_first(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(detectors, "encoded", lambda *_: pytest.fail("work was done"))
     with pytest.raises(StorageError, match="cannot be written"):
         detectors.fit(thumb(), FAST, told(4), out=tmp_path / "file" / "ckpt")
 
 
-def test_a_detector_on_a_detector() -> None:
+def test_a_detector_on_a_detector():
     with pytest.raises(InputError, match="a detector stands on an encoder"):
         networks.detector(networks.detector(thumb()))

@@ -19,7 +19,7 @@ WORLD = 2
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+def found(tmp_path_factory):
     """What each of two processes found; whatever happens, none of them is left behind."""
     folder = tmp_path_factory.mktemp("processes")
     with socket.socket() as free:
@@ -51,7 +51,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
 
 
 @pytest.mark.parametrize("case", whole_batches.CASES)
-def test_two_processes_have_the_gradients_of_the_whole_batch(found: list[dict], case: str) -> None:
+def test_two_processes_have_the_gradients_of_the_whole_batch(found, case):
     for chunk in whole_batches.CHUNKS:
         _, backbone, aim = whole_batches.made(case, dropout=0.3)
         all_rows = whole_batches.shares(aim, world=WORLD, accumulate=1)
@@ -63,7 +63,7 @@ def test_two_processes_have_the_gradients_of_the_whole_batch(found: list[dict], 
         assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
 
 
-def test_without_gathering_the_halves_would_give_other_gradients() -> None:
+def test_without_gathering_the_halves_would_give_other_gradients():
     # Averaging two losses of half a batch is not the loss of the whole: the test above can fail.
     _, backbone, aim = whole_batches.made("coco", dropout=0.0)
     all_rows = whole_batches.shares(aim, world=WORLD, accumulate=1)
@@ -72,13 +72,13 @@ def test_without_gathering_the_halves_would_give_other_gradients() -> None:
     assert whole_batches.apart({name: (one[name] + other[name]) / 2 for name in one}, whole) > 0.01
 
 
-def test_rows_are_gathered_rank_by_rank_in_full_precision(found: list[dict]) -> None:
+def test_rows_are_gathered_rank_by_rank_in_full_precision(found):
     for share in found:
         assert share["half"].dtype == torch.float32
         assert share["half"].tolist() == [[0.5] * 3] * 2 + [[1.5] * 3] * 2
 
 
-def test_on_one_device_nothing_happens() -> None:
+def test_on_one_device_nothing_happens():
     from lightning_fabric import Fabric
 
     tensor = torch.ones(2, 3)

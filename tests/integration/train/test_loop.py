@@ -8,7 +8,6 @@ import sys
 import textwrap
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ from counterfoil.train.saving import Monitors, Saving  # noqa: E402
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
 
-def plain(data: TrainingSet, recipe: Coco, *, accumulate: int = 1, dropout: float = 0.1):
+def plain(data, recipe, *, accumulate=1, dropout=0.1):
     """The same training with nothing around it: rows, loss, step."""
     backbone = thumbnails.thumb(dropout=dropout)
     network = backbone.network
@@ -89,7 +88,7 @@ def trained(recipe, data, **more):
     return fit(thumbnails.thumb(), recipe, data, **{"device": "cpu"} | more)
 
 
-def close(left, right, *, within: float = 1e-5) -> bool:
+def close(left, right, *, within=1e-5):
     states = left.network.state_dict(), right.network.state_dict()
     return all(torch.allclose(states[0][name], states[1][name], atol=within, rtol=0) for name in states[0])
 
@@ -99,7 +98,7 @@ def close(left, right, *, within: float = 1e-5) -> bool:
     [{}, {"accumulate": 2}, {"clip_norm": 0.05}, {"max_logit_scale": 7.0}],
     ids=["plain", "accumulated", "clipped", "clamped"],
 )
-def test_it_trains_as_a_plain_loop_does(options) -> None:
+def test_it_trains_as_a_plain_loop_does(options):
     data = thumbnails.rows(50)
     recipe = Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4, select="last", **options)
     expected, losses = plain(data, recipe, accumulate=recipe.accumulate)
@@ -113,7 +112,7 @@ def test_it_trains_as_a_plain_loop_does(options) -> None:
         assert not close(found.backbone, without, within=1e-3)
 
 
-def test_workers_change_nothing() -> None:
+def test_workers_change_nothing():
     data = thumbnails.rows(24, negatives=True)
     recipe = NegativePairs(batch_size=8, steps=4, lr=3e-3, warmup=2, select="last", augment="crop-flip")
     recipe = replace(recipe, erasing=0.5, word_drop=0.3)
@@ -122,7 +121,7 @@ def test_workers_change_nothing() -> None:
     assert close(first.backbone, second.backbone, within=0)
 
 
-def test_a_first_look_decides_nothing_and_changes_nothing() -> None:
+def test_a_first_look_decides_nothing_and_changes_nothing():
     data, held = thumbnails.rows(24), thumbnails.rows(16)
     recipe = Coco(batch_size=8, epochs=2, lr=3e-3, warmup=2)
     plain_one = trained(recipe, data, validation=held)
@@ -138,12 +137,12 @@ def test_a_first_look_decides_nothing_and_changes_nothing() -> None:
         assert looked.history[0][name] == pytest.approx(unmoved[name], abs=1e-5)
 
 
-def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
+def test_the_best_weights_are_kept_and_not_the_last(tmp_path):
     data = thumbnails.rows(32)
     values = iter([0.2, 0.5, 0.5, 0.1])
     seen: list[dict] = []
 
-    def validate(backbone) -> dict[str, float]:
+    def validate(backbone):
         assert not backbone.network.training
         seen.append({name: tensor.clone() for name, tensor in backbone.network.state_dict().items()})
         return {"mine": next(values), "undefined": float("nan")}
@@ -161,14 +160,14 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
     assert [e["validation_mine"] for e in found.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
 
 
-def test_less_loss_is_better_and_nan_is_not() -> None:
+def test_less_loss_is_better_and_nan_is_not():
     values = iter([2.0, float("nan"), 1.0, 1.5])
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="loss")
     found = trained(recipe, thumbnails.rows(16), monitors=Monitors(lambda _: {"loss": next(values)}))
     assert (found.step, found.best) == (6, 1.0)
 
 
-def test_patience_ends_a_training_that_gets_no_better() -> None:
+def test_patience_ends_a_training_that_gets_no_better():
     values = iter([0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.9])
     recipe = Coco(batch_size=8, epochs=50, lr=1e-2, warmup=1, select="mine", validate_every=3, patience=6)
     found = trained(recipe, thumbnails.rows(32), monitors=Monitors(lambda _: {"mine": next(values)}))
@@ -176,9 +175,7 @@ def test_patience_ends_a_training_that_gets_no_better() -> None:
     assert (found.step, found.best, found.history[-1]["step"]) == (6, 0.3, 12)
 
 
-def test_a_loss_that_is_no_number_stops_before_it_harms(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loss_that_is_no_number_stops_before_it_harms(tmp_path, monkeypatch):
     data = thumbnails.rows(32)
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last")
     whole, calls = objective(recipe), count(1)
@@ -200,7 +197,7 @@ def test_a_loss_that_is_no_number_stops_before_it_harms(
         assert all(bool(tensor.isfinite().all()) for tensor in state.values())
 
 
-def test_two_stages_follow_each_other(tmp_path: Path) -> None:
+def test_two_stages_follow_each_other(tmp_path):
     recipe = Triplet(
         batch_size=8,
         epochs=2,
@@ -221,7 +218,7 @@ def test_two_stages_follow_each_other(tmp_path: Path) -> None:
     assert 0 < found.best <= 6
 
 
-def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
+def test_an_unreadable_image_stops_or_is_skipped(tmp_path):
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
     data = thumbnails.rows(20)
     images = list(data.images)
@@ -248,17 +245,17 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
         ({"computing": Computing(devices=0)}, "number of devices; given: 0"),
     ],
 )
-def test_what_cannot_be_asked_for_is_said_in_a_line(options, said: str) -> None:
+def test_what_cannot_be_asked_for_is_said_in_a_line(options, said):
     with pytest.raises(InputError, match=said):
         trained(Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
 
 
-def test_columns_that_a_recipe_needs_must_be_there() -> None:
+def test_columns_that_a_recipe_needs_must_be_there():
     with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
         trained(NegativePairs(batch_size=4), thumbnails.rows(8))
 
 
-def test_without_validation_the_last_weights_are_kept_and_that_is_said() -> None:
+def test_without_validation_the_last_weights_are_kept_and_that_is_said():
     said: list[str] = []
     recipe = Coco(batch_size=4, epochs=1, warmup=1)
     found = trained(recipe, thumbnails.rows(8), note=said.append)
@@ -266,7 +263,7 @@ def test_without_validation_the_last_weights_are_kept_and_that_is_said() -> None
     assert "the last weights are kept" in said[0]
 
 
-def test_bf16_trains_and_leaves_weights_in_fp32() -> None:
+def test_bf16_trains_and_leaves_weights_in_fp32():
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last", precision="bf16")
     found = trained(recipe, thumbnails.rows(32), saving=Saving(journal_every=1))
     assert all(p.dtype == torch.float32 for p in found.backbone.network.parameters())
@@ -293,7 +290,7 @@ TWO = """
 """
 
 
-def test_two_processes_give_the_weights_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_give_the_weights_of_one(tmp_path, monkeypatch):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(TWO))
     environment = {
@@ -326,13 +323,13 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("small", "threads"), [(10**9, 1), (0, 3)])
-def test_a_small_network_is_trained_by_one_thread(monkeypatch, small: int, threads: int) -> None:
+def test_a_small_network_is_trained_by_one_thread(monkeypatch, small, threads):
     # Several threads of a small network wait for each other longer than they compute.
     monkeypatch.setattr("counterfoil.models.runtime.SMALL", small)
     before = torch.get_num_threads()
     found = set()
 
-    def seen(stage: str, done: int, total: int) -> None:
+    def seen(stage, done, total):
         if stage == "training":
             found.add(torch.get_num_threads())
 

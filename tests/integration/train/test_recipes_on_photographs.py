@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +11,12 @@ open_clip = pytest.importorskip("open_clip")
 transformers = pytest.importorskip("transformers")
 
 from counterfoil.benchmarks.training_files import read as read_data  # noqa: E402
-from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.models import checkpoint, registry  # noqa: E402
-from counterfoil.models.networks import Backbone  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402
 from counterfoil.train.optim import trained_parameters as trained_of  # noqa: E402
-from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
+from counterfoil.train.recipes import RECIPES, read  # noqa: E402
 from tiny_families import save_words  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -33,7 +30,7 @@ TRAINED = [name for name in RECIPES if name != "detector"]
 
 
 @pytest.fixture(scope="module")
-def photographs(shared_data: Path) -> TrainingSet:
+def photographs(shared_data):
     """Twelve photographs and their captions; the next photograph and its caption are the negatives."""
     whole = read_data(shared_data / "coco_mini")
     _, first = np.unique(whole.rows["image"], return_index=True)
@@ -49,13 +46,13 @@ def photographs(shared_data: Path) -> TrainingSet:
     return replace(rows, rows={**rows.rows, **more})
 
 
-def of_open_clip(folder: Path) -> Backbone:
+def of_open_clip(folder):
     (folder / "tiny-photographs.json").write_text(json.dumps(TINY))
     open_clip.add_model_config(folder)
     return registry.backbone("open-clip:tiny-photographs")
 
 
-def of_transformers(folder: Path) -> Backbone:
+def of_transformers(folder):
     layers = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
     # Words of the tiny tokenizer in a text tower that is otherwise CLIP's.
     words = {"vocab_size": 40, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
@@ -73,12 +70,12 @@ def of_transformers(folder: Path) -> Backbone:
 LIBRARIES = {"open_clip": of_open_clip, "transformers": of_transformers}
 
 
-def few_steps(name: str, rows: int) -> Recipe:
+def few_steps(name, rows):
     """The recipe with its own values, but for a few steps of few rows that must show in fp32."""
     return read(name, steps=2, batch_size=rows, lr=1e-3, warmup=0, validate_every=2)
 
 
-def trains(backbone: Backbone, recipe: Recipe, data: TrainingSet, out: Path) -> None:
+def trains(backbone, recipe, data, out):
     """Train, and check what moved, what stayed, and that the checkpoint answers as the network does."""
     backbone = with_heads(backbone, recipe)
     before = {name: each.detach().clone() for name, each in backbone.network.named_parameters()}
@@ -113,7 +110,7 @@ def trains(backbone: Backbone, recipe: Recipe, data: TrainingSet, out: Path) -> 
         ),
     ],
 )
-def test_every_recipe_trains_small_networks(name: str, library: str, photographs, tmp_path: Path) -> None:
+def test_every_recipe_trains_small_networks(name, library, photographs, tmp_path):
     torch.manual_seed(0)
     (tmp_path / "start").mkdir()
     backbone = LIBRARIES[library](tmp_path / "start")
@@ -121,7 +118,7 @@ def test_every_recipe_trains_small_networks(name: str, library: str, photographs
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_detectors_train(library: str, photographs, tmp_path: Path) -> None:
+def test_detectors_train(library, photographs, tmp_path):
     (tmp_path / "start").mkdir()
     recipe = replace(RECIPES["detector"], batch_size=4, epochs=2)
     backbone = LIBRARIES[library](tmp_path / "start")

@@ -1,7 +1,5 @@
 """Layers that are computed again in the backward pass: the same gradients, and less that is kept."""
 
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,7 +9,6 @@ import numpy as np  # noqa: E402
 import PIL.Image  # noqa: E402
 
 from counterfoil.models import recurrent, registry, small  # noqa: E402
-from counterfoil.models.networks import Backbone  # noqa: E402
 from counterfoil.train.gradients import blocks, recomputed  # noqa: E402
 from counterfoil.train.losses import info_nce  # noqa: E402
 from tiny_families import save_clip, write_random_checkpoint  # noqa: E402
@@ -28,7 +25,7 @@ KINDS = {
 }
 
 
-def made(kind: str, folder: Path) -> Backbone:
+def made(kind, folder):
     if kind == "small":
         return small.backbone(TEXTS, seed=0)
     if kind == "vse":
@@ -48,7 +45,7 @@ def made(kind: str, folder: Path) -> Backbone:
     return backbone
 
 
-def step(backbone: Backbone, *, checkpoint: bool) -> tuple[dict, dict, int]:
+def step(backbone, *, checkpoint):
     """Gradients, buffers afterwards, and the bytes that were kept for the backward pass."""
     network = backbone.network
     rng = np.random.default_rng(0)
@@ -57,7 +54,7 @@ def step(backbone: Backbone, *, checkpoint: bool) -> tuple[dict, dict, int]:
     kept: dict[int, int] = {}
     own = {each.untyped_storage().data_ptr() for each in network.parameters()}
 
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
+    def keep(tensor):
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in own:
             kept[storage.data_ptr()] = storage.nbytes()
@@ -75,7 +72,7 @@ def step(backbone: Backbone, *, checkpoint: bool) -> tuple[dict, dict, int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_are_the_same_and_less_is_kept(kind: str, tmp_path: Path) -> None:
+def test_gradients_are_the_same_and_less_is_kept(kind, tmp_path):
     backbone = made(kind, tmp_path)
     network = backbone.network.double().train()
     count, share = KINDS[kind]

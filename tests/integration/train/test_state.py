@@ -20,8 +20,8 @@ from counterfoil.errors import InputError, StorageError  # noqa: E402
 from counterfoil.models import checkpoint  # noqa: E402
 from counterfoil.train import state as training_state  # noqa: E402
 from counterfoil.train.journal import read  # noqa: E402
-from counterfoil.train.loop import JOURNAL, Fitted, fit  # noqa: E402
-from counterfoil.train.recipes import NegativePairs, Recipe  # noqa: E402
+from counterfoil.train.loop import JOURNAL, fit  # noqa: E402
+from counterfoil.train.recipes import NegativePairs  # noqa: E402
 from counterfoil.train.saving import Saving  # noqa: E402
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
@@ -46,10 +46,8 @@ class Stopped(Exception):  # noqa: N818
     """What ends a training in the middle."""
 
 
-def train(
-    folder: Path | None, *, recipe: Recipe = RECIPE, stop: int | None = None, resume: bool = True, **options
-) -> Fitted:
-    def progress(stage: str, done: int, total: int) -> None:
+def train(folder, *, recipe=RECIPE, stop=None, resume=True, **options):
+    def progress(stage, done, total):
         if stage == "training" and done == stop:
             raise Stopped
 
@@ -65,31 +63,31 @@ def train(
     )
 
 
-def weights(fitted: Fitted) -> dict:
+def weights(fitted):
     return dict(fitted.backbone.network.state_dict())
 
 
-def same(left: dict, right: dict) -> bool:
+def same(left, right):
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
-def untimed(entries) -> list[dict]:
+def untimed(entries):
     return [{name: value for name, value in entry.items() if name not in CLOCK} for entry in entries]
 
 
 @pytest.fixture(scope="module")
-def never_stopped() -> Fitted:
+def never_stopped():
     return train(None)
 
 
 @pytest.fixture
-def stopped(tmp_path: Path, stopped_once: Path) -> Path:
+def stopped(tmp_path, stopped_once):
     """A folder of its own with a training that was stopped at step 8."""
     return Path(shutil.copytree(stopped_once, tmp_path / "stopped"))
 
 
 @pytest.fixture(scope="module")
-def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped_once(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped")
     with pytest.raises(Stopped):
         train(folder, stop=8)
@@ -97,9 +95,7 @@ def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("steps", [(1, 3, 4, 11), (2, 5, 13, 14, 22), (23,)])
-def test_a_training_that_was_stopped_ends_as_if_it_was_not(
-    tmp_path: Path, never_stopped: Fitted, steps: tuple[int, ...]
-) -> None:
+def test_a_training_that_was_stopped_ends_as_if_it_was_not(tmp_path, never_stopped, steps):
     for stop in steps:
         with pytest.raises(Stopped):
             train(tmp_path, stop=stop)
@@ -121,7 +117,7 @@ STAGES = ({"steps": 6, "lr": 1e-2}, {"steps": 7, "lr": 1e-3, "select": "last"})
 @pytest.mark.parametrize(
     ("change", "stops"), [({"clip_norm": 0.5, "patience": None}, [17]), ({"stages": STAGES}, [5, 6, 7, 11])]
 )
-def test_the_last_weights_are_the_same_as_well_in_every_stage(tmp_path: Path, change, stops) -> None:
+def test_the_last_weights_are_the_same_as_well_in_every_stage(tmp_path, change, stops):
     recipe = replace(RECIPE, select="last", **change)
     whole = train(None, recipe=recipe)
     for stop in stops:
@@ -130,11 +126,11 @@ def test_the_last_weights_are_the_same_as_well_in_every_stage(tmp_path: Path, ch
     assert same(weights(train(tmp_path, recipe=recipe)), weights(whole))
 
 
-def test_one_that_ended_is_not_repeated(tmp_path: Path, never_stopped: Fitted) -> None:
+def test_one_that_ended_is_not_repeated(tmp_path, never_stopped):
     train(tmp_path)
     before = (tmp_path / JOURNAL).read_bytes()
 
-    def never(stage: str, done: int, total: int) -> None:
+    def never(stage, done, total):
         assert stage != "training"
 
     again = train(tmp_path, progress=never)
@@ -143,10 +139,10 @@ def test_one_that_ended_is_not_repeated(tmp_path: Path, never_stopped: Fitted) -
     assert (tmp_path / JOURNAL).read_bytes() == before
 
 
-def main(out: str) -> None:
+def main(out):
     """The training, which says its steps."""
 
-    def progress(stage: str, done: int, total: int) -> None:
+    def progress(stage, done, total):
         if stage == "training":
             sys.stdout.write(f"{done}\n")
             sys.stdout.flush()
@@ -154,7 +150,7 @@ def main(out: str) -> None:
     train(Path(out), progress=progress)
 
 
-def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never_stopped: Fitted) -> None:
+def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path, never_stopped):
     out, environment = tmp_path / "out", {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # At a random moment within a step.
     reached, stop = 0, int(np.random.default_rng().integers(1, 22))
@@ -183,7 +179,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never
         ({"backbone": thumbnails.thumb(seed=1)}, "another model, or another start"),
     ],
 )
-def test_another_training_is_refused_in_a_line(stopped: Path, change: dict, said: str) -> None:
+def test_another_training_is_refused_in_a_line(stopped, change, said):
     before = {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()}
     asked = {
         "backbone": thumbnails.thumb(),
@@ -202,7 +198,7 @@ def test_another_training_is_refused_in_a_line(stopped: Path, change: dict, said
     assert {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()} == before
 
 
-def test_anew_forgets_what_was_there(tmp_path: Path, never_stopped: Fitted) -> None:
+def test_anew_forgets_what_was_there(tmp_path, never_stopped):
     with pytest.raises(Stopped):
         train(tmp_path, stop=8, recipe=replace(RECIPE, lr=5e-2))
     found = train(tmp_path, resume=False)
@@ -211,7 +207,7 @@ def test_anew_forgets_what_was_there(tmp_path: Path, never_stopped: Fitted) -> N
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "empty"])
-def test_a_damaged_state_is_said_in_a_line(stopped: Path, damage: str) -> None:
+def test_a_damaged_state_is_said_in_a_line(stopped, damage):
     path = stopped / training_state.FILE
     data = path.read_bytes()
     path.write_bytes({"cut": data[: len(data) // 2], "text": b"hello", "empty": b""}[damage])
@@ -223,7 +219,7 @@ def test_a_damaged_state_is_said_in_a_line(stopped: Path, damage: str) -> None:
 @pytest.mark.parametrize(
     "place", ["identity.recipe", "identity.data", "standing.step", "random", "readings.sums"]
 )
-def test_a_state_without_one_of_its_fields_is_said_in_a_line(stopped: Path, place: str) -> None:
+def test_a_state_without_one_of_its_fields_is_said_in_a_line(stopped, place):
     path = stopped / training_state.FILE
     state = torch.load(path, weights_only=True)
     *parts, last = place.split(".")
@@ -236,7 +232,7 @@ def test_a_state_without_one_of_its_fields_is_said_in_a_line(stopped: Path, plac
         train(stopped)
 
 
-def test_a_full_disk_leaves_what_was_saved(stopped: Path, never_stopped: Fitted) -> None:
+def test_a_full_disk_leaves_what_was_saved(stopped, never_stopped):
     before = (stopped / training_state.FILE).read_bytes()
     # No file may grow beyond half of what the state takes: the system refuses in the middle of writing.
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,7 +1,6 @@
 """What is assembled of rows: quads, choices and training sets that the other commands read."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -13,7 +12,6 @@ from counterfoil.benchmarks.folder import is_benchmark_folder, load, save
 from counterfoil.benchmarks.training_files import read as read_training
 from counterfoil.build.rows import of_benchmark
 from counterfoil.build.run import BuildRecipe, run_recipe
-from counterfoil.build.step import StepContext
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.errors import DataError
@@ -22,13 +20,13 @@ from counterfoil.world.ratings import rated
 from counterfoil.world.sample import quads
 
 
-def _built(work: StepContext, *, form: str = "auto", **read: object) -> Path:
+def _built(work, *, form="auto", **read):
     steps = (ReadRows(n=21, size=32, **read), Assemble(form=form))  # type: ignore[arg-type]
     run_recipe(BuildRecipe("mine", "Mine", "", 0, steps), work)
     return work.folder
 
 
-def test_the_folder_of_a_build_is_a_benchmark(work: StepContext) -> None:
+def test_the_folder_of_a_build_is_a_benchmark(work):
     folder = _built(work)
     assert is_benchmark_folder(folder)
     made = load(folder)
@@ -38,7 +36,7 @@ def test_the_folder_of_a_build_is_a_benchmark(work: StepContext) -> None:
     assert half.result["accuracy"].value == 0.5
 
 
-def test_quads_are_what_their_rows_were_read_from(work: StepContext, tmp_path: Path) -> None:
+def test_quads_are_what_their_rows_were_read_from(work, tmp_path):
     made = quads(14, seed=5, size=48)
     save(made, tmp_path / "quads")
     folder = _built(work, source=str(tmp_path / "quads"))
@@ -59,7 +57,7 @@ def test_quads_are_what_their_rows_were_read_from(work: StepContext, tmp_path: P
     assert built.questions.ids == made.questions.ids
 
 
-def test_a_training_set_keeps_rows_and_parts_images(work: StepContext) -> None:
+def test_a_training_set_keeps_rows_and_parts_images(work):
     folder = _built(work, form="training", training=True)
     parts = [read_training(folder / "benchmark" / f"{name}.parquet") for name in ("train", "validation")]
     assert sum(map(len, parts)) == 21
@@ -71,16 +69,14 @@ def test_a_training_set_keeps_rows_and_parts_images(work: StepContext) -> None:
     assert not (folder / "benchmark" / "train.parquet").exists()
 
 
-def test_what_was_assembled_and_is_gone_is_assembled_again(work: StepContext) -> None:
+def test_what_was_assembled_and_is_gone_is_assembled_again(work):
     folder = _built(work)
     (folder / "benchmark" / "manifest.json").unlink()
     _built(work)
     assert len(load(folder)) == 21
 
 
-def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(
-    work: StepContext, tmp_path: Path
-) -> None:
+def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(work, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,two cats,two dogs\n")
     notes: list[str] = []
@@ -97,14 +93,14 @@ def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(
         _built(work, source=str(rows), form="training")
 
 
-def test_rows_lacking_something_are_named(work: StepContext, tmp_path: Path) -> None:
+def test_rows_lacking_something_are_named(work, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("id,image,caption,negative_caption\nx,a.png,a cat,a dog\ny,b.png,two cats,\n")
     with pytest.raises(DataError, match="row 'y': a row without negative_caption"):
         _built(work, source=str(rows))
 
 
-def test_rows_of_a_gallery_are_its_captions_with_their_images(work: StepContext) -> None:
+def test_rows_of_a_gallery_are_its_captions_with_their_images(work):
     small = gallery(12, size=32, captions_each=3)
     rows = of_benchmark(small, work)
     assert isinstance(rows, pa.Table)
@@ -113,6 +109,6 @@ def test_rows_of_a_gallery_are_its_captions_with_their_images(work: StepContext)
     assert len(set(rows["image"].to_pylist())) == 12
 
 
-def test_forms_without_right_and_wrong_captions_are_refused(work: StepContext) -> None:
+def test_forms_without_right_and_wrong_captions_are_refused(work):
     with pytest.raises(DataError, match="no training set"):
         of_benchmark(rated(8, size=32), work)

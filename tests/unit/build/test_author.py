@@ -2,20 +2,16 @@
 
 import csv
 from dataclasses import replace
-from pathlib import Path
 
 from counterfoil.build.run import read_recipe, run_recipe
-from counterfoil.build.step import StepContext
 
 
-def _recipe(source: Path, **settings: str):
+def _recipe(source, **settings):
     text = {f"author.{key}": value for key, value in settings.items()}
     return read_recipe("winoground", settings={"read.source": str(source), **text})
 
 
-def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(
-    work: StepContext, tmp_path: Path
-) -> None:
+def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(work, tmp_path):
     source, filled = tmp_path / "captions.csv", tmp_path / "filled.csv"
     work = replace(work, session=replace(work.session, note=lambda text: None))
     source.write_text("caption\nA black cat sits on a red chair.\n")
@@ -48,7 +44,7 @@ def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(
     assert build.records[-1].facts["form"] == "quad"
 
 
-def test_drawn_rows_get_their_images_and_wait_for_no_one(work: StepContext) -> None:
+def test_drawn_rows_get_their_images_and_wait_for_no_one(work):
     settings = {"read.n": "14", "read.size": "32", "imagine.size": "32"}
     build = run_recipe(read_recipe("winoground", settings=settings), work)
     assert not build.waits

@@ -1,30 +1,29 @@
 """Filters on verified samples: against loops, and intervals against how often they hold the truth."""
 
-from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
 import pytest
 
-from counterfoil.build.calibration import Prices, Verified, auroc, calibrate, certified, curve, quality, share
+from counterfoil.build.calibration import Verified, auroc, calibrate, certified, curve, quality, share
 from counterfoil.errors import InputError
 
 
-def rows(n: int, rng: np.random.Generator, *, share: float = 0.39, apart: float = 1.2, steps: int = 0):
+def rows(n, rng, *, share=0.39, apart=1.2, steps=0):
     """Scores and truth of n rows; with `steps` the scores are coarse and tie."""
     right = rng.random(n) < share
     scores = apart * right + rng.normal(size=n)
     return (np.round(steps * scores) / steps if steps else scores), right
 
 
-def slow_wilson(k: int, n: int) -> tuple[float, float]:
+def slow_wilson(k, n):
     z = 1.959963984540054
     middle = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * sqrt(k * (n - k) / n + z * z / 4)
     return middle - half, middle + half
 
 
-def test_quality_is_that_of_counting() -> None:
+def test_quality_is_that_of_counting():
     scores, right = rows(150, np.random.default_rng(0), steps=3)
     for threshold in (-0.5, 0.0, 1.0, 2.0):
         kept = [t for s, t in zip(scores, right, strict=True) if s >= threshold]
@@ -38,7 +37,7 @@ def test_quality_is_that_of_counting() -> None:
             assert (part.low, part.high) == pytest.approx(slow_wilson(k, n))
 
 
-def test_what_is_not_defined_is_no_number() -> None:
+def test_what_is_not_defined_is_no_number():
     sample = Verified(np.array([0.1, 0.2]), np.array([False, False]))
     found = quality(sample, 0.5)
     assert np.isnan([found.precision.value, found.recall.value]).all()
@@ -50,7 +49,7 @@ def test_what_is_not_defined_is_no_number() -> None:
     assert certified(sample, 0.9) is None
 
 
-def test_weights_are_copies_of_rows() -> None:
+def test_weights_are_copies_of_rows():
     """A row of weight 3 counts as much as three rows; the interval knows that it is one."""
     scores, right = rows(90, np.random.default_rng(1))
     weights = np.random.default_rng(2).integers(1, 4, 90)
@@ -68,7 +67,7 @@ def test_weights_are_copies_of_rows() -> None:
     )
 
 
-def test_the_area_is_the_share_of_pairs_in_order() -> None:
+def test_the_area_is_the_share_of_pairs_in_order():
     scores, right = rows(60, np.random.default_rng(3), steps=2)
     pairs = [(a, b) for a in scores[right] for b in scores[~right]]
     found = auroc(Verified(scores, right))
@@ -76,7 +75,7 @@ def test_the_area_is_the_share_of_pairs_in_order() -> None:
     assert auroc(Verified(np.array([0.0, 1.0]), np.array([False, True]))).value == 1.0
 
 
-def test_curve_goes_from_all_to_least() -> None:
+def test_curve_goes_from_all_to_least():
     sample = Verified(*rows(400, np.random.default_rng(4)))
     points = curve(sample, points=30)
     assert len(points) == 30
@@ -85,7 +84,7 @@ def test_curve_goes_from_all_to_least() -> None:
     assert [p.recall.value for p in points] == sorted((p.recall.value for p in points), reverse=True)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
+def test_intervals_hold_the_truth_as_often_as_they_claim():
     # A population of which samples are drawn: its own precision and recall are the truth.
     scores, right = rows(40_000, np.random.default_rng(5))
     threshold = 1.0
@@ -113,7 +112,7 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
         assert min(counts) / 150 > 0.9, (name, counts)
 
 
-def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen() -> None:
+def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen():
     rng = np.random.default_rng(6)
     scores, right = rows(40_000, rng, apart=2.4)
     order = np.argsort(-scores)
@@ -123,7 +122,7 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
         drawn = np.random.default_rng(seed).integers(0, len(scores), 400)
         sample = Verified(scores[drawn], right[drawn])
 
-        def true(threshold: float) -> float:
+        def true(threshold):
             return float(precision[(scores >= threshold).sum() - 1])
 
         found = certified(sample, 0.85)
@@ -140,7 +139,7 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
     assert naive / 120 > 0.3
 
 
-def test_a_target_that_is_not_to_be_had() -> None:
+def test_a_target_that_is_not_to_be_had():
     rng = np.random.default_rng(7)
     right = rng.random(300) < 0.4
     assert certified(Verified(rng.normal(size=300), right), 0.9) is None
@@ -153,7 +152,7 @@ def test_a_target_that_is_not_to_be_had() -> None:
     assert certified(tied, 0.9) == 1.0
 
 
-def test_weighted_targets_are_kept_too() -> None:
+def test_weighted_targets_are_kept_too():
     scores, right = rows(40_000, np.random.default_rng(8), apart=1.6)
     chance = np.where(scores > 1.5, 0.004, 0.016)
     missed = 0
@@ -164,11 +163,9 @@ def test_weighted_targets_are_kept_too() -> None:
     assert missed / 100 <= 0.06
 
 
-def test_cost_by_hand() -> None:
+def test_cost_by_hand():
     sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
-    found = calibrate(
-        sample, np.random.default_rng(0), threshold=0.5, prices=Prices(making=0.01, verifying=0.1)
-    )
+    found = calibrate(sample, np.random.default_rng(0), threshold=0.5, making=0.01, verifying=0.1)
     assert found.expected(1000) == {
         "kept": 500.0,
         "right_kept": 250.0,
@@ -191,6 +188,6 @@ SAMPLE = Verified(np.array([0.1, 0.4]), np.array([False, True]))
         (lambda rng: calibrate(SAMPLE, rng, precision=0.9), "too few verified rows"),
     ],
 )
-def test_what_cannot_be(ask: Callable, message: str) -> None:
+def test_what_cannot_be(ask, message):
     with pytest.raises(InputError, match=message):
         ask(np.random.default_rng(0))

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,7 +11,7 @@ from counterfoil.build.steps.format import Format, uniform
 from counterfoil.errors import CounterfoilError
 
 
-def plainly(text: str) -> str:
+def plainly(text):
     """A caption as the step makes it with its defaults, for captions without typographic marks."""
     text = re.sub(r" ([.,;:!?])(?=\s|$)", r"\1", " ".join(text.split()))
     text = re.sub(r",([A-Za-z])", r", \1", text)
@@ -24,7 +23,7 @@ def plainly(text: str) -> str:
     return text if re.search(r"[.!?][\"')\]]*$", text) else text.rstrip(" ,;:-") + "."
 
 
-def test_real_captions_are_those_of_a_plain_loop(shared_data: Path) -> None:
+def test_real_captions_are_those_of_a_plain_loop(shared_data):
     files = sorted((shared_data / "sugarcrepe").glob("*.json"))
     captions = [row["caption"] for file in files for row in json.loads(file.read_text()).values()]
     made, counts = uniform(pa.array(captions))
@@ -50,11 +49,11 @@ def test_real_captions_are_those_of_a_plain_loop(shared_data: Path) -> None:
         ("A TV", "A TV."),
     ],
 )
-def test_a_caption(given: str | None, made: str | None) -> None:
+def test_a_caption(given, made):
     assert uniform(pa.array([given], pa.string()))[0].to_pylist() == [made]
 
 
-def test_spellings_go_both_ways_but_for_words_of_two_meanings() -> None:
+def test_spellings_go_both_ways_but_for_words_of_two_meanings():
     british = "Grey tyres at the centre of a colourful theatre."
     american = "Gray tires at the center of a colorful theater."
     assert uniform(pa.array([british]), spelling="american")[0].to_pylist() == [american]
@@ -63,7 +62,7 @@ def test_spellings_go_both_ways_but_for_words_of_two_meanings() -> None:
     ]
 
 
-def test_originals_and_counts_are_kept(tmp_path: Path) -> None:
+def test_originals_and_counts_are_kept(tmp_path):
     rows = pa.table(
         {"id": ["a", "b"], "caption": ["a dog", "A cat."], "negative_caption": ["a cat", "A dog"]}
     )
@@ -75,7 +74,7 @@ def test_originals_and_counts_are_kept(tmp_path: Path) -> None:
     assert twice.kept == once.kept
 
 
-def test_bad_input(tmp_path: Path) -> None:
+def test_bad_input(tmp_path):
     with pytest.raises(CounterfoilError, match="no column to format"):
         Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), StepContext(tmp_path))
     with pytest.raises(CounterfoilError, match="captions are no text"):

@@ -1,15 +1,12 @@
 """The step that makes images, by the drawn world."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import numpy as np
 import PIL.Image
 import pyarrow as pa
 import pytest
 
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, StepContext
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.errors import DataError, InputError
@@ -20,15 +17,15 @@ N = 28
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory) -> pa.Table:
+def rows(tmp_path_factory):
     return ReadRows(n=N, size=48).run(pa.table({"id": []}), StepContext(tmp_path_factory.mktemp("read"))).kept
 
 
-def made(step: Imagine, rows: pa.Table, folder: Path, seed: int = 0) -> Output:
+def made(step, rows, folder, seed=0):
     return run_step(step, rows, StepContext(folder, seed=seed, step="2-imagine"))
 
 
-def files(folder: Path) -> Mapping[str, bytes]:
+def files(folder):
     return {path.name: path.read_bytes() for path in (folder / "images").iterdir()}
 
 

@@ -3,12 +3,11 @@
 import os
 import re
 from dataclasses import fields
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.step import Output, Step
+from counterfoil.build.step import Output
 from counterfoil.build.step_folder import StepFolder, digests_of_files
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.negate import Negate
@@ -31,7 +30,7 @@ NAMING = {
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "my models" / "one"
     (folder / "unet").mkdir(parents=True)
@@ -40,8 +39,8 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def named(step: str, settings: dict[str, object], folder: Path | str) -> Step:
-    def filled(value: object) -> object:
+def named(step, settings, folder):
+    def filled(value):
         if isinstance(value, list):
             return [filled(each) for each in value]
         return value.replace("MODEL", str(folder))
@@ -49,7 +48,7 @@ def named(step: str, settings: dict[str, object], folder: Path | str) -> Step:
     return STEPS[step].step({key: filled(value) for key, value in settings.items()}, where="here")
 
 
-def change_a_byte(model: Path) -> None:
+def change_a_byte(model):
     """One byte of the weights, neither their size nor the time at which they were written."""
     path = model / "unet" / "weights.safetensors"
     about = path.stat()
@@ -63,9 +62,7 @@ def change_a_byte(model: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "place"), [*((step, "absolute") for step in NAMING), ("negate", "relative")]
 )
-def test_a_step_is_run_again_where_one_byte_of_a_model_changed(
-    step: str, place: str, model: Path, tmp_path: Path
-) -> None:
+def test_a_step_is_run_again_where_one_byte_of_a_model_changed(step, place, model, tmp_path):
     made = named(step, NAMING[step], model if place == "absolute" else "my models/one")
     folder = StepFolder(tmp_path / "build" / "steps" / f"2-{step}")
     folder.save(made, ROWS, Output(ROWS), seed=0, rows_from="rows")
@@ -82,7 +79,7 @@ def test_a_step_is_run_again_where_one_byte_of_a_model_changed(
     assert folder.finished(made, seed=0, rows_from="rows") is None
 
 
-def test_a_file_more_and_another_name_are_changes(model: Path) -> None:
+def test_a_file_more_and_another_name_are_changes(model):
     step = Rate(scorer=f"lm:{model}")
     before = digests_of_files(step)
     (model / "config.json").rename(model / "config2.json")
@@ -91,7 +88,7 @@ def test_a_file_more_and_another_name_are_changes(model: Path) -> None:
     assert len({str(each) for each in (before, renamed, digests_of_files(step))}) == 3
 
 
-def test_words_and_names_of_the_hub_are_no_folders(model: Path, tmp_path: Path) -> None:
+def test_words_and_names_of_the_hub_are_no_folders(model, tmp_path):
     for word in ("world", "rules", "hanta"):
         (tmp_path / word).mkdir()
         (tmp_path / word / "file").write_text("something else")
@@ -99,7 +96,7 @@ def test_words_and_names_of_the_hub_are_no_folders(model: Path, tmp_path: Path) 
     assert [digests_of_files(step) for step in steps] == [{}] * 4
 
 
-def test_of_a_folder_of_images_names_and_sizes_count(tmp_path: Path) -> None:
+def test_of_a_folder_of_images_names_and_sizes_count(tmp_path):
     (tmp_path / "photos").mkdir()
     photo = tmp_path / "photos" / "1.jpg"
     photo.write_bytes(b"one")
@@ -112,7 +109,7 @@ def test_of_a_folder_of_images_names_and_sizes_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(STEPS))
-def test_every_setting_that_takes_a_model_says_so(name: str) -> None:
+def test_every_setting_that_takes_a_model_says_so(name):
     takes = re.compile(r"\b[Ss]corers?\b|[a-z]:MODEL|diffusers:|spacy:|lm:|captioner:|[Mm]odels that|UNet")
     for each in fields(STEPS[name].kind):
         texts = "str" in str(each.type) and "Literal" not in str(each.type)

@@ -22,12 +22,12 @@ N = 24
 
 
 @pytest.fixture
-def rows(work: StepContext):
+def rows(work):
     read = ReadRows(n=N, size=32, negatives=False, captions="loose")
     return run_recipe(BuildRecipe("r", "R", "", 0, (read,)), work).folders[0].rows()
 
 
-def _truth(rows) -> set[tuple[str, str]]:
+def _truth(rows):
     scene_of = dict(zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True))
     texts = set(rows["caption"].to_pylist())
     return {
@@ -35,11 +35,11 @@ def _truth(rows) -> set[tuple[str, str]]:
     }
 
 
-def _pairs(table) -> set[tuple[str, str]]:
+def _pairs(table):
     return set(zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True))
 
 
-def test_with_everything_judged_all_right_pairs_are_rows(work: StepContext, rows) -> None:
+def test_with_everything_judged_all_right_pairs_are_rows(work, rows):
     output = run_step(MissingPositives(k=N, rounds=1), rows, replace(work, step="positives"))
     assert _pairs(output.kept) == _truth(rows)
     assert len(output.kept) == len(_truth(rows)) > N
@@ -53,7 +53,7 @@ def test_with_everything_judged_all_right_pairs_are_rows(work: StepContext, rows
     assert all(row["scene"] == scene_of[row["image"]] for row in output.kept.to_pylist())
 
 
-def test_rounds_cost_and_find_what_their_facts_say(work: StepContext, rows) -> None:
+def test_rounds_cost_and_find_what_their_facts_say(work, rows):
     output = run_step(MissingPositives(k=2, rounds=3), rows, replace(work, step="positives"))
     rounds, curve = output.facts["rounds"], output.facts["cost curve"]
     assert [each["total"] for each in rounds] == [len(_truth(rows))] * 3
@@ -66,7 +66,7 @@ def test_rounds_cost_and_find_what_their_facts_say(work: StepContext, rows) -> N
     assert again.kept.equals(output.kept)
 
 
-def test_people_of_a_table_judge_by_the_captions_texts(work: StepContext, rows, tmp_path: Path) -> None:
+def test_people_of_a_table_judge_by_the_captions_texts(work, rows, tmp_path):
     truth = _truth(rows)
     images, texts = rows["image"].to_pylist(), rows["caption"].to_pylist()
     lines = [
@@ -81,12 +81,12 @@ def test_people_of_a_table_judge_by_the_captions_texts(work: StepContext, rows, 
     assert _pairs(output.kept) == truth
 
 
-def test_pairs_without_a_judge_are_refused(work: StepContext, rows) -> None:
+def test_pairs_without_a_judge_are_refused(work, rows):
     with pytest.raises(CounterfoilError, match="the pairs that models propose have no judge"):
         run_step(MissingPositives(), rows.drop_columns(["scene"]), replace(work, step="positives"))
 
 
-def test_the_recipe_assembles_a_gallery_of_many_right_answers(work: StepContext) -> None:
+def test_the_recipe_assembles_a_gallery_of_many_right_answers(work):
     settings = {"read.n": str(N), "read.size": "32", "positives.k": str(N), "positives.simulate": "0"}
     build = run_recipe(read_recipe("eccv", settings=settings), work)
     gallery = load(work.folder)
@@ -99,7 +99,7 @@ def test_the_recipe_assembles_a_gallery_of_many_right_answers(work: StepContext)
 ECCV = Path(__file__).parents[3] / "../shared/data/eccv"
 
 
-def merging(folder: Path) -> StepContext:
+def merging(folder):
     return StepContext(
         folder,
         step="merge",
@@ -108,7 +108,7 @@ def merging(folder: Path) -> StepContext:
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> tuple[pa.Table, Path]:
+def tables(tmp_path):
     rows = pa.table({"id": ["1", "2", "3"], "image": ["a", "a", "b"], "caption": ["x", "y", "x"]})
     (tmp_path / "rated.csv").write_text("image,caption,rating\na,x,4.2\na,y,1.0\nb,z,3.0\n")
     (tmp_path / "said.csv").write_text(
@@ -117,7 +117,7 @@ def tables(tmp_path: Path) -> tuple[pa.Table, Path]:
     return rows, tmp_path
 
 
-def test_sources_are_joined_by_each_rule(tables) -> None:
+def test_sources_are_joined_by_each_rule(tables):
     rows, folder = tables
     files = (str(folder / "rated.csv"), str(folder / "said.csv"))
     expected = {"any": {"a/x", "a/y", "b/x", "b/z"}, "majority": {"a/x", "b/x", "b/z"}, "all": {"a/x"}}
@@ -134,7 +134,7 @@ def test_sources_are_joined_by_each_rule(tables) -> None:
     assert by_id["b/x"]["gain"] == pytest.approx(0.75)
 
 
-def test_verified_pairs_decide_and_say_what_sources_are_worth(tables) -> None:
+def test_verified_pairs_decide_and_say_what_sources_are_worth(tables):
     rows, folder = tables
     (folder / "verified.csv").write_text("image,caption,right\na,x,true\na,y,false\nb,z,true\nd,w,true\n")
     made = Merge(tables=(str(folder / "rated.csv"),), verified=str(folder / "verified.csv")).run(
@@ -151,11 +151,11 @@ def test_verified_pairs_decide_and_say_what_sources_are_worth(tables) -> None:
 
 
 @pytest.mark.skipif(not ECCV.is_dir(), reason="ECCV Caption's files are not here")
-def test_eccv_and_cxc(tmp_path: Path) -> None:
+def test_eccv_and_cxc(tmp_path):
     nothing = pa.table({"id": pa.array([], pa.string()), "image": [], "caption": []})
     made = Merge(benchmarks=("eccv", "cxc"), data=str(ECCV)).run(nothing, merging(tmp_path))
 
-    def pairs(name: str) -> set[tuple[int, int]]:
+    def pairs(name):
         i2t = json.loads((ECCV / f"{name}_image_to_caption.json").read_text())
         t2i = json.loads((ECCV / f"{name}_caption_to_image.json").read_text())
         found = {(int(image), int(each)) for image, captions in i2t.items() for each in captions}
@@ -186,7 +186,7 @@ def test_eccv_and_cxc(tmp_path: Path) -> None:
         ("image,caption,rating\na,x,high\n", "rating"),
     ],
 )
-def test_tables_that_hold_no_pairs(content: str, message: str, tables) -> None:
+def test_tables_that_hold_no_pairs(content, message, tables):
     rows, folder = tables
     (folder / "odd.csv").write_text(content)
     with pytest.raises(CounterfoilError, match=message):

@@ -10,7 +10,7 @@ from counterfoil.errors import InputError, ScoreError
 from official_refinement import refined
 
 
-def gaps_of(n: int, d: int, seed: int) -> np.ndarray:
+def gaps_of(n, d, seed):
     """Gaps in hundredths with all edges and many zeros; the right caption scores higher more often."""
     rng = np.random.default_rng(seed)
     gaps = np.clip(np.round(rng.normal(0.15, 0.5, (n, d)), 2), -1, 1)
@@ -19,7 +19,7 @@ def gaps_of(n: int, d: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_scores_keep_the_rows_of_the_official_rule_on_the_same_choices(seed: int) -> None:
+def test_two_scores_keep_the_rows_of_the_official_rule_on_the_same_choices(seed):
     gaps = gaps_of(5_000, 2, seed)
     assert (np.abs(gaps) == 1).any(axis=0).all()
     assert ((gaps == 0).sum(axis=1) == 1).any()
@@ -32,7 +32,7 @@ def test_two_scores_keep_the_rows_of_the_official_rule_on_the_same_choices(seed:
 @pytest.mark.parametrize(
     ("d", "bins", "edge_bins"), [(1, 50, 10), (2, 50, 10), (3, 3, 2), (4, 2, 5), (12, 50, 10)]
 )
-def test_every_mirrored_cell_holds_equally_many(d: int, bins: int, edge_bins: int) -> None:
+def test_every_mirrored_cell_holds_equally_many(d, bins, edge_bins):
     scales = tuple(np.arange(1.0, d + 1).tolist())
     gaps = gaps_of(3_000, d, seed=d) * scales
     if d == 12:  # as many scores as this leave next to nothing, unless gaps repeat
@@ -41,7 +41,7 @@ def test_every_mirrored_cell_holds_equally_many(d: int, bins: int, edge_bins: in
         )
     kept = refine(gaps, np.arange(len(gaps)), scales=scales, bins=bins, edge_bins=edge_bins)
 
-    def cell(row: np.ndarray) -> tuple[int, ...]:
+    def cell(row):
         b = edge_bins if (row == 0).any() else bins
         return tuple(
             int(np.sign(g)) * (min(int(abs(g) / s * b), b - 1) + 1) for g, s in zip(row, scales, strict=True)
@@ -55,7 +55,7 @@ def test_every_mirrored_cell_holds_equally_many(d: int, bins: int, edge_bins: in
     assert (accuracies(gaps[kept]).mean(axis=0) == 0.5).all()
 
 
-def test_groups_are_balanced_each_for_itself_and_scales_change_no_rows() -> None:
+def test_groups_are_balanced_each_for_itself_and_scales_change_no_rows():
     gaps, groups = gaps_of(3_000, 2, seed=4), np.random.default_rng(0).integers(-3, 4, 3_000)
     order = np.random.default_rng(1).permutation(3_000)
     kept = refine(gaps, order, groups=groups)
@@ -67,7 +67,7 @@ def test_groups_are_balanced_each_for_itself_and_scales_change_no_rows() -> None
     assert largest_gaps(gaps * [1, 8]) == (1.0, 8.0)
 
 
-def test_each_of_the_surplus_is_kept_equally_often() -> None:
+def test_each_of_the_surplus_is_kept_equally_often():
     gaps = np.array([0.501, 0.505, 0.509, 0.51, -0.505, -0.507])[:, None]
     drawn = [refine(gaps, np.random.default_rng(seed).permutation(6)) for seed in range(2_000)]
     often = np.mean(drawn, axis=0)
@@ -75,7 +75,7 @@ def test_each_of_the_surplus_is_kept_equally_often() -> None:
     assert np.abs(often[:4] - 0.5).max() < 4 * (0.25 / 2_000) ** 0.5
 
 
-def test_empty_tables_are_empty_and_bad_input_is_refused() -> None:
+def test_empty_tables_are_empty_and_bad_input_is_refused():
     assert refine(np.zeros((0, 2)), np.arange(0)).tolist() == []
     gaps = np.zeros((3, 2))
     with pytest.raises(ScoreError, match="row 2"):
@@ -91,11 +91,11 @@ def test_empty_tables_are_empty_and_bad_input_is_refused() -> None:
             refine(**{"gaps": gaps, "order": np.arange(3), **change})
 
 
-def test_predictable_rows_go_until_the_interval_reaches_chance() -> None:
+def test_predictable_rows_go_until_the_interval_reaches_chance():
     rng = np.random.default_rng(0)
     signal = rng.normal(0.6, 1, 2_000)
 
-    def interval(rows: np.ndarray, gaps: np.ndarray) -> tuple[float, float]:
+    def interval(rows, gaps):
         right = accuracies(gaps)
         half = 1.96 * (0.25 / len(right)) ** 0.5
         return right.mean() - half, right.mean() + half

@@ -13,7 +13,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.build.run import BuildRecipe, check_images, read_recipe, run_recipe, shipped
-from counterfoil.build.step import Output, StepContext, split_rows, with_column
+from counterfoil.build.step import Output, split_rows, with_column
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.caption import WriteCaptions
 from counterfoil.build.steps.choose import Choose
@@ -35,7 +35,7 @@ class KeepShort:
     requires = ("caption",)
     produces = ("words",)
 
-    def run(self, rows: pa.Table, work: StepContext) -> Output:
+    def run(self, rows, work):
         self.ran.append(work.step)
         lengths = np.array([len(text.split()) for text in rows["caption"].to_pylist()])
         rows = with_column(rows, "words", pa.array(lengths))
@@ -43,16 +43,16 @@ class KeepShort:
         return Output(kept, dropped, {"drawn": work.rng("a").random()})
 
 
-def _recipe(*steps: object, seed: int = 0) -> BuildRecipe:
+def _recipe(*steps, seed=0):
     return BuildRecipe("mine", "Mine", "", seed, (ReadRows(n=21, size=32), *steps))  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> None:
+def _fresh():
     KeepShort.ran.clear()
 
 
-def test_every_row_goes_on_or_is_dropped_with_a_reason(work: StepContext) -> None:
+def test_every_row_goes_on_or_is_dropped_with_a_reason(work):
     build = run_recipe(_recipe(KeepShort()), work)
     first, second = build.folders
     rows, kept, dropped = first.rows(), second.rows(), second.dropped()
@@ -66,9 +66,7 @@ def test_every_row_goes_on_or_is_dropped_with_a_reason(work: StepContext) -> Non
     assert (build.records[1].rows_in, build.records[1].rows_out) == (21, len(kept))
 
 
-def test_images_that_a_later_step_opens_are_looked_for_before_the_first(
-    work: StepContext, tmp_path: Path
-) -> None:
+def test_images_that_a_later_step_opens_are_looked_for_before_the_first(work, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "rows.csv").write_text("image,caption\na.jpg,a cat\nb.jpg,a dog\n")
     (tmp_path / "photos" / "a.jpg").write_bytes(b"never opened")
@@ -84,7 +82,7 @@ def test_images_that_a_later_step_opens_are_looked_for_before_the_first(
     assert KeepShort.ran == ["2-keep-short"]
 
 
-def test_rows_that_name_no_image_are_found_before_the_first_step(work: StepContext, tmp_path: Path) -> None:
+def test_rows_that_name_no_image_are_found_before_the_first_step(work, tmp_path):
     (tmp_path / "rows.csv").write_text("id,image,caption,negative_caption\na,a.jpg,x y,y x\nb,,x z,z x\n")
     recipe = _recipe(KeepShort(), Assemble())
     read = ReadRows(source=str(tmp_path / "rows.csv"))
@@ -98,7 +96,7 @@ def test_rows_that_name_no_image_are_found_before_the_first_step(work: StepConte
     check_images(pa.table({"id": ["a"], "image": [None]}), (WriteCaptions(by="chat:u#m"), Assemble()), work)
 
 
-def test_finished_steps_are_not_run_again_and_changed_ones_are(work: StepContext, digests) -> None:
+def test_finished_steps_are_not_run_again_and_changed_ones_are(work, digests):
     recipe = _recipe(KeepShort(), replace(KeepShort(), words=7))
     run_recipe(recipe, work)
     assert KeepShort.ran == ["2-keep-short", "3-keep-short"]
@@ -114,7 +112,7 @@ def test_finished_steps_are_not_run_again_and_changed_ones_are(work: StepContext
     assert digests(work.folder) == before
 
 
-def test_a_step_with_damaged_or_missing_files_is_run_again(work: StepContext, digests) -> None:
+def test_a_step_with_damaged_or_missing_files_is_run_again(work, digests):
     run_recipe(_recipe(KeepShort()), work)
     before = digests(work.folder)
     for name in ("rows.parquet", "manifest.json"):
@@ -127,9 +125,7 @@ def test_a_step_with_damaged_or_missing_files_is_run_again(work: StepContext, di
             assert digests(work.folder) == before
 
 
-def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(
-    work: StepContext, digests
-) -> None:
+def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(work, digests):
     recipe = _recipe(KeepShort(), Imagine(size=32), replace(KeepShort(), words=9))
     ran: list[str] = []
     note = lambda label, rows: ran.append(label)  # noqa: E731
@@ -144,7 +140,7 @@ def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(
         assert digests(work.folder) == before
 
 
-def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: StepContext, digests, tmp_path: Path) -> None:
+def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work, digests, tmp_path):
     run_recipe(_recipe(KeepShort()), work)
     (work.folder / "images" / f"{0:032x}.png").write_bytes(b"x")
     mine = [work.folder / "images" / "mine.png", work.folder / "steps" / "9-mine" / "thesis.tex"]
@@ -189,7 +185,7 @@ form = "choice"
         ('seed = "one"\n' + RECIPE, "the seed is no whole number"),
     ],
 )
-def test_what_is_wrong_in_a_recipe_is_said_in_one_line(tmp_path: Path, text: str, error: str) -> None:
+def test_what_is_wrong_in_a_recipe_is_said_in_one_line(tmp_path, text, error):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(CounterfoilError, match=error) as raised:
@@ -197,7 +193,7 @@ def test_what_is_wrong_in_a_recipe_is_said_in_one_line(tmp_path: Path, text: str
     assert "\n" not in str(raised.value)
 
 
-def test_settings_override_a_recipe_by_step_and_key(tmp_path: Path) -> None:
+def test_settings_override_a_recipe_by_step_and_key(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(RECIPE)
     recipe = read_recipe(path, settings={"read.n": "7", "assemble.validation": "0.5"}, seed=9)
@@ -208,7 +204,7 @@ def test_settings_override_a_recipe_by_step_and_key(tmp_path: Path) -> None:
         read_recipe(path, settings={"read.m": "7"})
 
 
-def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path: Path) -> None:
+def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path):
     path, table = tmp_path / "mine.toml", tmp_path / "rows.csv"
     table.write_text("image,caption,negative_caption\na.png,a cat,a dog\n")
     path.write_text(RECIPE + '[steps.world]\nform = "quad"\n')
@@ -217,7 +213,7 @@ def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path: Path) -> No
     assert recipe.steps[1].form == "choice"  # type: ignore[attr-defined]
 
 
-def test_a_step_for_the_world_is_left_out_elsewhere_unless_a_setting_of_it_is_given(tmp_path: Path) -> None:
+def test_a_step_for_the_world_is_left_out_elsewhere_unless_a_setting_of_it_is_given(tmp_path):
     table = tmp_path / "rows.csv"
     named = {"read.source": str(table), "read.layout": "none"}
     assert "filter" in [step.name for step in read_recipe("bivlc").steps]
@@ -226,9 +222,7 @@ def test_a_step_for_the_world_is_left_out_elsewhere_unless_a_setting_of_it_is_gi
     assert "filter" in [step.name for step in asked.steps]
 
 
-def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(
-    work: StepContext, tmp_path: Path
-) -> None:
+def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(work, tmp_path):
     table = tmp_path / "rows.csv"
     table.write_text("image,caption\na.png,a cat\n")
     steps = (ReadRows(source=str(table)), KeepShort(), Assemble(form="choice"))
@@ -237,14 +231,14 @@ def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(
     assert not KeepShort.ran
 
 
-def test_shipped_recipes_are_read_and_begin_in_the_world() -> None:
+def test_shipped_recipes_are_read_and_begin_in_the_world():
     recipes = [read_recipe(name) for name in shipped()]
     assert all(recipe.title and recipe.summary for recipe in recipes)
     assert {recipe.steps[0].source for recipe in recipes} == {"world"}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "coco", "listed"])
-def test_rows_are_read_from_every_layout(work: StepContext, tmp_path: Path, kind: str) -> None:
+def test_rows_are_read_from_every_layout(work, tmp_path, kind):
     rows = [
         {"filename": "a.png", "caption": "a cat", "negative_caption": "a dog", "vera": 0.25},
         {"filename": "b.png", "caption": "two cats", "negative_caption": "two dogs", "vera": 0.5},
@@ -282,16 +276,14 @@ def test_rows_are_read_from_every_layout(work: StepContext, tmp_path: Path, kind
         ("id,image,caption\nx,a.png,a cat\nx,b.png,a dog\n", "ids are not unique"),
     ],
 )
-def test_tables_that_are_no_rows_are_refused(
-    work: StepContext, tmp_path: Path, text: str, error: str
-) -> None:
+def test_tables_that_are_no_rows_are_refused(work, tmp_path, text, error):
     path = tmp_path / "rows.csv"
     path.write_text(text)
     with pytest.raises(CounterfoilError, match=error):
         run_recipe(BuildRecipe("m", "M", "", 0, (ReadRows(source=str(path)),)), work)
 
 
-def test_a_limit_is_spread_over_the_source(work: StepContext) -> None:
+def test_a_limit_is_spread_over_the_source(work):
     whole = run_recipe(_recipe(), work).folders[0].rows()
     part = replace(_recipe(), steps=(ReadRows(n=21, size=32, limit=3),))
     cut = run_recipe(part, work).folders[0].rows()
@@ -299,7 +291,7 @@ def test_a_limit_is_spread_over_the_source(work: StepContext) -> None:
     assert pc.all(pc.is_in(cut["image"], whole["image"])).as_py()
 
 
-def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path: Path) -> None:
+def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path):
     catalog.register(StepEntry("keep-short", "short captions", "an example", f"{__name__}:KeepShort"))
     try:
         path = tmp_path / "mine.toml"
@@ -309,7 +301,7 @@ def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path: Path) -> None:
         STEPS._known.pop("keep-short")
 
 
-def test_a_setting_outside_its_range_is_named() -> None:
+def test_a_setting_outside_its_range_is_named():
     with pytest.raises(InputError, match="recipe, key 'k': out of range; given: 0; allowed: 1 or more"):
         STEPS["imagine"].step({"k": 0}, where="recipe")
 
@@ -323,11 +315,11 @@ class OldStep:
     reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ()
 
-    def run(self, rows: pa.Table, work: StepContext) -> Output:
+    def run(self, rows, work):
         return Output(rows)
 
 
-def test_a_class_that_is_no_step_is_named() -> None:
+def test_a_class_that_is_no_step_is_named():
     entry = StepEntry("old", "old", "an example", f"{__name__}:OldStep")
     with pytest.raises(InputError, match=r"is no step: .*once called reads and makes"):
         entry.step({}, where="recipe")

@@ -2,7 +2,6 @@
 
 import json
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +25,15 @@ from counterfoil.evaluation.duplicates import near_pairs, normal, shingles
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> StepContext:
+def work(tmp_path):
     return StepContext(tmp_path, step="1-step")
 
 
-def ids(table: pa.Table) -> list[str]:
+def ids(table):
     return table["id"].to_pylist()
 
 
-def test_the_best_share_of_every_category_is_kept(work: StepContext) -> None:
+def test_the_best_share_of_every_category_is_kept(work):
     rng = np.random.default_rng(0)
     n = 700
     numbers = {name: np.round(rng.normal(size=n), 1) for name in ("vera", "cola", "less")}
@@ -66,7 +65,7 @@ def test_the_best_share_of_every_category_is_kept(work: StepContext) -> None:
         run_step(Select(by=("subset",)), rows, work)
 
 
-def test_near_duplicates_are_those_of_all_pairs(shared_data: Path) -> None:
+def test_near_duplicates_are_those_of_all_pairs(shared_data):
     held = json.loads((shared_data / "sugarcrepe" / "replace_att.json").read_text())
     texts = list(
         dict.fromkeys(normal(row[role]) for row in held.values() for role in ("caption", "negative_caption"))
@@ -87,7 +86,7 @@ def test_near_duplicates_are_those_of_all_pairs(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.3, 0.5, 0.7, 0.9, 0.99])
-def test_bands_find_a_pair_at_the_threshold_and_hashes_are_those_of_sets(threshold: float) -> None:
+def test_bands_find_a_pair_at_the_threshold_and_hashes_are_those_of_sets(threshold):
     bands, width = bands_of(threshold)
     assert bands * width <= 128
     assert width == 1 or 1 - (1 - threshold**width) ** bands >= 0.99
@@ -98,7 +97,7 @@ def test_bands_find_a_pair_at_the_threshold_and_hashes_are_those_of_sets(thresho
         assert len(own) == len(shingles(text))
 
 
-def test_dropped_rows_are_alike_to_a_row_that_stays() -> None:
+def test_dropped_rows_are_alike_to_a_row_that_stays():
     rng = np.random.default_rng(0)
     pairs = sorted(
         {tuple(sorted(pair)) for pair in rng.integers(0, 60, (150, 2)).tolist() if pair[0] != pair[1]}
@@ -110,12 +109,12 @@ def test_dropped_rows_are_alike_to_a_row_that_stays() -> None:
     assert all((stands[at], at) in pairs and stands[at] in kept for at in range(60) if at not in kept)
 
 
-def rows_of(texts: list[str], **more: list[object]) -> pa.Table:
+def rows_of(texts, **more):
     table = {"id": [str(at) for at in range(len(texts))], "caption": ["a cat"] * len(texts)}
     return pa.table({**table, "negative_caption": texts, **more})
 
 
-def test_of_equal_and_similar_captions_one_is_kept(work: StepContext) -> None:
+def test_of_equal_and_similar_captions_one_is_kept(work):
     texts = [
         "A red cat sits on the mat near the old door.",
         "a red cat  sits on the mat near the old door",
@@ -144,7 +143,7 @@ def test_of_equal_and_similar_captions_one_is_kept(work: StepContext) -> None:
         run_step(Dedup(fields=("score",)), rows, work)
 
 
-def test_near_duplicates_of_many_captions_leave_no_pair(work: StepContext, shared_data: Path) -> None:
+def test_near_duplicates_of_many_captions_leave_no_pair(work, shared_data):
     held = json.loads((shared_data / "sugarcrepe" / "swap_att.json").read_text())
     rows = rows_of([row["negative_caption"] for row in held.values()] * 2)
     output = run_step(Dedup(near=0.6), rows, work)
@@ -156,7 +155,7 @@ def test_near_duplicates_of_many_captions_leave_no_pair(work: StepContext, share
     assert set(stands.values()) <= set(ids(output.kept))
 
 
-def test_rows_shared_with_other_sets_and_splits_are_dropped(work: StepContext, tmp_path: Path) -> None:
+def test_rows_shared_with_other_sets_and_splits_are_dropped(work, tmp_path):
     texts = ["Is it a dog?", "a dog runs", "a blue bus waits at the long station", "one", "two.", "three"]
     images = ["x/1.jpg", "2.jpg", "3.jpg", "COCO_val2014_000000000042.jpg", "5.jpg", "6.jpg"]
     captions = ["c0", "c1", "c2", "c3", "c4", "c4"]
@@ -185,7 +184,7 @@ def test_rows_shared_with_other_sets_and_splits_are_dropped(work: StepContext, t
         run_step(Clean(against=("gone.csv",)), rows, work)
 
 
-def test_settings_that_mean_nothing_are_refused() -> None:
+def test_settings_that_mean_nothing_are_refused():
     with pytest.raises(InputError, match="no column to select by"):
         Select(by=())
     with pytest.raises(InputError, match="threshold"):

@@ -1,7 +1,6 @@
 """Verified rows: truth of drawn rows, people's answers, and label noise that covers what they let through."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +29,7 @@ CROWD = (
 )
 
 
-def drawn(n: int, failure: float) -> tuple[pa.Table, list[bool]]:
+def drawn(n, failure):
     """Rows of the world with negative images, of which a share is wrong, and which are right."""
     made = contrasts(n, seed=3, of="contrasts")
     scenes = [
@@ -50,7 +49,7 @@ def drawn(n: int, failure: float) -> tuple[pa.Table, list[bool]]:
     return rows, [shows(each, scene) for each, scene in zip(made, scenes, strict=True)]
 
 
-def test_the_world_knows_which_rows_are_sound() -> None:
+def test_the_world_knows_which_rows_are_sound():
     rows, right = drawn(80, 0.61)
     found = sound(rows)
     assert found is not None
@@ -65,7 +64,7 @@ def test_the_world_knows_which_rows_are_sound() -> None:
     assert fits(rows, "photo", "caption") is None
 
 
-def covered(crowd: tuple[Annotator, ...], rule: str, repetitions: int) -> float:
+def covered(crowd, rule, repetitions):
     """How often the interval of label noise holds the share of unsound rows among those kept."""
     inside = 0
     for seed in range(repetitions):
@@ -79,7 +78,7 @@ def covered(crowd: tuple[Annotator, ...], rule: str, repetitions: int) -> float:
     return inside / repetitions
 
 
-def test_label_noise_covers_the_truth() -> None:
+def test_label_noise_covers_the_truth():
     # 20 repetitions know 95 % to 4.9 points.
     assert covered(CROWD, "majority", 20) > 0.8
 
@@ -87,13 +86,13 @@ def test_label_noise_covers_the_truth() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("people", "accuracy"), [(3, None), (5, 0.8), (3, 0.95), (7, 0.7)])
-def test_label_noise_covers_the_truth_of_many_crowds(people: int, accuracy: float | None, rule: str) -> None:
+def test_label_noise_covers_the_truth_of_many_crowds(people, accuracy, rule):
     same = tuple(Annotator(f"p{k}", accuracy=accuracy or 1.0) for k in range(people))
     # 200 repetitions know 95 % to 1.5 points.
     assert covered(CROWD if accuracy is None else same, rule, 200) > 0.91
 
 
-def test_rows_that_are_hard_for_all_make_the_estimate_too_low() -> None:
+def test_rows_that_are_hard_for_all_make_the_estimate_too_low():
     """The bias that the assumption brings, where it does not hold."""
     rng = np.random.default_rng(0)
     right, hard = rng.random(4000) < 0.5, rng.random(4000) < 0.15
@@ -105,7 +104,7 @@ def test_rows_that_are_hard_for_all_make_the_estimate_too_low() -> None:
     assert found.share.high < (~right)[answers.accepted()].mean() - 0.05
 
 
-def test_people_who_were_not_all_asked() -> None:
+def test_people_who_were_not_all_asked():
     rng = np.random.default_rng(1)
     right = rng.random(2000) < 0.6
     crowd = [Annotator(f"p{k}", accuracy=0.9 - 0.02 * k) for k in range(6)]
@@ -121,7 +120,7 @@ def test_people_who_were_not_all_asked() -> None:
     assert json.dumps(found.to_json())
 
 
-def test_what_people_do_not_tell() -> None:
+def test_what_people_do_not_tell():
     said = np.ones((2, 9), dtype=bool)
     assert label_noise(Answers(("a", "b"), said, ~said), "majority", np.random.default_rng(0)) is None
     nothing = Answers(("a", "b", "c"), np.zeros((3, 9), bool), np.ones((3, 9), bool))
@@ -130,7 +129,7 @@ def test_what_people_do_not_tell() -> None:
     assert found.to_json()["label_noise"] == [None, 0.0, 1.0]
 
 
-def test_answers_are_read(tmp_path: Path) -> None:
+def test_answers_are_read(tmp_path):
     path = tmp_path / "said.csv"
     path.write_text("id,annotator,answer\na,x,100% YES\na,y,no\nb,x,Partially YES\nz,x,yes\nb,y,\n")
     found, stray = read_answers(path, ["a", "b", "c"])
@@ -156,14 +155,14 @@ def test_answers_are_read(tmp_path: Path) -> None:
         ("id,gain\na,much\n", "gain"),
     ],
 )
-def test_answers_that_cannot_be_used(content: str, message: str, tmp_path: Path) -> None:
+def test_answers_that_cannot_be_used(content, message, tmp_path):
     path = tmp_path / "said.csv"
     path.write_text(content)
     with pytest.raises(CounterfoilError, match=message):
         read_answers(path, ["a", "b"])
 
 
-def test_verified_rows_are_read(tmp_path: Path) -> None:
+def test_verified_rows_are_read(tmp_path):
     path = tmp_path / "verified.csv"
     path.write_text("id,right,weight\nb,true,2\nz,false,1\na,no,0.5\n")
     at, right, weights = read_verified(path, ["a", "b"])

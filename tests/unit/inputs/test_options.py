@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Literal, Unpack
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ SWITCH = Argument("switch", bool, Option("A switch.", False))
         (SWITCH, np.True_, True),
     ],
 )
-def test_a_value_is_converted(argument: Argument, value: Any, converted: Any) -> None:
+def test_a_value_is_converted(argument, value, converted):
     result = argument.converted(value, "--it")
     assert (result, type(result)) == (converted, type(converted))
 
@@ -63,7 +63,7 @@ def test_a_value_is_converted(argument: Argument, value: Any, converted: Any) ->
         (SWITCH, "yes", "--it: neither True nor False; given: yes"),
     ],
 )
-def test_another_is_refused_in_one_line(argument: Argument, value: Any, line: str) -> None:
+def test_another_is_refused_in_one_line(argument, value, line):
     with pytest.raises(InputError) as caught:
         argument.converted(value, "--it")
     assert str(caught.value).startswith(line)
@@ -82,12 +82,12 @@ def measure(
     *,
     loud: Annotated[bool, Option("Loudly.")] = False,
     **rows: Unpack[Rows],
-) -> list[Any]:
+):
     """Measure something."""
     return [name, loud, rows["depth"], rows["settings"], rows.get("quiet")]
 
 
-def test_a_job_gets_its_defaults_and_what_is_given() -> None:
+def test_a_job_gets_its_defaults_and_what_is_given():
     assert measure("a") == ["a", False, 3, None, None]
     assert measure(name="a", loud=True, depth=np.int32(4), quiet=True) == ["a", True, 4, None, True]
     assert [argument.name for argument in arguments_of(job_of(measure).function)] == [
@@ -111,13 +111,13 @@ def test_a_job_gets_its_defaults_and_what_is_given() -> None:
         (lambda: measure("a", "b"), "measure(): too many positional arguments"),
     ],
 )
-def test_what_a_job_does_not_take_names_the_argument(call: Any, line: str) -> None:
+def test_what_a_job_does_not_take_names_the_argument(call, line):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         call()
     assert str(caught.value).startswith(line)
 
 
-def test_what_a_job_opens_is_closed_when_the_outermost_ends() -> None:
+def test_what_a_job_opens_is_closed_when_the_outermost_ends():
     closed: list[str] = []
     with closing_at_end():
         with closing_at_end():

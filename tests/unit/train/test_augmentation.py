@@ -1,7 +1,5 @@
 """Random parts and patches of pictures, as torchvision draws them, fewer words, all by their key alone."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from counterfoil.train.images import ERASED, Variation, crop, erased, varied, wi
 
 
 @pytest.mark.parametrize(("width", "height"), [(64, 64), (100, 30), (1, 500), (7, 3)])
-def test_parts_lie_within_the_picture(width: int, height: int) -> None:
+def test_parts_lie_within_the_picture(width, height):
     rng = np.random.default_rng(0)
     for _ in range(500):
         left, top, right, bottom = crop(width, height, rng=rng)
@@ -20,7 +18,7 @@ def test_parts_lie_within_the_picture(width: int, height: int) -> None:
 
 @pytest.mark.models
 @pytest.mark.parametrize("draw", [crop, erased])
-def test_parts_and_patches_are_distributed_as_torchvisions(draw: Callable) -> None:
+def test_parts_and_patches_are_distributed_as_torchvisions(draw):
     transforms = pytest.importorskip("torchvision.transforms")
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -47,11 +45,11 @@ def test_parts_and_patches_are_distributed_as_torchvisions(draw: Callable) -> No
         assert abs(a.std() / b.std() - 1) < 0.1
 
 
-def test_a_key_decides_everything() -> None:
+def test_a_key_decides_everything():
     pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)
     image = Image("a", PixelSource(pixels))
 
-    def shown(*key: int) -> bytes:
+    def shown(*key):
         return varied(image, key=key, size=(16, 12)).decode().tobytes()
 
     assert shown(1, 2, 3) == shown(1, 2, 3)
@@ -59,7 +57,7 @@ def test_a_key_decides_everything() -> None:
     assert varied(image, key=(0,), size=(16, 12)).decode().size == (16, 12)
 
 
-def test_every_second_picture_is_mirrored() -> None:
+def test_every_second_picture_is_mirrored():
     # Darker to the right: a mirrored part is darker to the left.
     ramp = np.tile(np.linspace(255, 0, 64).astype(np.uint8)[None, :, None], (64, 1, 3))
     image = Image("ramp", PixelSource(ramp))
@@ -71,7 +69,7 @@ def test_every_second_picture_is_mirrored() -> None:
     assert abs(mirrored - 200) < 40
 
 
-def test_a_patch_of_some_pictures_is_erased_and_the_rest_left_alone() -> None:
+def test_a_patch_of_some_pictures_is_erased_and_the_rest_left_alone():
     white = np.full((40, 60, 3), 255, dtype=np.uint8)
     image, n, share = Image("white", PixelSource(white)), 1000, 0.2
     touched = 0
@@ -90,7 +88,7 @@ def test_a_patch_of_some_pictures_is_erased_and_the_rest_left_alone() -> None:
     assert (white == 255).all()
 
 
-def test_what_is_erased_is_next_to_nothing_once_normalised() -> None:
+def test_what_is_erased_is_next_to_nothing_once_normalised():
     # The means and standard deviations of CLIP's pictures and of ImageNet's.
     for mean, std in (
         ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
@@ -99,7 +97,7 @@ def test_what_is_erased_is_next_to_nothing_once_normalised() -> None:
         assert np.abs((np.array(ERASED) / 255 - mean) / std).max() < 0.02
 
 
-def test_erasing_draws_after_the_crop_and_changes_no_crop() -> None:
+def test_erasing_draws_after_the_crop_and_changes_no_crop():
     pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)
     image = Image("a", PixelSource(pixels))
     for key in range(20):
@@ -112,7 +110,7 @@ def test_erasing_draws_after_the_crop_and_changes_no_crop() -> None:
         assert other.any()
 
 
-def test_words_are_left_out_with_the_probability_asked_for() -> None:
+def test_words_are_left_out_with_the_probability_asked_for():
     words = [f"w{number}" for number in range(12)]
     n, share = 2000, 0.1
     left = [without_words(" ".join(words), key=(7, row), share=share).split() for row in range(n)]
@@ -124,7 +122,7 @@ def test_words_are_left_out_with_the_probability_asked_for() -> None:
     assert without_words(" ".join(words), key=(7, 3), share=share).split() == left[3]
 
 
-def test_a_caption_never_loses_all_of_its_words() -> None:
+def test_a_caption_never_loses_all_of_its_words():
     kept = {without_words("a red dog", key=(row,), share=1.0) for row in range(50)}
     assert kept == {"a", "red", "dog"}
     assert without_words("dog", key=(0,), share=1.0) == "dog"

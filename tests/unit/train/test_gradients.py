@@ -23,7 +23,7 @@ by_steps = partial(whole_batches.by_steps, fabric=Fabric(accelerator="cpu", devi
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case: str) -> None:
+def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case):
     _, backbone, aim = made(case, dropout=0.3)
     for turns, chunk in CUTS[1:]:
         (rows,) = all_rows = shares(aim, world=1, accumulate=turns)
@@ -38,7 +38,7 @@ def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case: str) -> No
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_without_dropout_it_is_the_step_of_the_large_batch(case: str) -> None:
+def test_without_dropout_it_is_the_step_of_the_large_batch(case):
     _, backbone, aim = made(case, dropout=0.0)
     values, expected = by_steps(backbone, aim, [batch(aim, np.arange(ROWS))])
     for turns, chunk in CUTS:
@@ -47,7 +47,7 @@ def test_without_dropout_it_is_the_step_of_the_large_batch(case: str) -> None:
         assert apart(found, expected) < 1e-6
 
 
-def test_random_numbers_go_on_after_those_of_the_step() -> None:
+def test_random_numbers_go_on_after_those_of_the_step():
     # As if every batch had gone forward once, and the loss had drawn after them.
     _, backbone, aim = made("pcme", dropout=0.3)
     all_rows = shares(aim, world=1, accumulate=3)
@@ -58,7 +58,7 @@ def test_random_numbers_go_on_after_those_of_the_step() -> None:
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
-def test_batch_norm_counts_each_batch_once(checkpoint: bool) -> None:
+def test_batch_norm_counts_each_batch_once(checkpoint):
     _, backbone, aim = made("coco", dropout=0.0)
     norm = torch.nn.BatchNorm1d(32).double()
     backbone.network.image[2] = norm
@@ -73,7 +73,7 @@ def test_batch_norm_counts_each_batch_once(checkpoint: bool) -> None:
     assert torch.allclose(norm.running_var, twin.running_var)
 
 
-def test_one_answer_is_left_as_it_is() -> None:
+def test_one_answer_is_left_as_it_is():
     _, backbone, aim = made("pvse", dropout=0.0)
     each = batch(aim, np.arange(4))
     answer = backbone.network(each.pixels, each.tokens)
@@ -83,6 +83,6 @@ def test_one_answer_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("chunk", "processes"), [(0, 1), (9, 1), (5, 2)])
-def test_a_chunk_is_no_larger_than_the_batch(chunk: int, processes: int) -> None:
+def test_a_chunk_is_no_larger_than_the_batch(chunk, processes):
     with pytest.raises(InputError, match=f"{chunk} rows, of {8 // processes}"):
         check_chunk(chunk, 8, processes)

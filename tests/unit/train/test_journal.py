@@ -1,7 +1,5 @@
 """The journal: one line an entry, readable at any moment, and no step twice."""
 
-from pathlib import Path
-
 import pytest
 
 from counterfoil.errors import DataError, MissingExtraError
@@ -14,7 +12,7 @@ ENTRIES = [
 ]
 
 
-def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
+def test_what_is_written_is_read_to_the_last_bit(tmp_path):
     journal = Journal(tmp_path / "journal.csv")
     for count, entry in enumerate(ENTRIES, start=1):
         journal.write(entry)
@@ -23,7 +21,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     assert header == ",".join((*FIRST, "validation_accuracy"))
 
 
-def test_without_a_file_it_is_in_memory() -> None:
+def test_without_a_file_it_is_in_memory():
     journal = Journal(None)
     journal.write(ENTRIES[0])
     journal.sync()
@@ -31,7 +29,7 @@ def test_without_a_file_it_is_in_memory() -> None:
 
 
 @pytest.mark.parametrize("since", [0, 1, 2, 3, 4])
-def test_going_on_drops_what_will_be_written_again(tmp_path: Path, since: int) -> None:
+def test_going_on_drops_what_will_be_written_again(tmp_path, since):
     path = tmp_path / "journal.csv"
     first = Journal(path)
     for entry in ENTRIES:
@@ -54,7 +52,7 @@ def test_going_on_drops_what_will_be_written_again(tmp_path: Path, since: int) -
         ("step,loss\n,1\n", "line 2"),
     ],
 )
-def test_what_is_no_journal_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_journal_is_said(tmp_path, text, said):
     (tmp_path / "journal.csv").write_text(text)
     with pytest.raises(DataError, match=said):
         read(tmp_path / "journal.csv")
@@ -62,7 +60,7 @@ def test_what_is_no_journal_is_said(tmp_path: Path, text: str, said: str) -> Non
 
 @pytest.mark.models
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tensorboard_has_the_same_numbers(tmp_path: Path) -> None:
+def test_tensorboard_has_the_same_numbers(tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -80,7 +78,7 @@ def test_tensorboard_has_the_same_numbers(tmp_path: Path) -> None:
     assert [event.step for event in events.Scalars("validation_accuracy")] == [2]
 
 
-def test_tensorboard_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tensorboard_that_is_not_there_is_said(monkeypatch, tmp_path):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)

@@ -7,8 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import pytest  # noqa: E402  # noqa: E402
-
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
 from counterfoil.train.losses import RULES, draws, soft_contrastive  # noqa: E402
@@ -16,7 +14,7 @@ from counterfoil.train.losses import RULES, draws, soft_contrastive  # noqa: E40
 pytestmark = pytest.mark.models
 
 
-def features(seed: int, *shape: int, dtype=torch.float64):
+def features(seed, *shape, dtype=torch.float64):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
@@ -26,12 +24,12 @@ def cosine(x, y):
     return dot / math.sqrt(sum(a * a for a in x)) / math.sqrt(sum(b * b for b in y))
 
 
-def entropy(query, items, right: int, scale: float) -> float:
+def entropy(query, items, right, scale):
     weights = [math.exp(scale * cosine(query, item)) for item in items]
     return -math.log(weights[right] / sum(weights))
 
 
-def mean(values) -> float:
+def mean(values):
     values = list(values)
     return sum(values) / len(values)
 
@@ -253,19 +251,19 @@ def test_of_equal_negatives_the_first_is_mined(rule, chosen):
 N, W, J = 4, 3, 5
 
 
-def gaussians(seed: int = 0, dtype=torch.float64):
+def gaussians(seed=0, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
     sides = [torch.randn((N, W), generator=generator, dtype=dtype) for _ in range(4)]
     return [each.requires_grad_() for each in (*sides, torch.tensor([2.0, 1.5], dtype=dtype))]
 
 
-def noise(seed: int) -> list[list]:
+def noise(seed):
     """The numbers that the loss draws: of images, then of texts."""
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn((N, J, W), generator=generator).double().tolist() for _ in range(2)]
 
 
-def slow_matching(images, image_spread, texts, text_spread, match, *, exact: bool) -> float:
+def slow_matching(images, image_spread, texts, text_spread, match, *, exact):
     """Pair by pair, sample by sample, with exponentials as the paper writes them."""
     sides, price = [], 0.0
     for means, spreads, drawn in zip((images, texts), (image_spread, text_spread), noise(7), strict=True):

@@ -17,15 +17,15 @@ pytestmark = pytest.mark.models
 ROWS, WIDTH, HEADS = 5, 6, 2
 
 
-def answer(recipe: Recipe, *, seed: int = 0, heads: bool = False, spread: bool = False) -> Answer:
+def answer(recipe, *, seed=0, heads=False, spread=False):
     """What a network might say of five rows, in double precision, all of it with gradients."""
     found = objective(recipe)
     generator = torch.Generator().manual_seed(seed)
 
-    def made(*shape: int) -> torch.Tensor:
+    def made(*shape):
         return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
-    def side(roles: int) -> Encoded:
+    def side(roles):
         rows = roles * ROWS
         return Encoded(
             made(rows, HEADS, WIDTH) if heads else made(rows, WIDTH),
@@ -45,7 +45,7 @@ def answer(recipe: Recipe, *, seed: int = 0, heads: bool = False, spread: bool =
     ("name", "images", "texts"),
     [("coco", 1, 1), ("trohn-text", 1, 2), ("negclip", 1, 2), ("trohn-img", 2, 2)],
 )
-def test_contrast_is_of_all_its_roles(name: str, images: int, texts: int) -> None:
+def test_contrast_is_of_all_its_roles(name, images, texts):
     said = answer(RECIPES[name])
     left, right = said.images.points, said.texts.points
     assert (len(left), len(right)) == (images * ROWS, texts * ROWS)
@@ -54,7 +54,7 @@ def test_contrast_is_of_all_its_roles(name: str, images: int, texts: int) -> Non
 
 
 @pytest.mark.parametrize("directions", ["sum", "mean"])
-def test_generated_positives_have_weights_of_their_own(directions: str) -> None:
+def test_generated_positives_have_weights_of_their_own(directions):
     recipe = read("pac", lambda_v=0.3, lambda_t=0.2, directions=directions)
     said = answer(recipe)
     (image, made_image), (text, made_text) = (side.points.split(ROWS) for side in (said.images, said.texts))
@@ -66,7 +66,7 @@ def test_generated_positives_have_weights_of_their_own(directions: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "mining"), [("vse0", "sum"), ("vse++", "hardest"), ("pvse", "hardest")])
-def test_hinges_are_mined_as_their_recipes_say(name: str, mining: str) -> None:
+def test_hinges_are_mined_as_their_recipes_say(name, mining):
     recipe = RECIPES[name]
     said = answer(recipe, heads=name == "pvse")
     similarity = losses.similarity(said.images.points, said.texts.points)
@@ -90,7 +90,7 @@ def test_hinges_are_mined_as_their_recipes_say(name: str, mining: str) -> None:
     assert mean[1]["hinge"].item() == pytest.approx(hinge / ROWS, rel=1e-6)
 
 
-def test_distributions_draw_what_torchs_generator_says() -> None:
+def test_distributions_draw_what_torchs_generator_says():
     recipe = RECIPES["pcme"]
     said = answer(recipe, spread=True)
     torch.manual_seed(3)
@@ -103,7 +103,7 @@ def test_distributions_draw_what_torchs_generator_says() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name != "detector"])
-def test_everything_an_objective_needs_gets_a_gradient(name: str) -> None:
+def test_everything_an_objective_needs_gets_a_gradient(name):
     recipe = RECIPES[name]
     said = answer(recipe, heads=name == "pvse", spread=name == "pcme")
     loss, _ = objective(recipe)(said)
@@ -116,7 +116,7 @@ def test_everything_an_objective_needs_gets_a_gradient(name: str) -> None:
         assert (said.match.grad != 0).all()
 
 
-def test_half_precision_is_only_the_towers() -> None:
+def test_half_precision_is_only_the_towers():
     recipe = RECIPES["coco"]
     said = answer(recipe)
     half = said._replace(
@@ -130,14 +130,14 @@ def test_half_precision_is_only_the_towers() -> None:
     assert loss.item() == pytest.approx(objective(recipe)(full)[0].item(), rel=1e-6)
 
 
-def test_a_network_without_the_heads_is_one_line() -> None:
+def test_a_network_without_the_heads_is_one_line():
     with pytest.raises(ModelError, match="recipe pcme: the network does not give a variance per item"):
         objective(RECIPES["pcme"])(answer(RECIPES["pcme"]))
     with pytest.raises(ModelError, match="recipe pvse: the network does not give several vectors per item"):
         objective(RECIPES["pvse"])(answer(RECIPES["pvse"]))
 
 
-def test_recipes_without_a_loss() -> None:
+def test_recipes_without_a_loss():
     with pytest.raises(InputError, match=r"detector \(Detection\); detectors are trained by"):
         objective(RECIPES["detector"])
     with pytest.raises(InputError, match=r"given: mine \(Recipe\)"):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.models
 class Towers(Network):
     """Every kind of name that the rule of decay knows, and a head on top."""
 
-    def __init__(self, *, head: bool = True) -> None:
+    def __init__(self, *, head=True):
         super().__init__()
         self.visual = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
         self.ln_final = nn.LayerNorm(4)
@@ -34,12 +34,12 @@ class Towers(Network):
         return tuple(self.head.parameters()) if self.head is not None else ()
 
 
-def names(network: Network, parameters) -> set[str]:
+def names(network, parameters):
     wanted = {id(parameter) for parameter in parameters}
     return {name for name, parameter in network.named_parameters() if id(parameter) in wanted}
 
 
-def test_only_matrices_decay() -> None:
+def test_only_matrices_decay():
     network = Towers()
     decayed, rest = parameter_groups(network, RECIPES["coco"])
     assert (decayed["weight_decay"], rest["weight_decay"]) == (0.1, 0.0)
@@ -48,7 +48,7 @@ def test_only_matrices_decay() -> None:
     assert names(network, rest["params"]) == everything - {"visual.0.weight", "proj", "head.weight"}
 
 
-def test_the_rule_is_open_clips() -> None:
+def test_the_rule_is_open_clips():
     # As open_clip_train writes it, on a network of open_clip's own.
     open_clip = pytest.importorskip("open_clip")
     vision = {"layers": 1, "width": 64, "patch_size": 16, "image_size": 32}
@@ -64,13 +64,13 @@ def test_the_rule_is_open_clips() -> None:
     assert len(theirs) > 5
 
 
-def test_all_decays_where_the_recipe_says_so() -> None:
+def test_all_decays_where_the_recipe_says_so():
     network = Towers()
     (group,) = parameter_groups(network, Recipe("mine", decay="all"))
     assert names(network, group["params"]) == {name for name, _ in network.named_parameters()}
 
 
-def test_what_is_not_trained_is_frozen_and_opened_again() -> None:
+def test_what_is_not_trained_is_frozen_and_opened_again():
     network = Towers()
     parameter_groups(network, RECIPES["pac"])
     assert {name for name, each in network.named_parameters() if each.requires_grad} == {"proj"}
@@ -83,19 +83,19 @@ def test_what_is_not_trained_is_frozen_and_opened_again() -> None:
     assert closed == {"logit_scale"}  # no loss of PCME has a temperature
 
 
-def test_the_temperature_is_trained_beside_a_part() -> None:
+def test_the_temperature_is_trained_beside_a_part():
     network = Towers()
     recipe = Recipe("mine", trains="projections")
     assert [name for name, _ in trained_parameters(network, recipe)] == ["proj", "logit_scale"]
 
 
-def test_a_part_that_is_not_there_is_one_line() -> None:
+def test_a_part_that_is_not_there_is_one_line():
     with pytest.raises(InputError, match="recipe pcme: the network has no heads to train; given: Towers"):
         parameter_groups(Towers(head=False), RECIPES["pcme"].staged()[0])
 
 
 @pytest.mark.parametrize(("name", "kind"), [("coco", "AdamW"), ("detector", "Adam"), ("pcme", "AdamP")])
-def test_optimisers_have_the_recipes_values(name: str, kind: str) -> None:
+def test_optimisers_have_the_recipes_values(name, kind):
     network, recipe = Towers(), RECIPES[name].staged()[-1]
     made = optimiser(parameter_groups(network, recipe), recipe)
     assert type(made).__name__ == kind

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 
 from counterfoil.world.captions import Meaning, Phrase
-from counterfoil.world.scenes import CONTAINERS, Scene, Thing
+from counterfoil.world.scenes import CONTAINERS, Thing
 
 WORDS = {
     "shape": ["circle", "square", "triangle", "star", "heart", "diamond", "moon", "flower", "ring", "box"],
@@ -29,7 +29,7 @@ BEGINNINGS = (
 )
 
 
-def lawful(scene: Scene) -> bool:
+def lawful(scene):
     """Whether a cell holds no two things, but for a small one in a container, which is large and plain."""
     cells: dict[tuple[int, int], list[Thing]] = {}
     for thing in scene.things:
@@ -43,7 +43,7 @@ def lawful(scene: Scene) -> bool:
     return all(0 <= min(cell) <= max(cell) <= 2 for cell in cells)
 
 
-def true_by_reading(sentence: str, scene: Scene) -> bool:
+def true_by_reading(sentence, scene):
     """Whether an English caption is true of a scene: every way to point at things is tried, one by one."""
     rest = sentence.rstrip(".").lower()
     rest, closes_things, _ = rest.partition(", and nothing else")
@@ -61,10 +61,10 @@ def true_by_reading(sentence: str, scene: Scene) -> bool:
         words[-1] = "box" if words[-1] == "boxes" else words[-1].removesuffix("s")
         phrases.append((NUMBERS.get(first, 1), first in NUMBERS, words))
 
-    def is_so(words: list[str], i: int) -> bool:
+    def is_so(words, i):
         return all(word == "shape" or getattr(scene.things[i], KIND[word]) == word for word in words)
 
-    def bears(i: int, j: int) -> bool:
+    def bears(i, j):
         a, b = scene.things[i], scene.things[j]
         near = abs(a.x - b.x) < 0.1 and abs(a.y - b.y) < 0.1
         # Neighbours of the grid lie 0.315 apart give or take 0.03, others in line by 0.03 at most.
@@ -77,7 +77,7 @@ def true_by_reading(sentence: str, scene: Scene) -> bool:
             "around": near and a.shape in ("ring", "box") and b.shape not in ("ring", "box"),
         }[relation]
 
-    def true_of(pointed: tuple[tuple[int, ...], ...]) -> bool:
+    def true_of(pointed):
         flat = [i for group in pointed for i in group]
         if len(set(flat)) < len(flat):
             return False
@@ -95,12 +95,12 @@ def true_by_reading(sentence: str, scene: Scene) -> bool:
     return any(true_of(pointed) for pointed in product(*ways))
 
 
-def random_meaning(scene: Scene, rng: np.random.Generator) -> Meaning:
+def random_meaning(scene, rng):
     """A caption loosely after the scene: most of what it says is taken from there."""
     count = int(rng.integers(1, 4))
     order = rng.permutation(len(scene.things))
 
-    def phrase(k: int) -> Phrase:
+    def phrase(k):
         thing = scene.things[order[k % len(order)] if rng.random() < 0.8 else rng.integers(len(order))]
         said = {
             kind: getattr(thing, kind) if rng.random() < 0.93 else str(rng.choice(words))

@@ -23,7 +23,7 @@ from counterfoil.world.truth import read
 from world.english import lawful, true_by_reading
 
 
-def described(n: int) -> list[str]:
+def described(n):
     """Captions of scenes at random and of all kinds of edit, as English."""
     rng = np.random.default_rng(11)
     told = []
@@ -58,7 +58,7 @@ def test_the_negative_is_drawn_and_the_positive_is_not():
             assert not true_by_reading(text(said), scene)
 
 
-def changed(one: Scene, two: Scene) -> int:
+def changed(one, two):
     """Things of either scene that the other has not."""
     return len({*one.things} ^ {*two.things})
 
@@ -186,7 +186,7 @@ MOON = Thing("moon", "large", "dotted", "blue", 0.815, 0.5)
 RING = Thing("ring", "large", "plain", "green", 0.5, 0.185)
 
 
-def rewritten(scene: Scene, said: str, meaning: str) -> list[Scene]:
+def rewritten(scene, said, meaning):
     return list(rewrites(scene, read(said), read(meaning), np.random.default_rng(0)))
 
 

@@ -15,7 +15,7 @@ CONTRASTS = contrasts(280, seed=6)
 
 
 @cache
-def drawn(failure: float, seed: int = 3):
+def drawn(failure, seed=3):
     rng = np.random.default_rng(seed)
     return [(contrast, *imagine(contrast, rng, failure=failure)) for contrast in CONTRASTS]
 
@@ -40,7 +40,7 @@ def test_it_fails_at_the_given_rate():
     assert wrong == pytest.approx(0.61, abs=4 * (0.61 * 0.39 / 1120) ** 0.5)
 
 
-def truths(scenes) -> Counter:
+def truths(scenes):
     """How many of the scenes each pair of (positive true, negative true) is so of."""
     return Counter(tuple(matches(caption, scene) for caption in c.captions) for c, scene, _ in scenes)
 
@@ -59,7 +59,7 @@ def test_failures_are_of_the_documented_kinds():
     assert all(s == c.scenes[0] for c, s, _ in wrong if matches(c.captions[0], s) and not shows_both(c, s))
 
 
-def shows_both(contrast, scene) -> bool:
+def shows_both(contrast, scene):
     return all(matches(caption, scene) for caption in contrast.captions)
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.answers import Answers, Scores
-from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
@@ -14,13 +13,12 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.world.benchmarks import described, gallery
 from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.sample import choices, contrasts, quads, stream
-from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import read
 
 SEED, N = 11, 42
 
 
-def drawn(form: str) -> tuple[Benchmark, list[Scene]]:
+def drawn(form):
     """A benchmark, and the scene that each of its images shows."""
     if form == "gallery":
         made = gallery(24, seed=SEED, size=32, captions_each=3)
@@ -30,7 +28,7 @@ def drawn(form: str) -> tuple[Benchmark, list[Scene]]:
     return make(N, seed=SEED, size=32), list(dict.fromkeys(scene for row in shown for scene in row))
 
 
-def answers(made: Benchmark, values: np.ndarray) -> Answers:
+def answers(made, values):
     """What a scorer answers of which every score is known: (images, captions)."""
     if isinstance(made.questions, Gallery):
         return rank([made], Matrix(values), top=10)[0]
@@ -39,7 +37,7 @@ def answers(made: Benchmark, values: np.ndarray) -> Answers:
 
 
 @pytest.fixture(scope="module", params=["quads", "choices", "gallery"])
-def world(request) -> tuple[Benchmark, np.ndarray]:
+def world(request):
     """The benchmark, and what somebody who reads its captions and knows its scenes says: 1 for true."""
     made, scenes = drawn(request.param)
     meanings = [read(caption.text) for caption in made.captions]

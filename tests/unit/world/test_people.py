@@ -18,7 +18,7 @@ CROWD = (
 )
 
 
-def truth(n: int, share: float = 0.4) -> np.ndarray:
+def truth(n, share=0.4):
     return np.arange(n) < share * n
 
 
@@ -51,7 +51,7 @@ def test_same_seed_same_answers():
 
 
 @pytest.fixture
-def pooled() -> pa.Table:
+def pooled():
     """Ten images and thirty captions, of which two models propose the first four for each image."""
     rng = np.random.default_rng(0)
     tops = [np.argsort(rng.random((10, 30)), axis=1)[:, :4] for _ in range(2)]

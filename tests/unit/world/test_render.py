@@ -40,11 +40,11 @@ from counterfoil.world.scenes import (
 from counterfoil.world.truth import SAYS, read, spoken_of
 
 
-def one(**changes) -> Scene:
+def one(**changes):
     return Scene((replace(Thing("circle", "large", "plain", "red", x=0.5, y=0.5), **changes),))
 
 
-def pixels(scene: Scene, size: int = 96) -> np.ndarray:
+def pixels(scene, size=96):
     return np.asarray(draw(scene, size), dtype=np.float64)
 
 
@@ -74,7 +74,7 @@ def test_no_shape_is_cut_off_or_runs_into_its_neighbour():
             left = Thing(shape, "large", "plain", "blue", x=0.185 + 0.015, y=0.17, turn=turn)
             right = Thing(shape, "large", "plain", "blue", x=0.5 - 0.015, y=0.17, turn=turn)
 
-            def blue(*things: Thing) -> int:
+            def blue(*things):
                 picture = pixels(Scene(things), 192)
                 return int((picture[:, :, 2] - picture[:, :, 0] > 80).sum())
 
@@ -92,7 +92,7 @@ DEUTAN = np.array(
 )
 
 
-def lab(rgb, sight: np.ndarray = np.eye(3)) -> np.ndarray:  # noqa: B008
+def lab(rgb, sight=np.eye(3)):  # noqa: B008
     """CIE Lab (D65) of a colour in bytes, as an eye sees it."""
     encoded = np.asarray(rgb) / 255
     linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
@@ -119,7 +119,7 @@ def test_colours_keep_their_names_in_both_styles():
         assert far[name] < 0.5 * min(d for other, d in far.items() if other != name), name
 
 
-def scenes(n: int, seed: int = 0) -> list[Scene]:
+def scenes(n, seed=0):
     rng = np.random.default_rng(seed)
     return [sample_scene(rng) for _ in range(n)]
 
@@ -158,7 +158,7 @@ def test_what_cannot_be_drawn_is_refused():
         draw_many(drawn, 8)
 
 
-def plainly(scene: Scene, size: int) -> tuple[np.ndarray, np.ndarray]:
+def plainly(scene, size):
     """The plain colours of a scene and where they are: for every pixel, whether it lies in a polygon."""
     picture, there = np.zeros((size, size, 3)), np.zeros((size, size), dtype=bool)
     y, x = np.mgrid[0:size, 0:size] + 0.5
@@ -240,7 +240,7 @@ def test_containers_are_hollow_and_stay_in_their_cells(shape):
         assert max(np.abs(rows - 95.5).max(), np.abs(columns - 95.5).max()) < (0.315 / 2 - 0.015) * 192
 
 
-def statistics(pictures: np.ndarray) -> np.ndarray:
+def statistics(pictures):
     """Per picture: the mean of each channel, the median and lower quartile of steps to the right."""
     values = pictures.astype(np.float64)
     steps = np.abs(np.diff(values.mean(axis=3), axis=2)).reshape(len(values), -1)
@@ -302,7 +302,7 @@ def test_a_contact_sheet_shows_every_pair_in_both_styles():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_mask_is_where_the_thing_changes_the_picture(seed: int) -> None:
+def test_a_mask_is_where_the_thing_changes_the_picture(seed):
     scene = sample_scene(np.random.default_rng(seed))
     whole = np.asarray(draw(scene, 192)).astype(int)
     found = masks(scene, 192)
@@ -320,7 +320,7 @@ def test_a_mask_is_where_the_thing_changes_the_picture(seed: int) -> None:
         assert (near & changed)[~mask].mean() < 0.005
 
 
-def test_a_word_speaks_of_what_a_caption_says_by_it() -> None:
+def test_a_word_speaks_of_what_a_caption_says_by_it():
     benchmark = quads(40, size=32)
     words = {word for caption in benchmark.captions for word in (caption.text or "").strip(".").split()}
     for number, image in enumerate(benchmark.images):

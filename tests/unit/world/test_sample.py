@@ -4,7 +4,6 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.benchmarks import clips, gallery
 from counterfoil.world.captions import OPENINGS, matches, text
@@ -20,7 +19,7 @@ def scenes_of(rows):
     return list(dict.fromkeys(scene for row in rows for scene in row))
 
 
-def content(made: Benchmark) -> list[object]:
+def content(made):
     return [
         [caption.text for caption in made.captions],
         [image.read() for image in made.images],

@@ -6,10 +6,9 @@ Noun phrases are found from the tags alone, so that every parser gives the same 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from functools import cached_property, partial
 
 from counterfoil.build.negation.words import Token as Token
 from counterfoil.build.negation.words import WordLists, words
@@ -114,15 +113,20 @@ class Parse:
         return " ".join(self.lows[start:stop])
 
 
-@runtime_checkable
-class Parser(Protocol):
-    """A reader of captions; `name` says what it is, with its version."""
+@dataclass(frozen=True, eq=False)
+class Parser:
+    """A reader of captions; `name` says what it is, with its version.
 
-    @property
-    def name(self) -> str: ...
+    `tag` gives the tokens of each caption with their tags and lemmas.
+    """
+
+    name: str
+    tag: Callable[[Sequence[str]], Iterable[Iterable[tuple[str, str, str]]]]
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
         """One parse per caption, in order."""
+        for caption, tagged in zip(captions, self.tag(captions), strict=True):
+            yield parse_of(caption, tagged)
 
 
 def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
@@ -231,83 +235,61 @@ def load_parser(name: str = "hanta") -> Parser:
     """
     kind, _, argument = name.partition(":")
     if name == "hanta":
-        return HantaParser.loaded()
+        return hanta_parser()
     if kind == "spacy" and argument:
-        return SpacyParser.loaded(argument)
+        return spacy_parser(argument)
     raise InputError("no such parser", given=name, allowed="hanta, spacy:MODEL, spacy:FOLDER")
 
 
-@dataclass(frozen=True, eq=False)
-class HantaParser:
+def hanta_parser() -> Parser:
     """HanTa's English tagger (Wartena, 2019), with the model that its package brings."""
+    try:
+        from importlib.metadata import version
 
-    tagger: Any
-    name: str
+        from HanTa.HanoverTagger import HanoverTagger
+    except ModuleNotFoundError:
+        raise MissingExtraError("HanTa", "build") from None
+    tagger = HanoverTagger("morphmodel_en.pgz")
 
-    @classmethod
-    def loaded(cls) -> "HantaParser":
-        """The tagger with its model; raises `MissingExtraError` where the package is not installed."""
-        try:
-            from importlib.metadata import version
+    def tagged(caption: str) -> Iterator[tuple[str, str, str]]:
+        texts = _TOKEN.findall(caption)
+        # The first word is read in lower case, as it would be elsewhere.
+        first = texts[0] if texts else ""
+        lower = first[1:].islower() or len(first) == 1
+        given = [first.lower() if lower else first, *texts[1:]]
+        tags = tagger.tag_sent(given, taglevel=1) if texts else []
+        for text, (_, lemma, tag) in zip(texts, tags, strict=True):
+            # A tag of C5 as one of the Penn Treebank.
+            verb = tag[:2] in ("VV", "VB", "VH", "VD")
+            penn = _FORMS.get(tag[2:], "VB") if verb else _C5.get(tag.partition("-")[0], "XX")
+            yield text, "," if tag.startswith("PUN") and lemma == "," else penn, lemma
 
-            from HanTa.HanoverTagger import HanoverTagger
-        except ModuleNotFoundError:
-            raise MissingExtraError("HanTa", "build") from None
-        return cls(HanoverTagger("morphmodel_en.pgz"), f"hanta {version('HanTa')}")
-
-    def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
-        """One parse per caption, in order."""
-        for caption in captions:
-            texts = _TOKEN.findall(caption)
-            # The first word is read in lower case, as it would be elsewhere.
-            first = texts[0] if texts else ""
-            lower = first[1:].islower() or len(first) == 1
-            given = [first.lower() if lower else first, *texts[1:]]
-            tagged = self.tagger.tag_sent(given, taglevel=1) if texts else []
-            words = []
-            for text, (_, lemma, tag) in zip(texts, tagged, strict=True):
-                # A tag of C5 as one of the Penn Treebank.
-                verb = tag[:2] in ("VV", "VB", "VH", "VD")
-                penn = _FORMS.get(tag[2:], "VB") if verb else _C5.get(tag.partition("-")[0], "XX")
-                words.append((text, "," if tag.startswith("PUN") and lemma == "," else penn, lemma))
-            yield parse_of(caption, words)
+    return Parser(f"hanta {version('HanTa')}", partial(map, tagged))
 
 
-@dataclass(frozen=True, eq=False)
-class SpacyParser:
+def spacy_parser(model: str) -> Parser:
     """A pipeline of spaCy that gives Penn tags (`token.tag_`); lemmas are its own where it has them."""
+    try:
+        import spacy
+    except ModuleNotFoundError:
+        raise MissingExtraError("spacy", "build") from None
+    where = f"spacy:{model}"
+    try:
+        pipeline = spacy.load(model)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            "no such pipeline of spaCy",
+            where=where,
+            given=" ".join(str(error).split())[:120],
+            hint="python -m spacy download en_core_web_sm, or name a folder; parser hanta needs no model",
+        ) from None
 
-    pipeline: Any
-    name: str
+    def tagged(captions: Sequence[str]) -> Iterator[list[tuple[str, str, str]]]:
+        for document in pipeline.pipe(captions):
+            yield [(t.text, t.tag_, t.lemma_ or t.text) for t in document if not t.is_space]
 
-    @classmethod
-    def loaded(cls, model: str) -> "SpacyParser":
-        """The pipeline in a folder or installed package; raises `ModelError` where it cannot be read."""
-        try:
-            import spacy
-        except ModuleNotFoundError:
-            raise MissingExtraError("spacy", "build") from None
-        where = f"spacy:{model}"
-        try:
-            pipeline = spacy.load(model)
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                "no such pipeline of spaCy",
-                where=where,
-                given=" ".join(str(error).split())[:120],
-                hint="python -m spacy download en_core_web_sm, or name a folder; parser hanta needs no model",
-            ) from None
-        meta = pipeline.meta
-        parser = cls(pipeline, f"{where} {meta.get('version', '')}".strip())
-        (sample,) = parser.parses(["A dog sits on the grass."])
-        if not any(token.tag in _NOUNS for token in sample.tokens):
-            raise ModelError("the pipeline gives no tags", where=where, hint="it needs a tagger for English")
-        return parser
-
-    def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
-        """One parse per caption, in order."""
-        for caption, document in zip(captions, self.pipeline.pipe(captions), strict=True):
-            yield parse_of(
-                caption,
-                [(t.text, t.tag_, t.lemma_ or t.text) for t in document if not t.is_space],
-            )
+    parser = Parser(f"{where} {pipeline.meta.get('version', '')}".strip(), tagged)
+    (sample,) = parser.parses(["A dog sits on the grass."])
+    if not any(token.tag in _NOUNS for token in sample.tokens):
+        raise ModelError("the pipeline gives no tags", where=where, hint="it needs a tagger for English")
+    return parser

@@ -4,74 +4,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.errors import DataError, UnknownNameError
-from counterfoil.inputs.files import read_toml
-
-#: What to change, per category, with examples; the wording is counterfoil's own.
-_TASKS: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
-    "replace_obj": (
-        "Exchange exactly one thing, animal or person for another that could be there but is clearly not the "
-        "same kind",
-        (
-            ("Two ducks swim past a wooden pier.", "Two otters swim past a wooden pier."),
-            ("A nurse reads in a waiting room.", "A clown reads in a waiting room."),
-        ),
-    ),
-    "replace_att": (
-        "Exchange exactly one property (a colour, size, material, number or state) for one that excludes it",
-        (
-            ("A ripe pear lies beside a knife.", "A rotten pear lies beside a knife."),
-            ("Three kites above a green hill.", "Five kites above a green hill."),
-        ),
-    ),
-    "replace_rel": (
-        "Exchange exactly one relation between things (where one is, or what one does to the other) for one "
-        "that contradicts it",
-        (
-            ("A lamp stands behind an armchair.", "A lamp stands in front of an armchair."),
-            ("A boy pushes a cart up the road.", "A boy pulls a cart up the road."),
-        ),
-    ),
-    "swap_obj": (
-        "Let two things of the caption trade places, and use no word that is not in the caption",
-        (
-            ("A goat watches a farmer from a hill.", "A farmer watches a goat from a hill."),
-            ("A book lies on a towel.", "A towel lies on a book."),
-        ),
-    ),
-    "swap_att": (
-        "Let the properties of two things of the caption trade places, and use no word that is not in the "
-        "caption",
-        (
-            ("A tiny boat passes a huge lighthouse.", "A huge boat passes a tiny lighthouse."),
-            ("A red cup on a white shelf.", "A white cup on a red shelf."),
-        ),
-    ),
-    "add_obj": (
-        "Mention one more thing that the picture does not show, and keep every word of the caption",
-        (
-            ("A guitar leans on a wall.", "A guitar and a trumpet lean on a wall."),
-            ("A cat sleeps in a basket.", "A cat sleeps in a basket next to a shoe."),
-        ),
-    ),
-    "add_att": (
-        "Give one thing of the caption one more property that it does not have, and keep every word of it",
-        (
-            ("A train crosses a bridge.", "A train crosses a wooden bridge."),
-            ("Two horses on a beach.", "Two spotted horses on a beach."),
-        ),
-    ),
-}
-_PROMPT = """Here is a caption that is true of a picture:
-
-"{caption}"
-
-{task}, so that the new caption is false of that picture. Change nothing else; keep it fluent.
-Answer with a JSON object that has the single key "caption" and nothing else."""
+from counterfoil.inputs.files import parse_toml, read_toml
 
 #: The form of an answer, as endpoints take it, and how it begins where a local model is made to keep it.
 SCHEMA: Mapping[str, Any] = {
@@ -111,10 +50,6 @@ class NegationPrompts:
         return self.template.replace("{task}", self.tasks[category][0]).replace("{caption}", caption)
 
 
-#: Those that are used where the user gives none.
-PROMPTS = NegationPrompts(_PROMPT, _TASKS)
-
-
 def read_prompts(path: Path | str) -> NegationPrompts:
     """Prompts of one's own, a TOML file: `template`, and a table per category with `task` and `examples`.
 
@@ -122,29 +57,41 @@ def read_prompts(path: Path | str) -> NegationPrompts:
     as in `PROMPTS`. Raises `DataError` for a template without {caption} and for values of another kind, and
     `UnknownNameError` for other keys.
     """
-    values = read_toml(path)
-    template = values.pop("template", PROMPTS.template)
+    return _prompts(read_toml(path), PROMPTS, where=path)
+
+
+def _prompts(values: dict[str, Any], usual_prompts: NegationPrompts, *, where: object) -> NegationPrompts:
+    template = values.pop("template", usual_prompts.template)
     if not isinstance(template, str) or "{caption}" not in template:
-        raise DataError("no template", where=path, given=template, allowed="a text with {caption}")
-    tasks = dict(PROMPTS.tasks)
+        raise DataError("no template", where=where, given=template, allowed="a text with {caption}")
+    tasks = dict(usual_prompts.tasks)
     for category, entry in values.items():
-        where = f"{path}, {category}"
+        place = f"{where}, {category}"
         if category not in SUGAR_CREPE:
-            raise UnknownNameError("category", category, ("template", *SUGAR_CREPE), where=path)
+            raise UnknownNameError("category", category, ("template", *SUGAR_CREPE), where=where)
         if not isinstance(entry, dict):
-            raise DataError("no table", where=where, given=entry, allowed="task, examples")
+            raise DataError("no table", where=place, given=entry, allowed="task, examples")
         if strange := [key for key in entry if key not in ("task", "examples")]:
-            raise UnknownNameError("key", strange[0], ("task", "examples"), where=where)
+            raise UnknownNameError("key", strange[0], ("task", "examples"), where=place)
         task, pairs = (
             entry.get(key, usual) for key, usual in zip(("task", "examples"), tasks[category], strict=True)
         )
         if not isinstance(task, str):
-            raise DataError("no task", where=where, given=task, allowed="a text")
+            raise DataError("no task", where=place, given=task, allowed="a text")
         listed = isinstance(pairs, list | tuple) and all(isinstance(pair, list | tuple) for pair in pairs)
         if not listed or any(len(pair) != 2 or not all(isinstance(v, str) for v in pair) for pair in pairs):
-            raise DataError("no examples", where=where, given=pairs, allowed='[["caption", "negative"], ...]')
+            raise DataError("no examples", where=place, given=pairs, allowed='[["caption", "negative"], ...]')
         tasks[category] = task, tuple((before, after) for before, after in pairs)
     return NegationPrompts(template, tasks)
+
+
+_FILE = files("counterfoil.build.negation") / "prompts.toml"
+#: Those that are used where the user gives none.
+PROMPTS = _prompts(
+    parse_toml(_FILE.read_text("utf-8"), where=_FILE),
+    NegationPrompts("", dict.fromkeys(SUGAR_CREPE, ("", ()))),
+    where=_FILE,
+)
 
 
 @dataclass(frozen=True, slots=True)

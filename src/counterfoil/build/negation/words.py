@@ -1,7 +1,6 @@
 """Words that exclude each other, and their forms: plurals, forms of verbs, articles.
 
-The lists are in `words.toml`. Forms are made by rules with their exceptions, which know the words of the
-lists and what is regular.
+The lists, and the exceptions of the rules that make forms, are in `words.toml`.
 """
 
 import tomllib
@@ -9,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,11 @@ class WordLists:
     worn: frozenset[str]
     colours: frozenset[str]
     plurals: frozenset[str]
+    #: Irregular plurals, words that are plurals already, past and participle, verbs that double a letter.
+    plural_of: Mapping[str, str]
+    many: frozenset[str]
+    past: Mapping[str, tuple[str, ...]]
+    doubled: frozenset[str]
     #: The names of several words by their first, as tuples of words, longest first.
     names: Mapping[str, tuple[tuple[str, ...], ...]] = field(repr=False, default_factory=dict)
 
@@ -142,33 +147,31 @@ def words() -> WordLists:
         )
         for word in near:
             attributes.setdefault(word, exclusive)
-    heads, verbs, relations = lists["heads"], lists["verbs"], lists["relations"]
+    # The words after each ">" by the word before it.
+    pairs: dict[str, Any] = {}
+    for name, text in lists["pairs"].items():
+        entries = (part.split(">") for part in _parts(text, ";"))
+        pairs[name] = {word.replace("_", " "): _words(others) for word, others in entries}
+    word_sets: dict[str, Any] = {name: frozenset(_words(text)) for name, text in lists["sets"].items()}
+    word_sets["worn"] = frozenset(
+        word for name in word_sets["worn"] for near in groups[name].sets for word in near
+    )
+    past = [forms.split("/") for forms in lists["forms"]["past"].split()]
     names: dict[str, list[tuple[str, ...]]] = {}
     for noun in everywhere:
         if " " in noun:
             names.setdefault(noun.split()[0], []).append(tuple(noun.split()))
-    worn = {word for name in relations["worn"].split() for near in groups[name].sets for word in near}
     return WordLists(
         groups=tuple(groups.values()),
         homes=homes,
         groups_of=everywhere,
         attributes=attributes,
-        opposites=_pairs(lists["opposites"]["pairs"]),
-        redundant=_pairs(lists["redundant"]["pairs"]),
-        relations=_pairs(relations["pairs"], _PLACES),
-        with_object=_pairs(verbs["with_object"], _PHRASES),
-        alone=_pairs(verbs["alone"], _PHRASES),
-        done=_pairs(verbs["done"]),
-        symmetric=frozenset(_parts(verbs["symmetric"])),
-        quantities=frozenset(heads["quantity"].split()),
-        containers=frozenset(heads["container"].split()),
-        places=frozenset(heads["place"].split()),
-        nameless=frozenset(heads["never"].split()),
-        fixed=frozenset(relations["never"].split()),
-        worn=frozenset(worn),
         colours=frozenset(attributes and [w for w, c in attributes.items() if c.name == "colour"]),
-        plurals=frozenset({"people", "men", "women", "children", "cattle", "police", "scissors"}),
+        plural_of=dict(pair.split("/") for pair in lists["forms"]["plurals"].split()),
+        past={verb: tuple(forms) for verb, *forms in past},
         names={first: tuple(sorted(all_, key=len, reverse=True)) for first, all_ in names.items()},
+        **pairs,
+        **word_sets,
     )
 
 
@@ -176,41 +179,9 @@ def _parts(text: str, mark: str = ",") -> tuple[str, ...]:
     return tuple(part for part in (" ".join(part_text.split()) for part_text in text.split(mark)) if part)
 
 
-#: Replacements of more than one word, which lists separate by spaces.
-_PHRASES = ("reach for", "point at", "throw away", "spit out", "take down", "take away")
-_PLACES = (
-    "in the middle of", "on top of", "off of", "in front of", "far from", "next to", "outside of",
-    "inside of", "away from", "at the edge of", "at the end of", "at the beginning of", "at the top of",
-    "at the bottom of", "out of", "to the right of", "to the left of",
-)  # fmt: skip
-
-
-def _pairs(text: str, phrases: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """The words after each ">" by the word before it; `phrases` are those of several words."""
-    for phrase in sorted(phrases, key=len, reverse=True):
-        text = text.replace(phrase, phrase.replace(" ", "_"))
-    pairs = (part.split(">") for part in _parts(text, ";"))
-    return {
-        word.replace("_", " "): tuple(other.replace("_", " ") for other in others.split())
-        for word, others in pairs
-    }
-
-
-_PLURALS = (
-    "man/men woman/women child/children person/people foot/feet tooth/teeth goose/geese mouse/mice "
-    "knife/knives "
-    "leaf/leaves shelf/shelves loaf/loaves wolf/wolves calf/calves scarf/scarves half/halves wife/wives "
-    "ox/oxen sheep/sheep deer/deer fish/fish moose/moose salmon/salmon shrimp/shrimp aircraft/aircraft "
-    "potato/potatoes tomato/tomatoes mango/mangoes hero/heroes bookshelf/bookshelves fry/fries bus/buses "
-    "cactus/cacti"
-)
-_IRREGULAR_PLURALS = dict(pair.split("/") for pair in _PLURALS.split())
-#: Words that are plurals already.
-_MANY = frozenset({
-    "people", "men", "women", "children", "cattle", "police", "scissors", "pants", "jeans", "shorts",
-    "trousers", "glasses", "sunglasses", "clothes", "gloves", "pliers", "headphones", "pajamas",
-    "leggings", "overalls", "binoculars", "stairs", "goggles",
-})  # fmt: skip
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text, of which _ joins those that are one."""
+    return tuple(word.replace("_", " ") for word in text.split())
 
 
 @lru_cache(1 << 16)
@@ -223,10 +194,10 @@ def plural(noun: str) -> str:
     if " " in noun:
         first, _, last = noun.rpartition(" ")
         return f"{first} {plural(last)}"
-    if noun in _MANY:
+    if noun in words().many:
         return noun
-    if noun in _IRREGULAR_PLURALS:
-        return _IRREGULAR_PLURALS[noun]
+    if noun in words().plural_of:
+        return words().plural_of[noun]
     if noun.endswith("man") and noun not in ("human", "woman"):
         return noun[:-2] + "en"
     if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
@@ -260,23 +231,6 @@ def article(word: str) -> str:
     return "an" if low[:1] in tuple("aeiou") and not low.startswith(_A) else "a"
 
 
-#: Past and participle of verbs of the lists that are irregular.
-_IRREGULAR = (
-    "hold/held/held throw/threw/thrown ride/rode/ridden wear/wore/worn eat/ate/eaten drink/drank/drunk "
-    "catch/caught/caught hit/hit/hit swing/swung/swung feed/fed/fed lead/led/led cut/cut/cut "
-    "read/read/read write/wrote/written leave/left/left sell/sold/sold buy/bought/bought bite/bit/bitten "
-    "flee/fled/fled fly/flew/flown fight/fought/fought hide/hid/hidden show/showed/shown take/took/taken "
-    "sit/sat/sat bring/brought/brought lie/lay/lain stand/stood/stood sleep/slept/slept run/ran/run "
-    "kneel/knelt/knelt swim/swam/swum fall/fell/fallen hang/hung/hung spit/spat/spat tear/tore/torn "
-    "steal/stole/stolen sink/sank/sunk make/made/made have/had/had do/did/done go/went/gone lay/laid/laid "
-    "drive/drove/driven get/got/got sing/sang/sung bend/bent/bent speak/spoke/spoken give/gave/given "
-)
-_PAST = {verb: (past, done) for verb, past, done in (forms.split("/") for forms in _IRREGULAR.split())}
-#: Verbs of the lists that double their last letter.
-_DOUBLED = frozenset({
-    "sit", "run", "swim", "drop", "hit", "cut", "stop", "grab", "hug", "pet", "spit", "slap", "get",
-    "put", "step", "pat", "nap", "jog", "chop", "clap", "win", "dig", "flip",
-})  # fmt: skip
 _PRESENT = {"have": "has", "be": "is", "do": "does", "go": "goes"}
 
 
@@ -293,7 +247,7 @@ def verb_form(verb: str, tag: str) -> str:
         first, _, rest = verb.partition(" ")
         return f"{verb_form(first, tag)} {rest}"
     ends_in_y = verb.endswith("y") and verb[-2:-1] not in tuple("aeiou")
-    stem = verb + verb[-1] if verb in _DOUBLED else verb
+    stem = verb + verb[-1] if verb in words().doubled else verb
     if tag == "VBZ":
         if verb in _PRESENT:
             return _PRESENT[verb]
@@ -305,8 +259,8 @@ def verb_form(verb: str, tag: str) -> str:
             return verb[:-2] + "ying"
         return (verb[:-1] if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")) else stem) + "ing"
     if tag in ("VBD", "VBN"):
-        if verb in _PAST:
-            return _PAST[verb][tag == "VBN"]
+        if verb in words().past:
+            return words().past[verb][tag == "VBN"]
         if ends_in_y:
             return verb[:-1] + "ied"
         return verb + "d" if verb.endswith("e") else stem + "ed"

@@ -1,7 +1,7 @@
 """`caption`: captions for images, by a captioning model, a chat endpoint, or the drawn world."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -10,11 +10,11 @@ from counterfoil.build.generation import TextRequest, captioner, chat_answers
 from counterfoil.build.step import (
     SCENE_OF,
     BuiltStep,
+    Generated,
     Output,
     StepContext,
-    made_columns,
-    split_rows,
-    with_columns,
+    split_generated,
+    with_generated,
 )
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import setting
@@ -49,6 +49,7 @@ class WriteCaptions(BuiltStep):
     """
 
     name: ClassVar[str] = "caption"
+    produced: ClassVar[Sequence[str]] = Generated.names(_TARGET)
     drops_blank: ClassVar[bool] = True
 
     by: str = setting(
@@ -93,10 +94,6 @@ class WriteCaptions(BuiltStep):
     def requires(self) -> Sequence[str]:
         return (SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
-    @property
-    def produces(self) -> Sequence[str]:
-        return (_TARGET, f"{_TARGET}_by", f"{_TARGET}_from", f"{_TARGET}_seed")
-
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their captions.
 
@@ -112,13 +109,9 @@ class WriteCaptions(BuiltStep):
             first = {cell: first[cell] for _, cell in pairs if cell is not None}
             writing = self._asked if self.by.startswith(ENDPOINT) else self._local
             caption_of = dict(zip(first, writing(first, context), strict=True))
-            nothing = {row: _Written(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
+            nothing = {row: Generated(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
             written = [caption_of.get(cell, nothing[row]) for row, cell in pairs]
-        names, by, captions, seeds, reasons = (
-            zip(*map(astuple, written), strict=True) if len(rows) else [()] * 5
-        )
-        rows = with_columns(rows, made_columns(_TARGET, captions, by, names, seeds))
-        captioned, dropped = split_rows(rows, [caption is not None for caption in captions], reasons)
+        captioned, dropped = split_generated(with_generated(rows, _TARGET, written), written)
         texts = captioned[_TARGET].to_pylist()
         facts: dict[str, Any] = {
             "by": self.by,
@@ -131,23 +124,23 @@ class WriteCaptions(BuiltStep):
             facts["right"] = sum(map(matches, texts, scenes))
         return Output(captioned, dropped, facts)
 
-    def _described(self, rows: pa.Table, context: StepContext) -> Iterator["_Written"]:
+    def _described(self, rows: pa.Table, context: StepContext) -> Iterator[Generated]:
         """True captions of the rows' scenes that say something else than the rows' own, if there are any."""
         ids, scenes = rows["id"].to_pylist(), rows[SCENE_OF[self.image]].to_pylist()
         own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
         for done, (row, cell, known) in enumerate(zip(ids, scenes, own, strict=True), start=1):
             if cell is None:
-                yield _Written(row, WORLD, reason=NO_IMAGE)
+                yield Generated(row, WORLD, reason=NO_IMAGE)
             else:
                 scene = Scene.from_json(cell, where=f"step {context.step}, row '{row}'")
                 rng, own_meaning = context.rng(row), None if known is None else understood(known)
                 meanings = (describe(scene, rng) for _ in range(_TRIES))
                 meaning = next((meaning for meaning in meanings if meaning != own_meaning), None)
                 caption = None if meaning is None else text(meaning, opening=one_of(OPENINGS, rng))
-                yield _Written(row, WORLD, caption, context.number(row), "" if caption else NOTHING_ELSE)
+                yield Generated(row, WORLD, caption, context.number(row), "" if caption else NOTHING_ELSE)
             context.progress(_STAGE, done, len(rows))
 
-    def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
+    def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.models.chat.endpoint import ChatRequest
 
@@ -161,10 +154,10 @@ class WriteCaptions(BuiltStep):
         answers = chat_answers(self.by, settings, requests, context, stage=_STAGE)
         for (answer, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
             yield (
-                _Written(row, self.by, None, seed, REFUSED) if refused else _read(row, self.by, answer, seed)
+                Generated(row, self.by, None, seed, REFUSED) if refused else _read(row, self.by, answer, seed)
             )
 
-    def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
+    def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
         """The captions of a local model, batch by batch; finished batches are kept."""
         maker = captioner(
             self.by.removeprefix(CAPTIONER),
@@ -188,20 +181,9 @@ class WriteCaptions(BuiltStep):
             yield _read(request.row, by, answer, request.seed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A caption, or the reason why there is none; `row` is the first with its image."""
-
-    row: str
-    by: str
-    text: str | None = None
-    seed: int | None = None
-    reason: str = ""
-
-
-def _read(row: str, by: str, answer: str, seed: int | None) -> _Written:
+def _read(row: str, by: str, answer: str, seed: int | None) -> Generated:
     caption = one_line(answer)
-    return _Written(row, by, caption or None, seed, "" if caption else EMPTY)
+    return Generated(row, by, caption or None, seed, "" if caption else EMPTY)
 
 
 def one_line(answer: str) -> str:

@@ -1,6 +1,6 @@
 """Steps that drop rows which come twice, and rows that are also somewhere else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -75,35 +75,23 @@ def near_duplicates(
         return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
     index = rensa.RMinHashLSH(threshold, n_bands * width, n_bands)
 
-    def hashed(block: Sequence[str]) -> "rensa.RMinHashDigestMatrix":
-        tokens, offsets = shingle_hashes(block)
-        return rensa.RMinHash.digest_matrix_from_flat_token_hashes(tokens, offsets, n_bands * width, seed)
+    def hashed(texts: Sequence[str]) -> Iterator["rensa.RMinHashDigestMatrix"]:
+        for start in range(0, len(texts), _BLOCK):
+            tokens, offsets = shingle_hashes(texts[start : start + _BLOCK])
+            yield rensa.RMinHash.digest_matrix_from_flat_token_hashes(tokens, offsets, n_bands * width, seed)
 
     # First which texts meet another in any band; most do not, and nothing more is kept of them.
-    for start in range(0, n, _BLOCK):
-        index.insert_matrix(hashed(texts[start : start + _BLOCK]), start)
-        progress("hashing captions", min(start + _BLOCK, n), n)
-    met = np.concatenate(
-        [
-            np.array(index.query_duplicate_flags_matrix(hashed(texts[start : start + _BLOCK])), dtype=bool)
-            for start in range(0, n, _BLOCK)
-        ]
-    )
+    for number, matrix in enumerate(hashed(texts)):
+        index.insert_matrix(matrix, number * _BLOCK)
+        progress("hashing captions", min((number + 1) * _BLOCK, n), n)
+    met = [np.array(index.query_duplicate_flags_matrix(matrix), dtype=bool) for matrix in hashed(texts)]
     del index
-    rows = np.flatnonzero(met)
-    values = np.concatenate(
-        [
-            np.array(
-                hashed([texts[row] for row in rows[start : start + _BLOCK].tolist()]).to_rows(),
-                dtype=np.uint32,
-            )
-            for start in range(0, len(rows), _BLOCK)
-        ]
-        or [np.zeros((0, n_bands * width), dtype=np.uint32)]
-    )
-    pairs = _candidates(values, n_bands, width)
-    tokens, offsets = shingle_hashes([texts[row] for row in rows.tolist()])
-    alike = _jaccard(tokens, offsets, pairs, progress)
+    rows = np.flatnonzero(np.concatenate(met))
+    few = [texts[row] for row in rows.tolist()]
+    values = [np.array(matrix.to_rows(), dtype=np.uint32) for matrix in hashed(few)]
+    nothing = np.zeros((0, n_bands * width), dtype=np.uint32)
+    pairs = _candidates(np.concatenate([nothing, *values]), n_bands, width)
+    alike = _jaccard(*shingle_hashes(few), pairs, progress)
     near = alike >= threshold - 1e-9
     return rows[pairs[near]].reshape(-1, 2), alike[near]
 
@@ -223,20 +211,20 @@ class Dedup(BuiltStep):
     opens: ClassVar[bool] = False
 
     fields: tuple[str, ...] = setting(
-        ("negative_caption",), "The columns of texts that are compared.", least=1
+        ("negative_caption",), "The columns of texts that are compared.", least=1, column=True
     )
-    within: str | None = setting(None, "A column; only rows of the same value are compared: image, subset.")
+    within: str | None = setting(
+        None, "A column; only rows of the same value are compared: image, subset.", column=True
+    )
     near: float | None = setting(
         None,
         "Jaccard similarity of letters from which on texts are alike; none: equal ones.",
         above=0,
         below=1,
     )
-    best: str | None = setting(None, "A column of numbers whose highest is kept; by default the first row.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return (*self.fields, *(column for column in (self.within, self.best) if column))
+    best: str | None = setting(
+        None, "A column of numbers whose highest is kept; by default the first row.", column=True
+    )
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
@@ -291,7 +279,7 @@ class Clean(BuiltStep):
         (), "Tables, files of captions or benchmarks, with which nothing is to be shared.", file=True
     )
     fields: tuple[str, ...] = setting(
-        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES, least=1
+        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES, least=1, column=True
     )
     compare_images: bool = setting(True, "Whether names of images are compared too.")
     near: float | None = setting(
@@ -300,14 +288,10 @@ class Clean(BuiltStep):
         above=0,
         below=1,
     )
-    split: str | None = setting(None, "The column of splits.")
+    split: str | None = setting(None, "The column of splits.", column=True)
     drop_from: str = setting("train", "The split that loses rows shared with the others.")
     questions: bool = setting(True, "Drop negative captions that are questions.")
     full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return (*self.fields, *([self.split] if self.split else []))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are left. A row has the first reason that applies, in the order of the facts.

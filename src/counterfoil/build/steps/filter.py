@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
+from counterfoil.build.calibration import Calibration, Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
 from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.verification import Answers, Rule, label_noise, read_answers, read_verified, sound
@@ -60,15 +60,13 @@ class RowFilter(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ways = [name for name in ("people", "simulate", *self.WAYS) if getattr(self, name)]
+        ways = [name for name in self.ways if getattr(self, name)]
         if len(ways) > 1:
             raise InputError(
                 "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(self.ways)}"
             )
-        if ways[:1] in (["people"], ["simulate"], []) and (self.threshold, self.target_precision) != (
-            None,
-            None,
-        ):
+        bounded = self.threshold is not None or self.target_precision is not None
+        if bounded and not {*ways} & {*self.WAYS}:
             raise InputError(
                 "a threshold is one of scores",
                 given=f"with {ways[0]}" if ways else "no scores",
@@ -170,14 +168,15 @@ class RowFilter(BuiltStep):
             assert self.threshold is not None
             return scores >= self.threshold, None
         # Without a threshold all rows stay; the curves say what one would do.
-        given = None if self.target_precision is not None else self.threshold
+        given = -np.inf if self.threshold is None else self.threshold
         calibration = calibrate(
             sample,
             context.rng("halves"),
-            threshold=-np.inf if given is None and self.target_precision is None else given,
+            threshold=given if self.target_precision is None else None,
             precision=self.target_precision,
             confidence=self.confidence,
-            prices=Prices(self.making, self.verifying),
+            making=self.making,
+            verifying=self.verifying,
         )
         if calibration.threshold is None:
             context.note(

@@ -2,39 +2,39 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import PIL.Image
 import pyarrow as pa
 
 from counterfoil.build.imaging import (
+    ENDPOINT,
     NO_CAPTION,
     NOT_DRAWN,
     NOT_READ,
+    PIPELINE,
     UNSAFE,
-    GeneratedImage,
+    WORLD,
     ImagePipeline,
     ImageRequest,
-    PipelineSettings,
+    ImageSettings,
 )
 from counterfoil.build.rows import keep_image
 from counterfoil.build.step import (
     SCENE_OF,
-    BuiltStep,
+    Generated,
     Output,
     StepContext,
-    made_columns,
-    split_rows,
+    split_generated,
     with_column,
-    with_columns,
+    with_generated,
 )
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.fields import setting
 from counterfoil.models.base import Identity
 from counterfoil.world.compositions import imagine_caption
-from counterfoil.world.painting import STYLES, draw_many, encode
+from counterfoil.world.painting import draw_many, encode
 from counterfoil.world.sample import check_size, check_styles
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches, understood
@@ -42,17 +42,14 @@ from counterfoil.world.truth import matches, understood
 if TYPE_CHECKING:
     from counterfoil.build.image_endpoint import ImageEndpoint
 
-WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 #: The column of images that is made for a column of captions.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
-#: Settings that are those of a pipeline.
-_OF_PIPELINES = "unet variant scheduler steps guidance strength suffix size saved batch".split()  # noqa: SIM905
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
 _BATCH, _SIDE = 100, 96
 
 
 @dataclass(frozen=True)
-class Imagine(BuiltStep):
+class Imagine(ImageSettings):
     """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
     With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
@@ -64,49 +61,6 @@ class Imagine(BuiltStep):
 
     name: ClassVar[str] = "imagine"
     version: ClassVar[int] = 2
-
-    by: str = setting(
-        WORLD,
-        "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
-        "images:URL#MODEL (an OpenAI-compatible endpoint).",
-        model=(WORLD,),
-    )
-    column: Literal["caption", "negative_caption"] = setting(
-        "negative_caption", "The captions that images are made for."
-    )
-    k: int = setting(1, "Images for each caption.", low=1)
-    source: Literal["image", "negative_image", "generated_image"] | None = setting(
-        None, "Images that are edited; without it images are drawn from captions alone."
-    )
-    size: int | None = setting(None, "Pixels to a side; default: 96 drawn, else what the model makes.", low=1)
-    suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
-    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", low=1)
-    guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
-    strength: float | None = setting(
-        None, "Of a pipeline that edits: how much may change, up to 1.", above=0, high=1
-    )
-    scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
-    unet: str | None = setting(
-        None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
-    )
-    variant: str | None = setting(None, "Of a pipeline's weights, such as fp16.")
-    dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
-        None, "Of a pipeline; default: fp16 on a GPU, else fp32."
-    )
-    batch: int = setting(4, "Of a pipeline: images that are drawn together.", low=1)
-    saved: int | None = setting(
-        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", low=1
-    )
-    unsafe: Literal["keep", "drop"] = setting(
-        "keep", "What becomes of images that the pipeline's filter flags."
-    )
-    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
-    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
-    retries: int = setting(6, "Of an endpoint: tries after the first one.")
-    price: float = setting(0.0, "Of an endpoint: what an image costs.")
-    seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
-    style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
-    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,7 +77,7 @@ class Imagine(BuiltStep):
     def produces(self) -> Sequence[str]:
         target = _IMAGE_OF[self.column]
         known = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
-        return (target, f"{target}_by", f"{target}_from", f"{target}_seed", known)
+        return (*Generated.names(target), known)
 
     @property
     def requires(self) -> Sequence[str]:
@@ -163,16 +117,13 @@ class Imagine(BuiltStep):
         wanted = [request for request in requests if request.text.strip()]
         pipeline = None
         if self.by.startswith(PIPELINE):
-            named = {name: getattr(self, name) for name in _OF_PIPELINES}
-            settings = PipelineSettings(self.by.removeprefix(PIPELINE), self.source is not None, **named)
-            settings = replace(settings, precision=self.dtype, device=context.device)
-            pipeline = ImagePipeline(settings, context)
+            pipeline = ImagePipeline(self, context)
         if self.by == WORLD:
             generated = iter(self._drawn(wanted, rows, context))
         else:
             generated = iter((pipeline or self._endpoint(context)).images(wanted) if wanted else ())
         images = [
-            next(generated) if request.text.strip() else GeneratedImage(None, self.by, NO_CAPTION)
+            next(generated) if request.text.strip() else request.generated(self.by, None, reason=NO_CAPTION)
             for request in requests
         ]
         if self.unsafe == "drop":
@@ -181,26 +132,20 @@ class Imagine(BuiltStep):
                 for image in images
             ]
         table = self._candidates(rows, requests, images)
-        imagined, dropped = split_rows(
-            table, [image.cell is not None for image in images], [image.reason for image in images]
-        )
+        imagined, dropped = split_generated(table, images)
         return Output(imagined, dropped, self._facts(imagined, pipeline))
 
     def _endpoint(self, context: StepContext) -> "ImageEndpoint":
         """The endpoint, with the key and the limits that a chat endpoint at this address would have."""
         # Its client of HTTP is of an extra.
-        from counterfoil.build.image_endpoint import ImageEndpoint, ImageSettings
+        from counterfoil.build.image_endpoint import ImageEndpoint
 
         limits = {name: str(getattr(self, name)) for name in ("concurrency", "rpm", "retries")}
         chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", limits).endpoint
-        edits = self.source is not None
-        request_settings = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
-        return chat.turned_into(
-            lambda settings, key: ImageEndpoint(settings, request_settings, context, key=key)
-        )
+        return chat.turned_into(lambda settings, key: ImageEndpoint(settings, self, context, key=key))
 
     def _candidates(
-        self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[GeneratedImage]
+        self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[Generated]
     ) -> pa.Table:
         """The rows, k times where there are several candidates, with the columns that are made."""
         target = _IMAGE_OF[self.column]
@@ -209,24 +154,14 @@ class Imagine(BuiltStep):
             names = [f"{request.row}#{request.number}" for request in requests]
             rows = with_column(rows, "id", pa.array(names, pa.string()))
             rows = with_column(rows, "of", pa.array([request.row for request in requests], pa.string()))
-        columns = made_columns(
-            target,
-            [image.cell for image in images],
-            [image.by for image in images],
-            [request.row for request in requests],
-            [request.seed for request in requests],
-        )
-        if self.by == WORLD:
-            scene = SCENE_OF[target]
-            columns[scene] = pa.array([image.facts.get(scene) for image in images], pa.string())
-        else:
-            flags = [image.facts.get("unsafe") for image in images]
-            columns[f"{target}_unsafe"] = pa.array(flags, pa.bool_())
-        return with_columns(rows, columns)
+        rows = with_generated(rows, target, images)
+        name, kind = ("unsafe", pa.bool_()) if self.by != WORLD else (SCENE_OF[target], pa.string())
+        facts = pa.array([image.facts.get(name) for image in images], kind)
+        return with_column(rows, self.produces[-1], facts)
 
     def _drawn(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
-    ) -> list[GeneratedImage]:
+    ) -> list[Generated]:
         """The pictures of the world's generator, with their scenes; or why nothing is drawn."""
         drawings = list(self._scenes(requests, rows, context))
         if requests and set(drawings) == {NOT_READ}:
@@ -247,11 +182,13 @@ class Imagine(BuiltStep):
         context.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
         by = " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
         scene = SCENE_OF[_IMAGE_OF[self.column]]
-        pictures = (GeneratedImage(cells[row], by, facts={scene: cell}) for row, cell in enumerate(content))
-        return [
-            GeneratedImage(None, by, drawing) if isinstance(drawing, str) else next(pictures)
-            for drawing in drawings
-        ]
+        pictures = ((cells[row], {scene: cell}) for row, cell in enumerate(content))
+        images = []
+        for request, drawing in zip(requests, drawings, strict=True):
+            reason = drawing if isinstance(drawing, str) else ""
+            cell, facts = (None, {}) if reason else next(pictures)
+            images.append(request.generated(by, cell, reason=reason, facts=facts))
+        return images
 
     def _scenes(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext

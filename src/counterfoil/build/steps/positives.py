@@ -14,14 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.judgements import Direction, gain_of
+from counterfoil.benchmarks.judgements import Direction
 from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
 from counterfoil.build.calibration import share
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.build.verification import Rule
+from counterfoil.build.verification import Rule, answer_gains
 from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError, InputError
@@ -46,6 +46,7 @@ class MissingPositives(BuiltStep):
     """
 
     name: ClassVar[str] = "positives"
+    required: ClassVar[Sequence[str]] = ("image", "caption")
 
     scorers: tuple[str, ...] = setting(
         ("pixels:colours", "blind:random"), "The models that propose.", model=(), least=1
@@ -62,10 +63,6 @@ class MissingPositives(BuiltStep):
     def __post_init__(self) -> None:
         super().__post_init__()
         settings_by_scorer(self.scorers, self.set)
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return ("image", "caption")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows, then the pairs that were judged right; what was judged wrong is dropped.
@@ -192,6 +189,8 @@ class Merge(BuiltStep):
     """
 
     name: ClassVar[str] = "merge"
+    required: ClassVar[Sequence[str]] = ("image", "caption")
+    produced: ClassVar[Sequence[str]] = ("gain", "sources")
     opens: ClassVar[bool] = False
 
     tables: tuple[str, ...] = setting(
@@ -202,14 +201,6 @@ class Merge(BuiltStep):
     verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
     rating: float = setting(3.0, "Pairs rated at least so high are right.")
     rule: Rule = setting("any", "Of sources: any, majority, all.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return ("image", "caption")
-
-    @property
-    def produces(self) -> Sequence[str]:
-        return ("gain", "sources")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per pair that is right, in the order of the sources; pairs that are not, with the reason.
@@ -270,16 +261,7 @@ class Merge(BuiltStep):
         if column is None:
             gains = np.ones(len(table))
         elif column == "answer":
-            words = labels(table, column)
-            given = [gain_of(word) if word else np.nan for word in words]
-            if None in given:
-                raise DataError(
-                    "an answer that cannot be read",
-                    where=table.where(given.index(None), column),
-                    given=table[column][given.index(None)],
-                    allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
-                )
-            gains = np.array(given, dtype=np.float64)
+            gains = answer_gains(table)
         elif column == "right":
             gains = booleans(table, column).astype(np.float64)
         else:

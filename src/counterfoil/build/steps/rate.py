@@ -41,7 +41,11 @@ class Rate(BuiltStep):
     )
     score: str | None = setting(None, "What the columns of scores are called; by default as the scorer.")
     columns: tuple[str, ...] = setting(
-        ("caption", "negative_caption"), "The columns of captions to score.", among=CAPTION_ROLES, least=1
+        ("caption", "negative_caption"),
+        "The columns of captions to score.",
+        among=CAPTION_ROLES,
+        least=1,
+        column=True,
     )
     image: str = setting(
         "image", "The column of images that the captions are scored with.", among=IMAGE_ROLES
@@ -59,10 +63,6 @@ class Rate(BuiltStep):
         """The name of the scores: `blind:length` makes `length`, `lm:gpt2` makes `lm`."""
         prefix, _, argument = self.scorer.partition(":")
         return self.score or (argument if prefix == "blind" and argument else prefix).replace("-", "_")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return self.columns
 
     @property
     def produces(self) -> Sequence[str]:
@@ -131,22 +131,20 @@ class Select(BuiltStep):
     name: ClassVar[str] = "select"
     opens: ClassVar[bool] = False
 
-    by: tuple[str, ...] = setting(("negative_plausibility",), "Columns of numbers, which are added up.")
+    by: tuple[str, ...] = setting(
+        ("negative_plausibility",), "Columns of numbers, which are added up.", column=True
+    )
     minus: tuple[str, ...] = setting(
-        (), "Columns of numbers that are taken off: the difference of two scores."
+        (), "Columns of numbers that are taken off: the difference of two scores.", column=True
     )
     share: float = setting(0.35, "The share of rows of each category that is kept.", above=0, high=1)
-    category: str | None = setting("subset", "The column of categories; none: all rows are one.")
+    category: str | None = setting("subset", "The column of categories; none: all rows are one.", column=True)
     lowest: bool = setting(False, "Keep the rows of the lowest sums instead.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.by and not self.minus:
             raise InputError("no column to select by", allowed="by, minus")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return (*self.by, *self.minus, *([self.category] if self.category else []))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The share of the rows of each category, rounded up; of equal sums those of lesser ids.

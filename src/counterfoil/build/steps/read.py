@@ -41,6 +41,7 @@ class ReadRows(BuiltStep):
     """
 
     name: ClassVar[str] = "read"
+    produced: ClassVar[Sequence[str]] = ("caption",)
 
     source: str = setting(
         WORLD,
@@ -66,10 +67,6 @@ class ReadRows(BuiltStep):
         super().__post_init__()
         check_number(self.n, "rows")
         check_size(self.size)
-
-    @property
-    def produces(self) -> Sequence[str]:
-        return ("caption",)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
@@ -149,19 +146,13 @@ class Author(BuiltStep):
     """
 
     name: ClassVar[str] = "author"
+    required: ClassVar[Sequence[str]] = ("caption", "negative_caption")
+    produced: ClassVar[Sequence[str]] = ("image", "negative_image")
 
     filled: str | None = setting(
         None, "The filled sheet: id, caption, negative_caption, image, ...", file=True
     )
     same_words: bool = setting(True, "Both captions must have the same words, in another order.")
-
-    @property
-    def requires(self) -> Sequence[str]:
-        return ("caption", "negative_caption")
-
-    @property
-    def produces(self) -> Sequence[str]:
-        return ("image", "negative_image")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Write the sheet of the rows that stay, or read the filled one.

@@ -321,3 +321,19 @@ class Probabilistic(Retrieval):
     vib_beta: float = setting(1e-5, "Weight of the KL divergence from the unit Gaussian.", low=0)
     #: That divergence, or what the released code has for it.
     information: Literal["released", "exact"] = "released"
+
+
+#: Those that are known by their names.
+SHIPPED: tuple[Recipe, ...] = (
+    Coco(),
+    NegClip(),
+    NegativeTexts(),
+    NegativePairs(),
+    PositiveAugmented(),
+    Triplet(),
+    HardestTriplet(),
+    WarmHardestTriplet(),
+    Polysemous(),
+    Probabilistic(),
+    Detection(),
+)

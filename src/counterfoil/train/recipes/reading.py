@@ -10,38 +10,9 @@ from counterfoil.inputs.fields import field_value
 from counterfoil.inputs.files import read_toml
 from counterfoil.registry import Registry
 from counterfoil.train.recipes.base import Recipe
-from counterfoil.train.recipes.published import (
-    Coco,
-    Detection,
-    HardestTriplet,
-    NegativePairs,
-    NegativeTexts,
-    NegClip,
-    Polysemous,
-    PositiveAugmented,
-    Probabilistic,
-    Triplet,
-    WarmHardestTriplet,
-)
+from counterfoil.train.recipes.published import SHIPPED
 
-RECIPES: Registry[Recipe] = Registry(
-    "recipe",
-    Recipe,
-    "counterfoil.recipes",
-    (
-        Coco(),
-        NegClip(),
-        NegativeTexts(),
-        NegativePairs(),
-        PositiveAugmented(),
-        Triplet(),
-        HardestTriplet(),
-        WarmHardestTriplet(),
-        Polysemous(),
-        Probabilistic(),
-        Detection(),
-    ),
-)
+RECIPES: Registry[Recipe] = Registry("recipe", Recipe, "counterfoil.recipes", SHIPPED)
 
 
 def read(name: str | Path, **overrides: Any) -> Recipe:
