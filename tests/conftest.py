@@ -7,9 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import hypothesis
 import pytest
@@ -43,7 +41,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="counterfoil-tests-")
 
 
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup():
     """Equal tokenizers of open_clip share what each would read and make anew: ranks of 49,000 merges."""
     library = sys.modules.get("open_clip.tokenizer")
     if library is None or hasattr(library.SimpleTokenizer.__init__, "__wrapped__"):
@@ -51,7 +49,7 @@ def pytest_runtest_setup() -> None:
     original, made = library.SimpleTokenizer.__init__, {}
 
     @functools.wraps(original)
-    def once(self: Any, *args: Any, **settings: Any) -> None:
+    def once(self, *args, **settings):
         key = repr((args, settings))
         if key not in made:
             original(self, *args, **settings)
@@ -62,7 +60,7 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
+def shared_data():
     """The folder of real benchmark files: COUNTERFOIL_DATA, else ../shared/data beside the checkout."""
     named = os.environ.get("COUNTERFOIL_DATA")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -72,7 +70,7 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
+def chromium():
     """A headless Chromium without network requests, or a skip that says what to install."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
     if not Path(path).is_file():
@@ -87,12 +85,12 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def violations() -> Callable[[Any], list[str]]:
+def violations():
     """What axe-core finds against a page with all of its details open: a line per broken rule and element."""
     axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
     code = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
-    def found(view: Any) -> list[str]:
+    def found(view):
         view.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         view.evaluate(code)
         broken = view.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
@@ -101,7 +99,7 @@ def violations() -> Callable[[Any], list[str]]:
     return found
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """The seconds spent in each folder of tests, with setup, over all processes."""
     seconds: Counter[str] = Counter()
     count: Counter[str] = Counter()

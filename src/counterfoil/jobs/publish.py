@@ -102,8 +102,7 @@ class Published(Tabular):
             where = f"published to {self.to.removeprefix('folder:')}"
         else:
             where = f"nothing was uploaded to {self.to}; --execute does it"
-        split = (f"split by image: {self.folder.lost}",) if self.folder.lost else ()
-        return (where, *split, *self.remarks)
+        return (where, *self.remarks)
 
     def to_json(self) -> dict[str, Any]:
         facts = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}

@@ -2,10 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -14,7 +13,7 @@ import pytest
 from counterfoil.benchmarks import Benchmark
 from counterfoil.world import benchmarks
 
-from .annotator_world import World, made
+from .annotator_world import made
 from .caption_samples import CANDIDATES, REFERENCES, written
 
 
@@ -31,40 +30,40 @@ class Run:
 
     call: Callable[..., Said]
 
-    def __call__(self, *arguments: object) -> Said:
+    def __call__(self, *arguments):
         return self.call(*arguments)
 
-    def succeeds(self, *arguments: object) -> Said:
+    def succeeds(self, *arguments):
         done = self.call(*arguments)
         assert done.code == 0, done.err
         return done
 
-    def fails(self, *arguments: object, says: str = "") -> Said:
+    def fails(self, *arguments, says=""):
         """The input is refused, perhaps after notes; the message has these words."""
         done = self.call(*arguments)
         assert done.code == 2, done.err
         assert says in done.err
         return done
 
-    def refused(self, *arguments: object, says: str = "") -> Said:
+    def refused(self, *arguments, says=""):
         """The input is refused by one line and nothing else."""
         done = self.fails(*arguments, says=says)
         assert done.err.count("\n") == 1, done.err
         return done
 
 
-def words(arguments: Iterable[object]) -> Iterator[str]:
+def words(arguments):
     """The words of a command: the first argument, and each that begins with an option, may hold several."""
     for place, text in enumerate(map(str, arguments)):
         yield from shlex.split(text) if place == 0 or text.startswith("--") else [text]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def drawn_once() -> Iterator[None]:
+def drawn_once():
     """Worlds that are asked for by name are drawn once: five hundred questions take seconds."""
     drawn: dict[object, Benchmark] = {}
 
-    def once(name: str, draw: Callable[[int], Benchmark], n: int) -> Benchmark:
+    def once(name, draw, n):
         key = name, n, benchmarks.SIZE, benchmarks.IMAGES
         if key not in drawn:
             drawn[key] = draw(n)
@@ -77,14 +76,14 @@ def drawn_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path) -> Run:
+def counterfoil(monkeypatch, capsys, tmp_path):
     from counterfoil.cli import main
 
     monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.delenv("COUNTERFOIL_DATA", raising=False)
 
-    def run(*arguments: object) -> Said:
+    def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["counterfoil", *words(arguments)])
         with pytest.raises(SystemExit) as stopped:
             main()
@@ -95,12 +94,12 @@ def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path):
     return made(tmp_path)
 
 
 @pytest.fixture
-def caption_inputs(tmp_path: Path) -> dict[str, Path]:
+def caption_inputs(tmp_path):
     for number, name in enumerate(("dog.png", "cat.png", "cow.png", "owl.png")):
         (tmp_path / "images").mkdir(exist_ok=True)
         PIL.Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(tmp_path / "images" / name)
@@ -112,7 +111,7 @@ def caption_inputs(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def caption_vectors(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
+def caption_vectors(tmp_path):
     """Embeddings of the three candidates and images, and what they are by name."""
     rng = np.random.default_rng(0)
     names = list(CANDIDATES)

@@ -1,7 +1,6 @@
 """`counterfoil audit`: tables, page and JSON of the same numbers; SugarCrepe's files; bad input."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import counterfoil as cf
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     """Pairs whose wrong captions have "indeed" in half of the rows; every fourth has the same words twice."""
     rng = np.random.default_rng(0)
     lines = ["image,caption,negative_caption,type"]
@@ -24,7 +23,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_path: Path) -> None:
+def test_tables_page_and_json_of_ones_own_table(counterfoil, table, tmp_path):
     train, scores = tmp_path / "train.txt", tmp_path / "mine-scores.csv"
     scores.write_text("\n".join(["id,s0,s1", *(f"{at},{at % 3},1" for at in range(60))]) + "\n")
     seventh = table.read_text().splitlines()[8].split(",")[1]
@@ -57,7 +56,7 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_pa
     assert "same words" in mine.to_arrow()["group"].to_pylist()
 
 
-def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path: Path) -> None:
+def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path):
     said = counterfoil.succeeds("audit", "world-gallery", "--draws", 100, "--no-pictures")
     assert "its questions choose among no captions" in said.err
     ratings = tmp_path / "ratings.csv"
@@ -69,7 +68,7 @@ def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path:
     assert "caption 0 told from caption 1" in said.out
 
 
-def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path: Path) -> None:
+def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path):
     rows = [
         f"i{at}.jpg,a cat number {at},a dog number {at},{'train' if at < 12 else 'test'}" for at in range(20)
     ]
@@ -87,12 +86,12 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
     assert "train in test" in said.out
 
 
-def test_what_cannot_be_used_is_one_line(counterfoil, table: Path) -> None:
+def test_what_cannot_be_used_is_one_line(counterfoil, table):
     counterfoil.fails(f"audit pairs --data {table} --against no.csv", says="no such file or benchmark")
     counterfoil.fails(f"audit pairs --data {table} --scorer lm:./none", says="no such folder")
 
 
-def test_sugarcrepe_gives_answers_away(shared_data: Path) -> None:
+def test_sugarcrepe_gives_answers_away(shared_data):
     found = cf.audit("sugarcrepe", data=shared_data / "sugarcrepe", draws=100, cache=None, quiet=True)[
         "sugarcrepe"
     ]

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,26 +15,26 @@ WORDS = ["a", "the", "dog", "cat", "cow", "runs", "sleeps", "on", "grass", "bed"
 COMMON = ("--no-counts", "--draws", 100, "--device", "cpu", "--workers", 0)
 
 
-def sentences(rng: np.random.Generator, n: int) -> list[str]:
+def sentences(rng, n):
     return [" ".join(rng.choice(WORDS, rng.integers(3, 8))) for _ in range(n)]
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> str:
+def spec(tmp_path):
     pytest.importorskip("open_clip")
     from tiny_families import write_random_checkpoint
 
     return write_random_checkpoint(tmp_path / "tiny")
 
 
-def features(folder: Path, names: list[str], rng: np.random.Generator, width: int) -> None:
+def features(folder, names, rng, width):
     folder.mkdir()
     for name in names:
         np.save(folder / f"{name}.npy", rng.normal(size=(20, width)).astype(np.float32))
 
 
 @pytest.fixture
-def width(spec: str) -> int:
+def width(spec):
     from counterfoil import catalog
     from counterfoil.benchmarks import Caption
 
@@ -43,7 +42,7 @@ def width(spec: str) -> int:
 
 
 @pytest.fixture
-def vatex(tmp_path: Path, width: int) -> Path:
+def vatex(tmp_path, width):
     """VATEX-EVAL's layout, with 12 captions of 4 videos; its training captions beside it."""
     rng = np.random.default_rng(0)
     folder, n = tmp_path / "vatex", 12
@@ -62,7 +61,7 @@ def vatex(tmp_path: Path, width: int) -> Path:
 
 
 @pytest.fixture
-def activitynet(tmp_path: Path, width: int) -> Path:
+def activitynet(tmp_path, width):
     """ActivityNet-FOIL's layout, with 6 videos; its training captions beside it."""
     rng = np.random.default_rng(1)
     folder, names = tmp_path / "anet", [f"v_{k}" for k in range(6)]
@@ -93,14 +92,12 @@ CORPORA = {"vatex-eval": "vatex_train_en_annotations.json", "activitynet-foil": 
     ("metric", "benchmark"),
     [("em-score", "activitynet-foil"), ("ref-em-score", "vatex-eval"), ("pac-s", "vatex-eval")],
 )
-def test_the_corpus_beside_the_questions_is_counted(
-    counterfoil, request: pytest.FixtureRequest, benchmark: str, metric: str, spec: str, tmp_path: Path
-) -> None:
+def test_the_corpus_beside_the_questions_is_counted(counterfoil, request, benchmark, metric, spec, tmp_path):
     folder = request.getfixturevalue({"vatex-eval": "vatex", "activitynet-foil": "activitynet"}[benchmark])
     corpus = folder / CORPORA[benchmark]
     runs = 0
 
-    def measured(name: object, *options: object) -> tuple[list[float], dict, str]:
+    def measured(name, *options):
         nonlocal runs
         runs += 1
         out = tmp_path / f"runs{runs}"
@@ -138,7 +135,7 @@ def test_the_corpus_beside_the_questions_is_counted(
     assert "is not in" not in measured(benchmark, "--data", folder, "--set", f"idf={other}")[2]
 
 
-def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: Path) -> None:
+def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex, tmp_path):
     from counterfoil.benchmarks.benchmark import card
     from counterfoil.benchmarks.folder import load, save
     from counterfoil.benchmarks.readers.specs import read

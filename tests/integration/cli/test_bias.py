@@ -6,10 +6,10 @@ import pytest
 
 from counterfoil.benchmarks.folder import save
 
-from .annotator_world import IMAGES, NAMES, PER, World, judged
+from .annotator_world import IMAGES, NAMES, PER, judged
 
 
-def test_bias_is_that_of_the_performances_on_a_page_and_in_a_plot(counterfoil, world: World) -> None:
+def test_bias_is_that_of_the_performances_on_a_page_and_in_a_plot(counterfoil, world):
     pool, found = world.folder / "pool.csv", world.folder / "bias.json"
     assert counterfoil("pool", *world.files(), "--out", pool, "-q").code == 0
     answers = judged(world, pool)
@@ -33,7 +33,7 @@ def test_bias_is_that_of_the_performances_on_a_page_and_in_a_plot(counterfoil, w
     assert f"{100 * alone['bias']:.2f}" in page
 
 
-def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None:
+def test_places_in_the_table_say_who_proposed(counterfoil, world):
     pool = world.folder / "pool.csv"
     assert counterfoil("pool", *world.files(), "--k", 6, "--out", pool, "-q").code == 0
     answers = judged(world, pool, words=False)
@@ -62,7 +62,7 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     assert "proposals were never judged and count as wrong" in said.err
 
 
-def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
+def test_benchmarks_against_judgements(counterfoil, world):
     pool, folder, found = world.folder / "pool.csv", world.folder / "benchmark", world.folder / "bias.json"
     save(world.benchmark, folder)
     runs = [world.run(name) for name in NAMES]
@@ -84,7 +84,7 @@ def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
     assert "those of one image together" in facts["interval"]["method"]
 
 
-def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> None:
+def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world):
     one, two = world.files("one", "two")
     head = "direction,image,caption,gain"
     for models, table, message in (

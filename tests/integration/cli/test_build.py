@@ -1,7 +1,6 @@
 """`counterfoil build`: recipes, steps alone, the report, and bad input."""
 
 import json
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,7 +8,7 @@ import pytest
 _SMALL = ("--n", 14, "--set", "read.size=32", "--no-cache", "--workers", 0)
 
 
-def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) -> None:
+def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path):
     out, result = tmp_path / "quads", tmp_path / "build.json"
     counterfoil.succeeds(
         f"build bivlc --out {out}", *_SMALL, f"--set imagine.size=32 --seed 3 --json {result}"
@@ -29,7 +28,7 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) 
     assert json.loads(again.out) == found
 
 
-def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path: Path) -> None:
+def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path):
     recipe = tmp_path / "mine.toml"
     recipe.write_text(
         'title = "Mine"\n[[steps]]\ndo = "read"\nn = 7\nsize = 32\n[[steps]]\ndo = "assemble"\n'
@@ -39,7 +38,7 @@ def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path: Path) -> None:
     assert not (tmp_path / "b" / "report.html").exists()
 
 
-def test_a_step_alone_on_a_table(counterfoil, tmp_path: Path) -> None:
+def test_a_step_alone_on_a_table(counterfoil, tmp_path):
     table, out, gone = (tmp_path / name for name in ("rows.csv", "out.csv", "gone.csv"))
     table.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,a  cat ,a dog\n")
     counterfoil.succeeds("build", "format", table, "--out", tmp_path / "formed.parquet", "--no-cache")
@@ -49,7 +48,7 @@ def test_a_step_alone_on_a_table(counterfoil, tmp_path: Path) -> None:
     assert "reason" in gone.read_text().splitlines()[0]
 
 
-def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path: Path) -> None:
+def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path):
     table, out, gone = (tmp_path / name for name in ("rows.csv", "out.csv", "gone.csv"))
     table.write_text("id,caption\na,A dog.\nb,A cat.\n")
     step = ("build", "negate", table, "--categories", "swap_obj", "--no-cache")
@@ -68,7 +67,7 @@ def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path: Path) -> Non
         assert pq.read_table(folder / "dropped.parquet")["id"].to_pylist() == ["a/swap_obj", "b/swap_obj"]
 
 
-def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil, tmp_path: Path) -> None:
+def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil, tmp_path):
     ids = range(40)
     rows = tmp_path / "pairs.csv"
     rows.write_text("id,caption,negative_caption\n" + "".join(f"{i},a cat {i},a dog {i}\n" for i in ids))
@@ -86,7 +85,7 @@ def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil
     assert len(pq.read_table(table)) == 7
 
 
-def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path: Path) -> None:
+def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path):
     mine = tmp_path / "mine"
     for name in ("steps/plan.txt", "images/0123456789abcdef0123456789abcdef.png", "rows.parquet"):
         (mine / name).parent.mkdir(parents=True, exist_ok=True)
@@ -109,13 +108,13 @@ def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path: Path
     assert [counterfoil(*own, *more).code for more in ((), (), ("--overwrite",))] == [0, 2, 0]
 
 
-def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path: Path) -> None:
+def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path):
     rows, made = tmp_path / "rows.csv", tmp_path / "made"
     read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
     assert counterfoil(*read).code == 0
     step = ("build", "imagine", rows, "--k", 2, "--size", 32, "--out", made, "--no-cache", "--workers", 0)
 
-    def files() -> dict[str, tuple[int, int]]:
+    def files():
         found = {path: path.stat() for path in made.rglob("*") if path.is_file()}
         return {str(path): (its.st_ino, its.st_mtime_ns) for path, its in found.items()}
 
@@ -142,7 +141,7 @@ def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp
     counterfoil.refused(*step, says="the folder holds other files (")
 
 
-def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
+def test_scorers_of_a_step_have_settings(counterfoil, tmp_path):
     rows = tmp_path / "rows.parquet"
     read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
     assert counterfoil(*read).code == 0
@@ -165,9 +164,7 @@ def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
         ("dedup rows.csv --out b.csv", "no column 'negative_caption', which 'dedup' reads"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(
-    counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, error: str
-) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(counterfoil, tmp_path, monkeypatch, arguments, error):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
     said = counterfoil.fails(f"build {arguments} --no-cache", says=error)

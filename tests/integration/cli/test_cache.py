@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +14,12 @@ from unchanged import unchanged
 CLIP, VIT = Identity("open-clip:clip", weights="1"), Identity("open-clip:vit", weights="2")
 
 
-def _key(text: str) -> str:
+def _key(text):
     return digest(text.encode())
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Three shards of two scorers, an hour apart from each other, and files of others among them."""
     place = tmp_path / "cache"
     for identity, kind, text in ((CLIP, "images", "a"), (CLIP, "captions", "b"), (VIT, "captions", "c")):
@@ -38,14 +37,14 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def _others(folder: Path) -> list[str]:
+def _others(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 MINE = sorted(["identities/mine.json", "thesis.tex", f"v1/{CLIP.key}/images/mine.npz", "v1/notes.npz"])
 
 
-def test_what_is_kept_is_listed(counterfoil, folder: Path) -> None:
+def test_what_is_kept_is_listed(counterfoil, folder):
     with unchanged(folder.parent, new=False):
         said = counterfoil("cache", "list", "--cache", folder, "--json")
     found = json.loads(said.out)
@@ -64,14 +63,14 @@ def test_what_is_kept_is_listed(counterfoil, folder: Path) -> None:
     )
 
 
-def test_an_empty_cache_is_no_error(counterfoil, tmp_path: Path) -> None:
+def test_an_empty_cache_is_no_error(counterfoil, tmp_path):
     for command in (("list",), ("size",), ("limit", "1GB"), ("clear", "--yes")):
         said = counterfoil.succeeds("cache", *command, "--cache", tmp_path / "none")
         assert said.out.startswith("0 B in ")
     assert not (tmp_path / "none").exists()
 
 
-def test_what_was_longest_not_needed_goes_first(counterfoil, folder: Path) -> None:
+def test_what_was_longest_not_needed_goes_first(counterfoil, folder):
     whole = json.loads(counterfoil("cache", "list", "--cache", folder, "--json").out)["bytes"]
     # Needed now: the oldest becomes the newest.
     assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
@@ -87,7 +86,7 @@ def test_what_was_longest_not_needed_goes_first(counterfoil, folder: Path) -> No
         counterfoil.refused("cache", "limit", "--cache", folder, "--", size, says="no size; given:")
 
 
-def test_one_scorers_work_is_removed(counterfoil, folder: Path) -> None:
+def test_one_scorers_work_is_removed(counterfoil, folder):
     for scorer in (CLIP.name, VIT.key[:8]):
         with unchanged(folder, new=False):
             said = counterfoil("cache", "clear", "--scorer", scorer, "--cache", folder)
@@ -101,7 +100,7 @@ def test_one_scorers_work_is_removed(counterfoil, folder: Path) -> None:
     )
 
 
-def test_all_work_is_removed_and_nothing_else(counterfoil, folder: Path) -> None:
+def test_all_work_is_removed_and_nothing_else(counterfoil, folder):
     (folder / "files-v1.parquet").write_bytes(b"digests")
     (folder / "identities" / f"{'1' * 32}.json").write_text("{}")
     said = counterfoil("cache", "clear", "--yes", "--cache", folder)
@@ -110,7 +109,7 @@ def test_all_work_is_removed_and_nothing_else(counterfoil, folder: Path) -> None
     assert (folder / "v1" / CLIP.key / "pairs").is_symlink()
 
 
-def test_a_scorer_whose_note_is_gone_is_still_listed(counterfoil, folder: Path) -> None:
+def test_a_scorer_whose_note_is_gone_is_still_listed(counterfoil, folder):
     (folder / "v1" / VIT.key / "identity.json").write_text("[")
     said = counterfoil("cache", "list", "--cache", folder)
     assert "(unknown)" in said.out

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from counterfoil.benchmarks.references import References
 
 
 @pytest.fixture
-def rated(tmp_path: Path) -> Path:
+def rated(tmp_path):
     rng = np.random.default_rng(3)
     words = ["a", "the", "dog", "cat", "cow", "runs", "sleeps", "on", "grass", "bed", "green", "brown"]
     texts = [" ".join(rng.choice(words, 6)) for _ in range(40)]
@@ -38,7 +37,7 @@ def rated(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path) -> None:
+def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path):
     said = counterfoil.succeeds(f"evaluate metric:rouge-l {rated} --out {tmp_path}/runs/rouge --json -")
     result = json.loads(said.out)
     assert result["scorer"] == "metric:rouge-l"
@@ -53,7 +52,7 @@ def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path) -> None:
     assert "rouge" in json.dumps(found)
 
 
-def test_ids_that_look_like_pairs_are_those_of_questions(counterfoil, rated, tmp_path) -> None:
+def test_ids_that_look_like_pairs_are_those_of_questions(counterfoil, rated, tmp_path):
     benchmark = load_folder(rated)
     names = tuple(f"{k // 3}_c{2 * (k % 3)}" for k in range(len(benchmark)))
     save(replace(benchmark, questions=replace(benchmark.questions, ids=names)), tmp_path / "named")
@@ -67,7 +66,7 @@ def test_ids_that_look_like_pairs_are_those_of_questions(counterfoil, rated, tmp
     assert "30 captions, 60 ratings" in said.err
 
 
-def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) -> None:
+def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path):
     rng = np.random.default_rng(0)
     images, captions = rng.standard_normal((10, 4)), rng.standard_normal((40, 4))
     np.savez(tmp_path / "e.npz", images=images, captions=captions)
@@ -83,7 +82,7 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) 
     assert result["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
 
 
-def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path) -> None:
+def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path):
     benchmark = load_folder(rated)
     without = replace(benchmark, questions=replace(benchmark.questions, references=None))
     save(without, tmp_path / "without")
@@ -104,6 +103,6 @@ def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path) ->
         ("pixels:colours {} --set a=b", "takes no settings"),
     ],
 )
-def test_what_is_refused(counterfoil, rated, arguments, said) -> None:
+def test_what_is_refused(counterfoil, rated, arguments, said):
     found = counterfoil.refused(f"evaluate {arguments.format(rated)}")
     assert re.search(said, found.err), found.err

@@ -2,8 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -15,7 +13,7 @@ pytestmark = pytest.mark.models
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> str:
+def spec(tmp_path):
     pytest.importorskip("open_clip")
     from tiny_families import write_random_checkpoint
 
@@ -23,10 +21,10 @@ def spec(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def never_loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def never_loads(monkeypatch):
     from counterfoil.models import open_clip
 
-    def refuse(argument: str, options: object) -> None:
+    def refuse(argument, options):
         raise AssertionError("the model was loaded again")
 
     return lambda: monkeypatch.setattr(open_clip, "load", refuse)
@@ -34,7 +32,7 @@ def never_loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 def test_a_second_run_loads_no_model_and_says_the_same(
     counterfoil, caption_inputs, spec, never_loads, tmp_path
-) -> None:
+):
     long = written(tmp_path / "c.json", {**CANDIDATES, "dog": "a brown dog and " * 40})
     command = (
         "captions", "score", "--metrics", "clip-s,ref-pac-s,em-score", "--candidates", long,
@@ -50,7 +48,7 @@ def test_a_second_run_loads_no_model_and_says_the_same(
     assert second.err.replace("2.csv", "1.csv") == first.err
 
 
-def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path) -> None:
+def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path):
     rng = np.random.default_rng(0)
     for name, count in (("one", 5), ("two", 2), ("nobody", 1)):
         (tmp_path / "videos" / name).mkdir(parents=True)
@@ -76,12 +74,10 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path) -
     )
 
 
-def test_several_candidates_share_their_references_once(
-    counterfoil, caption_inputs, spec, tmp_path: Path
-) -> None:
+def test_several_candidates_share_their_references_once(counterfoil, caption_inputs, spec, tmp_path):
     several = {name: [text, f"{text} somewhere", "nothing at all"] for name, text in CANDIDATES.items()}
 
-    def rows(candidates: dict, *settings: object) -> dict[tuple[str, str], tuple[float, float]]:
+    def rows(candidates, *settings):
         counterfoil.succeeds(
             f"captions score --metrics ref-em-score,em-score --scorer {spec} "
             f"--candidates {written(tmp_path / 'some.json', candidates)} "

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 from scipy.stats import kendalltau
@@ -11,7 +10,7 @@ from .caption_samples import CANDIDATES, written
 
 
 @pytest.fixture
-def predictions(caption_inputs, tmp_path: Path) -> list[Path]:
+def predictions(caption_inputs, tmp_path):
     worse = {name: f"{text} somewhere else" for name, text in CANDIDATES.items()}
     worst = dict.fromkeys(CANDIDATES, "nothing at all")
     return [
@@ -20,9 +19,7 @@ def predictions(caption_inputs, tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_a_table_and_how_metrics_agree_with_people(
-    counterfoil, caption_inputs, predictions, tmp_path
-) -> None:
+def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, predictions, tmp_path):
     people = tmp_path / "m.csv"
     people.write_text("system,M1,M2\nbad,0.1,0.2\ngood,0.9,0.3\nfair,0.5,0.9\nother,1,1\n")
     said = counterfoil.succeeds(
@@ -49,7 +46,7 @@ def test_a_table_and_how_metrics_agree_with_people(
     assert json.loads(alone.out)["metrics"]["bleu-1"] == result["systems"]["fair"]["bleu-1"]
 
 
-def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path) -> None:
+def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path):
     common = (f"captions systems --references {caption_inputs['references']} --predictions", *predictions)
     fewer = written(tmp_path / "fewer.json", {"dog": "a dog"})
     assert "systems wrote captions of different images" in counterfoil(*common, fewer).err
@@ -71,7 +68,7 @@ def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path) -> 
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> Path:
+def judged(tmp_path):
     """What three people gave each system's caption of each image."""
     path = tmp_path / "judged.csv"
     lines = ["system,judge,image,quality"]
@@ -82,9 +79,7 @@ def judged(tmp_path: Path) -> Path:
     return path
 
 
-def test_judges_and_images_in_every_kind_of_file(
-    counterfoil, caption_inputs, predictions, judged, tmp_path
-) -> None:
+def test_judges_and_images_in_every_kind_of_file(counterfoil, caption_inputs, predictions, judged, tmp_path):
     files = {name: tmp_path / f"t.{name}" for name in ("csv", "markdown", "latex", "html", "json")}
     said = counterfoil.succeeds(
         "captions systems --predictions",

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -12,7 +11,7 @@ import pytest
 from .caption_samples import CANDIDATES, REFERENCES, written
 
 
-def test_the_example_of_clip_score(counterfoil, shared_data: Path, tmp_path: Path) -> None:
+def test_the_example_of_clip_score(counterfoil, shared_data, tmp_path):
     folder = shared_data / "clipscore_example"
     said = counterfoil.succeeds(
         f"captions score --metrics bleu,rouge-l,cider --candidates {folder}/good_captions.json "
@@ -37,9 +36,7 @@ def test_the_example_of_clip_score(counterfoil, shared_data: Path, tmp_path: Pat
     assert found["cider"]["no_interval"].startswith("too few captions")
 
 
-def test_metrics_of_embeddings_that_are_given(
-    counterfoil, caption_inputs, caption_vectors, tmp_path: Path
-) -> None:
+def test_metrics_of_embeddings_that_are_given(counterfoil, caption_inputs, caption_vectors, tmp_path):
     path, held = caption_vectors
     said = counterfoil.succeeds(
         f"captions score --metrics clip-s,pac-s --candidates {caption_inputs['candidates']} "
@@ -62,7 +59,7 @@ def test_metrics_of_embeddings_that_are_given(
     assert found["pac-s"]["value"] == pytest.approx(np.mean([row["pac-s"] for row in rows]))
 
 
-def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path: Path) -> None:
+def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path):
     again = written(
         tmp_path / "again.json", {**REFERENCES, "dog": ["a brown  dog runs", "the brown dog runs"]}
     )
@@ -99,7 +96,7 @@ def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path
         ({}, "--metrics length --references-contain drop-item", "no references that could"),
     ],
 )
-def test_what_is_refused_in_one_line(counterfoil, caption_inputs, tmp_path, change, options, said) -> None:
+def test_what_is_refused_in_one_line(counterfoil, caption_inputs, tmp_path, change, options, said):
     candidates = written(tmp_path / "c.json", {**CANDIDATES, **change})
     out = tmp_path / "out.csv"
     places = {
@@ -113,7 +110,7 @@ def test_what_is_refused_in_one_line(counterfoil, caption_inputs, tmp_path, chan
     assert not out.exists()
 
 
-def test_two_files_of_one_name_are_not_guessed_between(counterfoil, caption_inputs) -> None:
+def test_two_files_of_one_name_are_not_guessed_between(counterfoil, caption_inputs):
     PIL.Image.new("RGB", (8, 8)).save(caption_inputs["images"] / "dog.jpg")
     counterfoil.fails(
         f"captions score --metrics length --candidates {caption_inputs['candidates']} "

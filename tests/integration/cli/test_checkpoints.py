@@ -1,7 +1,6 @@
 """A checkpoint folder on the command line: evaluated like any scorer, refused in a line where it is none."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.models
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> Path:
+def questions(tmp_path):
     """A benchmark of eight quads, saved in a folder of its own."""
     rng = np.random.default_rng(1)
     pictures = rng.integers(0, 256, (16, 40, 50, 3)).astype(np.uint8)
@@ -31,7 +30,7 @@ def questions(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("spec", ["{}", "ckpt:{}"])
-def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, counterfoil) -> None:
+def test_the_folder_is_a_scorer(spec, tmp_path, questions, counterfoil):
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "ckpt", backbone, {"step": 3})
     out = tmp_path / "result.json"
@@ -46,7 +45,7 @@ def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, coun
     assert json.loads(before.read_text())["measures"] == result["measures"]
 
 
-def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> None:
+def test_a_detector_is_one_too(tmp_path, questions, counterfoil):
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "detector", networks.detector(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from counterfoil.world.sample import quads
 
 
 @pytest.fixture(scope="module")
-def made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_runs(tmp_path_factory):
     """Three scorers on a drawn world: noise, noise, and one that knows the truth two times in three."""
     folder = tmp_path_factory.mktemp("runs")
     world = quads(60, seed=1, size=32)
@@ -31,14 +30,14 @@ def made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def runs(made_runs: Path, tmp_path: Path) -> Path:
+def runs(made_runs, tmp_path):
     """A copy of them: tests add runs and damage them."""
     return shutil.copytree(made_runs, tmp_path / "runs")
 
 
 def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
-    counterfoil, runs: Path, tmp_path: Path, monkeypatch
-) -> None:
+    counterfoil, runs, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", "60")
     few = ("--draws", 100, "--pictures", "never")
     said = counterfoil.succeeds("compare", runs, *few, "--signatures", "--html", tmp_path / "c.html")
@@ -49,7 +48,7 @@ def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
     assert "ties:strict" not in counterfoil("compare", runs, *few).out
 
 
-def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs: Path, tmp_path: Path) -> None:
+def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs, tmp_path):
     """Nothing can be compared then; with one benchmark in common the others are named."""
     world = quads(6, seed=2, size=32)
     world = replace(world, card=world.card.model_copy(update={"name": "elsewhere"}))
@@ -64,7 +63,7 @@ def test_runs_without_a_common_benchmark_are_refused(counterfoil, runs: Path, tm
     assert counterfoil("compare", other).code == 0
 
 
-def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs: Path, tmp_path: Path) -> None:
+def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs, tmp_path):
     """Runs that Python saved say nothing of where their images are."""
     save(quads(60, seed=1, size=32), tmp_path / "right")
     save(quads(60, seed=2, size=32), tmp_path / "wrong")
@@ -76,7 +75,7 @@ def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs: Pat
     counterfoil.refused(*compare, tmp_path / "wrong", says="wrong: not the questions, captions and images")
 
 
-def test_files_are_written_whoever_reads_the_output(runs: Path, tmp_path: Path) -> None:
+def test_files_are_written_whoever_reads_the_output(runs, tmp_path):
     """As in `counterfoil compare ... --markdown t.md | head -1`: the reader leaves before the end."""
     files = [tmp_path / name for name in ("t.md", "t.json")]
     command = [sys.executable, "-m", "counterfoil", "compare", runs, "--draws", 100]
@@ -90,7 +89,7 @@ def test_files_are_written_whoever_reads_the_output(runs: Path, tmp_path: Path) 
     assert b"Traceback" not in errors
 
 
-def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, monkeypatch) -> None:
+def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path, monkeypatch):
     # As many as the catalog says take long to make up.
     monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(8, size=32, lazy=True))
     for scorer in ("blind:length", "blind:constant"):
@@ -102,7 +101,7 @@ def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, mon
     assert page.read_text().count("data:image") > 8
 
 
-def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:
+def test_bad_input_is_one_line(counterfoil, runs, tmp_path):
     for arguments, expected in (
         ((tmp_path / "nowhere",), "no such run folder"),
         ((runs, "--baseline", "god"), "unknown baseline; given: god; allowed: good, more-noise, noise"),
@@ -114,7 +113,7 @@ def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:
     counterfoil.refused("compare", runs, says="answers.parquet")
 
 
-def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs: Path, tmp_path: Path) -> None:
+def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs, tmp_path):
     found = {}
     for interval in ("wilson", "clusters", "crossed", "folds"):
         counterfoil.succeeds(

@@ -2,8 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ from tiny_study import TINY
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch):
     """The demo in seconds."""
     pytest.importorskip("lightning_fabric")
     monkeypatch.setattr(plan, "SHORT", TINY)
@@ -23,8 +21,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.models
 def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
-    counterfoil, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    counterfoil, quick, tmp_path, monkeypatch
+):
     from counterfoil.train import state as training_state
 
     # The pages themselves are drawn in tests/integration/studies/test_writing.py.
@@ -32,7 +30,7 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
         monkeypatch.setattr(f"counterfoil.studies.demo.{each}", lambda *_, **__: "a page")
     save, out = training_state.save, tmp_path / "demo"
 
-    def full(folder: Path, state: Any) -> None:
+    def full(folder, state):
         if folder.name == "trohn-text-0":
             raise StorageError("the disk is full", where=folder, hint="free some space")
         save(folder, state)
@@ -58,18 +56,18 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     assert [each["key"] for each in numbers["captions"]["claims"]]
 
 
-def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path):
     (tmp_path / "file").write_text("")
     counterfoil.refused("demo", "--out", tmp_path / "file" / "demo", says="choose another folder")
 
 
-def test_without_torch_it_is_one_line(counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_it_is_one_line(counterfoil, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     counterfoil.refused("demo", "--out", tmp_path / "demo", says="counterfoil[demo]")
     assert not (tmp_path / "demo").exists()
 
 
-def test_a_reason_that_many_cells_share_is_said_once(counterfoil) -> None:
+def test_a_reason_that_many_cells_share_is_said_once(counterfoil):
     said = counterfoil.succeeds("reproduce", "--paper", "eccv-caption", "--only", "differs")
     words = " ".join(said.out.split())
     # 24 of 25 models; the first and the last with their numbers: (48.50 + 39.95) / 2 and (67.18 + 54.02) / 2.

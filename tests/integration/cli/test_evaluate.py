@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,12 +9,12 @@ from counterfoil.world import benchmarks
 from counterfoil.world.sample import quads
 
 
-def _result(counterfoil, *arguments: object) -> dict:
+def _result(counterfoil, *arguments):
     said = counterfoil.succeeds("evaluate", *arguments, "--json", "-", "--draws", 200)
     return json.loads(said.out)
 
 
-def test_winoground_scores_with_tags(counterfoil, shared_data: Path) -> None:
+def test_winoground_scores_with_tags(counterfoil, shared_data):
     folder = shared_data / "winoground"
     # The path may be relative to the data folder, as in the README.
     result = _result(counterfoil, "given:scores/clip.jsonl", "winoground", "--data", folder)
@@ -34,7 +33,7 @@ def test_winoground_scores_with_tags(counterfoil, shared_data: Path) -> None:
     assert [round(100 * optimistic[name], 2) for name in names] == [93.0, 91.75, 88.25]
 
 
-def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path: Path, table: Path) -> None:
+def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path, table):
     out = tmp_path / "runs" / "length"
     two = ("evaluate", "blind:length", "pairs", "pairs", "--data", table, "--json", tmp_path / "r.json")
     counterfoil.succeeds(*two)
@@ -48,7 +47,7 @@ def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path: 
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     """A user's own table: three questions on images that are not at hand."""
     path = tmp_path / "mine.csv"
     path.write_text(
@@ -60,7 +59,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_blind_scorers_need_no_images(counterfoil, table: Path) -> None:
+def test_blind_scorers_need_no_images(counterfoil, table):
     result = _result(counterfoil, "blind:constant", "pairs", "--data", table)
     assert result["measures"]["accuracy"]["value"] == 0
     assert result["ties"]["rate"] == 1
@@ -68,7 +67,7 @@ def test_blind_scorers_need_no_images(counterfoil, table: Path) -> None:
     assert result["measures"]["accuracy"]["value"] == result["measures"]["accuracy"]["chance"] == 0.5
 
 
-def test_signatures(counterfoil, table: Path) -> None:
+def test_signatures(counterfoil, table):
     said = counterfoil("evaluate", "blind:length", "pairs", "--data", table, "--signatures", "--json", "-")
     result = json.loads(said.out)
     assert result["signature"].startswith("ties:strict|ci:")
@@ -88,11 +87,11 @@ def test_signatures(counterfoil, table: Path) -> None:
         ("pixels:colours pairs --data {}", "a.jpg.*--images"),
     ],
 )
-def test_names_and_files_that_are_none_are_one_line(counterfoil, table: Path, arguments, says) -> None:
+def test_names_and_files_that_are_none_are_one_line(counterfoil, table, arguments, says):
     assert re.search(says, counterfoil.refused(f"evaluate {arguments.format(table)}").err)
 
 
-def test_given_answers_that_do_not_fit(counterfoil, tmp_path: Path, table: Path) -> None:
+def test_given_answers_that_do_not_fit(counterfoil, tmp_path, table):
     command = f"evaluate given:{tmp_path}/scores.csv pairs --data {table} -q"
     (tmp_path / "scores.csv").write_text("id,s0,s1\n0,.2,.1\n1,.2,.1\n2,.2,.1\n")
     assert counterfoil(command).code == 0

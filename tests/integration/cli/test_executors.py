@@ -10,7 +10,7 @@ from counterfoil.world.sample import quads
 
 
 @pytest.fixture(autouse=True)
-def small_world(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_world(monkeypatch):
     monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(40, size=32, lazy=True))
 
 

@@ -12,7 +12,7 @@ import counterfoil as cf
 from counterfoil.world import benchmarks
 
 
-def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: Path) -> None:
+def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
     page, result = tmp_path / "heat.html", tmp_path / "heat.json"
     ids = "swap_obj-00166,add_obj-00499"
     said = counterfoil.succeeds(
@@ -66,9 +66,7 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: P
         ("pixels:colours pairs --data own.csv", "images are not at hand; given: 2 of 2 missing"),
     ],
 )
-def test_what_cannot_be_explained_is_one_line(
-    counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, line: str
-) -> None:
+def test_what_cannot_be_explained_is_one_line(counterfoil, tmp_path, monkeypatch, arguments, line):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(
         benchmarks._DRAWN, "world-clips", lambda _: benchmarks.clips(6, seed=0, size=32, style="natural")
@@ -81,7 +79,7 @@ def test_what_cannot_be_explained_is_one_line(
     assert not Path("heat.json").exists()
 
 
-def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_path: Path) -> None:
+def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_path):
     (tmp_path / "photos").mkdir()
     for number, name in enumerate(("one", "two")):
         pixels = np.full((30, 40, 3), 90 * number + 40, np.uint8)

@@ -12,17 +12,15 @@ from counterfoil import cli, terminal
 from counterfoil.errors import DataError
 from counterfoil.terminal import clean
 
-from .conftest import Run
-
 
 @pytest.fixture
-def failing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def failing(monkeypatch, tmp_path):
     """Let the command line fail with an error in place of what it was asked for."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
 
-    def fail_with(error: BaseException) -> None:
-        def work(**_: object) -> None:
+    def fail_with(error):
+        def work(**_):
             with terminal.busy("reading x.csv"):
                 raise error
 
@@ -31,7 +29,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     return fail_with
 
 
-def test_a_fault_is_one_line_and_a_report(counterfoil: Run, failing, tmp_path: Path) -> None:
+def test_a_fault_is_one_line_and_a_report(counterfoil, failing, tmp_path):
     failing(KeyError("for\x1b[31mm\ud800"))
     said = counterfoil("evaluate", "x y", "z")
     assert (said.code, said.out, len(said.err.splitlines())) == (70, "", 1)
@@ -48,7 +46,7 @@ def test_a_fault_is_one_line_and_a_report(counterfoil: Run, failing, tmp_path: P
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_debug_prints_the_traceback(counterfoil: Run, failing, where: str) -> None:
+def test_debug_prints_the_traceback(counterfoil, failing, where):
     failing(DataError("wrong", where="x.csv"))
     said = counterfoil.fails(*(["--debug", "list"] if where == "before" else ["list", "--debug"]))
     assert said.err.startswith("Traceback (most recent call last)")
@@ -68,17 +66,13 @@ def test_debug_prints_the_traceback(counterfoil: Run, failing, where: str) -> No
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"), "no valid Unicode"),
     ],
 )
-def test_what_the_system_refuses_is_an_error_of_the_input(
-    counterfoil: Run, failing, error: Exception, line: str
-) -> None:
+def test_what_the_system_refuses_is_an_error_of_the_input(counterfoil, failing, error, line):
     failing(error)
     counterfoil.refused("list", says=line)
 
 
-def test_numbers_that_overflow_are_an_error_and_other_warnings_are_silent(
-    counterfoil: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def work(**_: object) -> None:
+def test_numbers_that_overflow_are_an_error_and_other_warnings_are_silent(counterfoil, monkeypatch):
+    def work(**_):
         np.float64(1e308) * np.float64(10)
 
     monkeypatch.setattr(cli, "app", work)
@@ -91,12 +85,12 @@ def test_numbers_that_overflow_are_an_error_and_other_warnings_are_silent(
         assert counterfoil("list").err == ""
 
 
-def test_an_argument_that_is_no_text(counterfoil: Run) -> None:
+def test_an_argument_that_is_no_text(counterfoil):
     said = counterfoil.fails("evaluate", "given:a\udcff.csv", "bivlc")
     assert said.err.startswith(r"counterfoil: an argument is not UTF-8 text; given: given:a\xff.csv")
 
 
-def test_errors_of_any_length_are_cut() -> None:
+def test_errors_of_any_length_are_cut():
     error = DataError("w" * 10**6, where="p" * 10**6, given="g" * 10**6, allowed=map(str, range(10**5)))
     assert len(str(error)) < 1500
     assert "(100,000 in all)" in str(error)
@@ -104,7 +98,7 @@ def test_errors_of_any_length_are_cut() -> None:
     assert str(whole) == "a/b.csv, row 3: wrong; given: x; allowed: a, b"
 
 
-def test_a_console_shows_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_console_shows_text_as_it_is(capsys):
     hostile = "[red]x[/red] :smile: \x1b]0;title\x07 \u202eabc \x9b31m \udc80 [/]"
     terminal.out().print(hostile)
     terminal.note(hostile + "\nnext")

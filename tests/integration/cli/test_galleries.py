@@ -1,7 +1,6 @@
 """`counterfoil evaluate` on galleries: known numbers, and everything wrong with what is given."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ c.jpg,a cat,1
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
+def small(tmp_path):
     """A gallery of three images and four captions, and scores that put all right answers first."""
     (tmp_path / "judged.csv").write_text(JUDGED)
     np.save(tmp_path / "s.npy", np.array([[9, 5, 2, 1], [5, 8, 7, 0], [1, 2, 3, 9]], np.float32))
@@ -44,7 +43,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line(counterfoil, small: Path, case: str) -> None:
+def test_bad_input_is_one_line(counterfoil, small, case):
     change, says = BAD[case]
     np.save(small / "s.npy", change.get("scores", np.asarray)(np.load(small / "s.npy")))
     (small / "s.csv").write_text("id,s0,s1\n1,0.5,0.2\n2,0.7,0.1\n")
@@ -62,16 +61,14 @@ def test_bad_input_is_one_line(counterfoil, small: Path, case: str) -> None:
     assert not (small / "runs").exists()
 
 
-def _own(folder: Path) -> list[object]:
+def _own(folder):
     """Arguments that measure a similarity of two images and three captions by a table of one's own."""
     (folder / "judged.csv").write_text("image,caption,relevance\na.jpg,x,1\na.jpg,y,0.5\nb.jpg,z,1\n")
     np.save(folder / "s.npy", np.eye(2, 3, dtype=np.float32))
     return [f"given:{folder}/s.npy", "gallery", "--data", folder / "judged.csv", "--draws", 100]
 
 
-def test_of_several_benchmarks_each_takes_the_measures_it_has(
-    counterfoil, shared_data: Path, tmp_path
-) -> None:
+def test_of_several_benchmarks_each_takes_the_measures_it_has(counterfoil, shared_data, tmp_path):
     data = ["--data", shared_data / "coco_mini", "--draws", 100, "-q", "--json", "-"]
     both = ["evaluate", "blind:length", "coco-captions", "pmrp", *data]
     said = counterfoil.succeeds(*both, "--measure", "recall_at_1", "--measure", "pmrp")
@@ -85,7 +82,7 @@ def test_of_several_benchmarks_each_takes_the_measures_it_has(
     )
 
 
-def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path: Path) -> None:
+def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path):
     (tmp_path / "photos").mkdir()
     said = counterfoil.fails(
         f"evaluate blind:length {tmp_path}/photos", says=f"{tmp_path}/photos: no benchmark in this folder"
@@ -95,7 +92,7 @@ def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path: Path) -> No
     assert "unknown benchmark; given: (empty)" in counterfoil("evaluate", "blind:length", "").err
 
 
-def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil, tmp_path: Path) -> None:
+def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil, tmp_path):
     own = _own(tmp_path)
     kept = (tmp_path / "judged.csv").read_bytes()
     for option, place, why in (

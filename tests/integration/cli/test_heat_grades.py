@@ -8,15 +8,15 @@ import counterfoil as cf
 
 
 @pytest.fixture(scope="module")
-def colours() -> cf.HeatGrades:
+def colours():
     return cf.grade_heatmaps("pixels:colours", limit=24, cache=None, workers=0, quiet=True)
 
 
-def graded(found: cf.HeatGrades, words: str):
+def graded(found, words):
     return next(grade for grade in found.grades if grade.words == words)
 
 
-def test_colours_are_pointed_at_far_above_chance(colours: cf.HeatGrades) -> None:
+def test_colours_are_pointed_at_far_above_chance(colours):
     colour = graded(colours, "colour")
     for measure in (colour.pointing, colour.iou):
         assert measure.low > 5 * measure.chance
@@ -28,7 +28,7 @@ def test_colours_are_pointed_at_far_above_chance(colours: cf.HeatGrades) -> None
     assert shape.iou.value == pytest.approx(shape.iou.chance)
 
 
-def test_blind_scorers_are_at_chance() -> None:
+def test_blind_scorers_are_at_chance():
     for scorer, limit in (("blind:length", 8), ("blind:random", 60)):
         found = cf.grade_heatmaps(scorer, limit=limit, grid=4, cache=None, workers=0, quiet=True)
         for measure in (graded(found, "all").pointing, graded(found, "all").iou):
@@ -38,7 +38,7 @@ def test_blind_scorers_are_at_chance() -> None:
                 assert measure.value == pytest.approx(measure.chance)
 
 
-def test_rows_and_tables_say_the_same(colours: cf.HeatGrades) -> None:
+def test_rows_and_tables_say_the_same(colours):
     rows = [row for row in colours.to_arrow(by="word").to_pylist() if row["kind"] == "colour"]
     colour = graded(colours, "colour")
     assert len(rows) == colour.n
@@ -47,7 +47,7 @@ def test_rows_and_tables_say_the_same(colours: cf.HeatGrades) -> None:
     assert f"{100 * colour.pointing.value:.2f}" in str(colours)
 
 
-def test_the_command_prints_them_and_refuses_what_has_no_places(counterfoil, tmp_path) -> None:
+def test_the_command_prints_them_and_refuses_what_has_no_places(counterfoil, tmp_path):
     said = counterfoil.succeeds(
         "explain pixels:colours world-choices --grade --limit 3 --grid 4 --workers 0 "
         f"--json {tmp_path}/grades.json"

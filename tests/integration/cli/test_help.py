@@ -31,20 +31,20 @@ LIGHT = {
 
 
 @pytest.mark.parametrize("case", LIGHT)
-def test_libraries_are_left_to_who_needs_them(case: str) -> None:
+def test_libraries_are_left_to_who_needs_them(case):
     script, heavy = LIGHT[case]
     script = f"import runpy, sys\n{script}print(sorted(set({heavy.split()}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
 
 
-def test_version(counterfoil) -> None:
+def test_version(counterfoil):
     from counterfoil import __version__
 
     assert counterfoil("--version").out == f"counterfoil {__version__}\n"
 
 
-def test_lists(counterfoil) -> None:
+def test_lists(counterfoil):
     names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json").out)]
     assert names == list(benchmarks())
     assert "winoground" in counterfoil("list", "benchmarks").out
@@ -69,7 +69,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, command: tuple[str, ...]) -> None:
+def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "200")
     said = counterfoil.succeeds(*command, "--help")
     assert "<bool>" not in said.out
@@ -93,9 +93,7 @@ def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, comman
         (("train", "mix", "a", "b", "--task", "bivl"), {"bivlc"}),
     ],
 )
-def test_a_shell_completes_names(
-    counterfoil, monkeypatch, typed: tuple[str, ...], completed: set[str]
-) -> None:
+def test_a_shell_completes_names(counterfoil, monkeypatch, typed, completed):
     monkeypatch.setenv("_COUNTERFOIL_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", " ".join(("counterfoil", *typed)))
     monkeypatch.setenv("COMP_CWORD", str(len(typed)))

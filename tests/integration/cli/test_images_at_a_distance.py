@@ -1,7 +1,6 @@
 """`counterfoil evaluate` with images behind a URL: the numbers of a disk, and the URL as it was given."""
 
 import json
-from pathlib import Path
 
 import fsspec
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 
 @pytest.fixture
-def pairs(tmp_path: Path) -> Path:
+def pairs(tmp_path):
     """A table of captions, right and wrong, of pictures in the folder `photos` beside it."""
     rng = np.random.default_rng(0)
     (tmp_path / "photos").mkdir()
@@ -24,13 +23,13 @@ def pairs(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scheme", ["file", "memory"])
-def test_numbers_are_those_of_a_disk(scheme: str, counterfoil, pairs: Path, tmp_path: Path) -> None:
+def test_numbers_are_those_of_a_disk(scheme, counterfoil, pairs, tmp_path):
     far = f"file://{tmp_path}/far" if scheme == "file" else f"memory://{tmp_path.name}-cli/far"
     for photo in (tmp_path / "photos").iterdir():
         with fsspec.open(f"{far}/{photo.name}", "wb", auto_mkdir=True) as file:
             file.write(photo.read_bytes())
 
-    def values(images: object, out: str) -> dict[str, object]:
+    def values(images, out):
         asked = ("--data", pairs, "--images", images, "--out", tmp_path / out, "--draws", 100)
         said = counterfoil.succeeds("evaluate", "pixels:colours", "pairs", *asked)
         assert "memory:/" not in (said.out + said.err).replace("memory://", "")

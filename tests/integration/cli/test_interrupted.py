@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="looks into /proc at how far the run is")
-def test_ctrl_c_while_scoring(tmp_path: Path) -> None:
+def test_ctrl_c_while_scoring(tmp_path):
     # Enough blind questions for some seconds of work; the signal comes once the run has begun.
     table, few, out = (tmp_path / name for name in ("mine.csv", "few.csv", "runs"))
     rows = [f"{i}.jpg,a caption {i},another caption {i}\n" for i in range(400_000)]
@@ -75,7 +75,7 @@ _CASES = {
 
 
 @pytest.mark.parametrize("case", _CASES)
-def test_ctrl_c(case: str) -> None:
+def test_ctrl_c(case):
     work, printed = _CASES[case]
     done = _interrupted(_WORK.format(work))
     assert (done.returncode, done.stdout) == (130, printed), done.stderr
@@ -84,7 +84,7 @@ def test_ctrl_c(case: str) -> None:
     )
 
 
-def test_ctrl_c_while_the_command_line_is_imported() -> None:
+def test_ctrl_c_while_the_command_line_is_imported():
     done = _interrupted(
         "import signal, sys\n"
         "class Finder:\n"
@@ -98,18 +98,18 @@ def test_ctrl_c_while_the_command_line_is_imported() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def _interrupted(script: str) -> subprocess.CompletedProcess[str]:
+def _interrupted(script):
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
     )
 
 
-def _heed_ctrl_c() -> None:
+def _heed_ctrl_c():
     """In a child: what ignores Ctrl-C (nohup, a job in the background of a script) hands that on."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _processor_seconds(pid: int) -> float:
+def _processor_seconds(pid):
     """User and system time of a process so far: fields 14 and 15 of its stat file, in clock ticks."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

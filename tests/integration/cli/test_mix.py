@@ -1,7 +1,6 @@
 """`counterfoil train mix`: weights between two checkpoints."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def ends(tmp_path_factory) -> tuple[Path, Path]:
+def ends(tmp_path_factory):
     """Two networks of one architecture with different weights."""
     from counterfoil.models import checkpoint, small
 
@@ -23,7 +22,7 @@ def ends(tmp_path_factory) -> tuple[Path, Path]:
     return folder / "start", folder / "tuned"
 
 
-def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) -> None:
+def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
     from counterfoil.models import checkpoint
 
     counterfoil.succeeds("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
@@ -34,7 +33,7 @@ def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) ->
     assert checkpoint.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
 
 
-def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) -> None:
+def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):
     for kind, n in (("quads", 14), ("choices", 14)):
         counterfoil.succeeds("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
     tasks = ("--task", tmp_path / "quads", "--held-out", tmp_path / "choices")
@@ -54,12 +53,12 @@ def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) ->
         (("--task", "world-quads"), "options come in pairs"),
     ],
 )
-def test_options_that_lack_their_other_half(counterfoil, ends, options, said: str) -> None:
+def test_options_that_lack_their_other_half(counterfoil, ends, options, said):
     found = counterfoil.fails("train mix", *ends, *options, says=said)
     assert len(found.err.splitlines()) == 1
 
 
-def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path: Path) -> None:
+def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path):
     counterfoil.fails(
         f"train mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model"
     )

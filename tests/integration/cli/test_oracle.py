@@ -8,7 +8,7 @@ from counterfoil import catalog
 from counterfoil.errors import UnknownNameError
 
 
-def test_the_oracle_gets_everything_right(counterfoil, monkeypatch) -> None:
+def test_the_oracle_gets_everything_right(counterfoil, monkeypatch):
     # Small pictures and galleries are drawn faster, and an oracle does not look.
     monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 60)
@@ -22,6 +22,6 @@ def test_the_oracle_gets_everything_right(counterfoil, monkeypatch) -> None:
         assert values == pytest.approx(dict.fromkeys(values, 1.0), abs=1e-12)
 
 
-def test_there_is_one_scorer_of_the_world() -> None:
+def test_there_is_one_scorer_of_the_world():
     with pytest.raises(UnknownNameError, match="did you mean 'oracle'"):
         catalog.scorer("world:oracel")

@@ -16,7 +16,7 @@ _TWICE = "two results would be written to one file"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """A folder with something to read for every command, which is also the current one."""
     folder = tmp_path / "place"
     folder.mkdir()
@@ -56,7 +56,7 @@ _SYSTEMS = ("captions", "systems", "--predictions", "a.json", "c.json", "--refer
         ((*_EVALUATE, "--json", "/dev/null"), "not a regular"),
     ],
 )
-def test_what_is_read_or_exists_stays(counterfoil, place: Path, arguments, words: str) -> None:
+def test_what_is_read_or_exists_stays(counterfoil, place, arguments, words):
     with unchanged(place, new=False):
         said = counterfoil(*arguments)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
@@ -78,9 +78,7 @@ def test_what_is_read_or_exists_stays(counterfoil, place: Path, arguments, words
         (("world", "sheet", "--size", 32, "--out"), "new.png"),
     ],
 )
-def test_the_same_command_replaces_its_own_with_overwrite(
-    counterfoil, place: Path, arguments, target: str
-) -> None:
+def test_the_same_command_replaces_its_own_with_overwrite(counterfoil, place, arguments, target):
     with unchanged(place):
         assert counterfoil(*arguments, target).code == 0
     first = Path(target).read_bytes()
@@ -93,11 +91,11 @@ def test_the_same_command_replaces_its_own_with_overwrite(
     assert Path(target).read_bytes() == first
 
 
-def _run(counterfoil, *options: object, scorer: str = "blind:length"):
+def _run(counterfoil, *options, scorer="blind:length"):
     return counterfoil("evaluate", scorer, "pairs", "--data", "pairs.csv", "--out", "runs", *options)
 
 
-def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place: Path) -> None:
+def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
     assert _run(counterfoil).code == 0
     assert _run(counterfoil).code == 0
     with unchanged(place, new=False):
@@ -115,7 +113,7 @@ def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place: Path) -> 
         assert "the folder holds other files (" in _run(counterfoil, "--name", "clip").err
 
 
-def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place: Path) -> None:
+def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place):
     counterfoil.succeeds("world", "build", "choices", "--n", 4, "--size", 32, "--out", "world/choices")
     with unchanged(place, new=False):
         for benchmark in ("world/choices", "world/choices/", "./world/../world/choices"):
@@ -129,7 +127,7 @@ def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place: Path)
 
 
 @pytest.mark.models
-def test_checkpoints_of_others_stay(counterfoil, place: Path) -> None:
+def test_checkpoints_of_others_stay(counterfoil, place):
     pytest.importorskip("lightning_fabric")
     from counterfoil.models import checkpoint, small
 

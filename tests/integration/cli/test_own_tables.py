@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +13,14 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables") / "first"
     write_example_files(folder)
     return folder
 
 
 @pytest.fixture
-def here(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(files, monkeypatch):
     monkeypatch.chdir(files)
     return files
 
@@ -39,14 +38,14 @@ def here(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("annotate create yes-no --from pairs.csv --sample 20 --out c", "--sample is of .*: --from pairs"),
     ],
 )
-def test_a_table_gets_the_command_that_takes_it(counterfoil: Run, here: Path, words: str, says: str) -> None:
+def test_a_table_gets_the_command_that_takes_it(counterfoil, here, words, says):
     done = counterfoil.fails(words)
     assert re.search(says, done.err), done.err
     assert len(done.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("kind", ["pairs", "gallery", "ratings", "preferences", "statements"])
-def test_kinds_are_told_by_the_columns_of_their_layout(kind: str) -> None:
+def test_kinds_are_told_by_the_columns_of_their_layout(kind):
     columns = {
         "pairs": "image caption negative_caption",
         "gallery": "image caption",
@@ -57,7 +56,7 @@ def test_kinds_are_told_by_the_columns_of_their_layout(kind: str) -> None:
     assert kind_of(columns[kind].split()) == kind
 
 
-def test_splits_may_share_ids(counterfoil: Run, here: Path) -> None:
+def test_splits_may_share_ids(counterfoil, here):
     (here / "own.csv").write_text(
         "id,split,caption,negative_caption\n1,train,a cat,a dog\n1,test,two cats,two dogs\n2,test,c,d\n"
     )
@@ -68,7 +67,7 @@ def test_splits_may_share_ids(counterfoil: Run, here: Path) -> None:
     assert "accuracy  66.67" in done.out
 
 
-def test_ties_of_kept_scores_are_counted_anew(counterfoil: Run, here: Path) -> None:
+def test_ties_of_kept_scores_are_counted_anew(counterfoil, here):
     for name in ("blind:constant", "blind:random"):
         data = ("pairs", "--data", "pairs.csv", "--draws", 100)
         assert counterfoil("evaluate", name, *data, "--out", f"runs/{name[6:]}").code == 0

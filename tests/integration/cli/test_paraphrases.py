@@ -1,7 +1,6 @@
 """Questions that compare captions with captions: SugarCrepe++'s text-only task on the command line."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ MINE = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """One of SugarCrepe++'s files, and no images."""
     items = [
         {"id": at, "filename": f"{at % 3}.jpg", "caption": a, "caption2": b, "negative_caption": c}
@@ -30,17 +29,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(folder: Path, *more: object) -> list[object]:
+def asked(folder, *more):
     data = folder / "data" / "swap_obj.json"
     return ["sugarcrepe-pp-tot", "--data", data, "--no-counts", "--draws", 100, *more]
 
 
-def accuracy(path: Path) -> float:
+def accuracy(path):
     found = json.loads(path.read_text())
     return float((found[0] if isinstance(found, list) else found)["measures"]["accuracy"]["value"])
 
 
-def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder: Path) -> None:
+def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder):
     given = folder / "similarities.csv"
     given.write_text(
         "caption,caption2,negative_caption,s0,s1,s2\n"
@@ -67,16 +66,14 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder:
 
 
 @pytest.mark.parametrize("scorer", ["blind:length", "pixels:colours", "metric:length", "blind:bag-of-words"])
-def test_scorers_that_compare_no_captions_are_refused_in_a_line(
-    counterfoil, folder: Path, scorer: str
-) -> None:
+def test_scorers_that_compare_no_captions_are_refused_in_a_line(counterfoil, folder, scorer):
     said = counterfoil.fails("evaluate", scorer, *asked(folder))
     (line,) = said.err.strip().splitlines()
     assert "cannot answer questions of form 'paraphrase'; given: sugarcrepe-pp-tot" in line
     assert "answered by a dual encoder, a text encoder, a table of answers" in line
 
 
-def test_nothing_is_explained_or_learned_where_no_image_is(counterfoil, folder: Path) -> None:
+def test_nothing_is_explained_or_learned_where_no_image_is(counterfoil, folder):
     benchmark = catalog.benchmark("sugarcrepe-pp-tot", data=folder / "data" / "swap_obj.json", counts=False)
     save(benchmark, folder / "saved")
     counterfoil.refused("explain", "blind:random", folder / "saved", says="these questions compare captions")

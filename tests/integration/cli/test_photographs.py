@@ -1,7 +1,6 @@
 """The whole way on real photographs: SugarCrepe's questions on the COCO images at hand, real towers."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -9,9 +8,7 @@ pytestmark = pytest.mark.models
 
 
 @pytest.mark.parametrize("layers", [1, pytest.param(12, marks=pytest.mark.slow)])
-def test_a_randomly_initialised_vit_b_32(
-    counterfoil, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: int
-) -> None:
+def test_a_randomly_initialised_vit_b_32(counterfoil, shared_data, tmp_path, monkeypatch, layers):
     torch = pytest.importorskip("torch")
     open_clip = pytest.importorskip("open_clip")
     # The towers at their width and resolution; of their twelve equal layers one goes the same way in seconds.
@@ -57,7 +54,7 @@ def test_a_randomly_initialised_vit_b_32(
     assert (tmp_path / "r.html").read_text().count("data:image/") >= 40
 
 
-def test_missing_photographs_are_counted(counterfoil, shared_data: Path) -> None:
+def test_missing_photographs_are_counted(counterfoil, shared_data):
     photographs = shared_data / "coco_mini" / "images" / "val2017"
     data = ["--data", shared_data / "sugarcrepe", "--images", photographs]
     said = counterfoil.refused("evaluate", "pixels:colours", "sugarcrepe", *data, says="1513 of 1560")

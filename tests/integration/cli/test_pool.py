@@ -8,10 +8,10 @@ import pytest
 
 from counterfoil.benchmarks.tables import read_table
 
-from .annotator_world import IMAGES, NAMES, PER, World, first, image_id
+from .annotator_world import IMAGES, NAMES, PER, first, image_id
 
 
-def test_a_pool_is_the_union_of_first_items(counterfoil, world: World) -> None:
+def test_a_pool_is_the_union_of_first_items(counterfoil, world):
     out, summary = world.folder / "pool.csv", world.folder / "pool.json"
     said = counterfoil.succeeds("pool", *world.files(), "--k", 4, "--out", out, "--json", summary)
     table = read_table(out)
@@ -45,7 +45,7 @@ def test_a_pool_is_the_union_of_first_items(counterfoil, world: World) -> None:
     assert f"{len(pairs):,} pairs to verify: the first 4 of 3 models for 40 images" in said.out
 
 
-def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world: World) -> None:
+def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world):
     # The same model as a similarity, with items in another order.
     turned = [np.random.default_rng(n).permutation(size) for n, size in ((1, IMAGES), (2, IMAGES * PER))]
     np.save(world.folder / "three.npy", world.scores["three"][np.ix_(*turned)])
@@ -63,7 +63,7 @@ def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world: World) 
     assert tables[1]["text"][0] == f'words, of "{tables[1]["caption"][0]}"'
 
 
-def test_queries_of_ones_own(counterfoil, world: World) -> None:
+def test_queries_of_ones_own(counterfoil, world):
     chosen, out = world.folder / "queries.txt", world.folder / "pool.csv"
     chosen.write_text("i2t/103\n7\n\nt2i/101\n7\n")
     counterfoil.succeeds("pool", *world.files(), "--queries", chosen, "--out", out)
@@ -78,7 +78,7 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     assert "unknown queries; given: 1 of them, such as 103; allowed: ids of captions" in said.err
 
 
-def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World) -> None:
+def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world):
     half = replace(world.benchmark, card=world.benchmark.card.model_copy(update={"name": "half"}))
     half = half.select(np.arange(len(half)) % 2 == 0)
     for name in ("one", "two"):
@@ -95,7 +95,7 @@ def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World)
     assert "queries that a model was not asked; given: 1 of 1, such as 101" in said.err
 
 
-def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
+def test_known_pairs_are_left_out(counterfoil, world):
     run, out = world.run("one"), world.folder / "pool.csv"
     said = counterfoil.succeeds("pool", run, *world.files("two"), "--exclude-known", "--out", out)
     table = read_table(out)
@@ -105,7 +105,7 @@ def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
     counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
 
 
-def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> None:
+def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world):
     folder, run, (one,) = world.folder, world.run("two", top=4), world.files("one")
     images, captions = np.ones((3, 2)), np.ones((2, 2))
     np.savez(folder / "plain.npz", images=images, captions=captions)
@@ -123,7 +123,7 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> N
         counterfoil.refused(f"pool {arguments}", says=message)
 
 
-def test_pooling_in_rounds(counterfoil, world: World) -> None:
+def test_pooling_in_rounds(counterfoil, world):
     out, facts = world.folder / "rounds", world.folder / "facts.json"
     runs = [world.run(name) for name in NAMES]
     counterfoil.fails(

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -35,7 +34,7 @@ print(json.dumps(found))
 """
 
 
-def measured(counterfoil, *arguments: object) -> dict:
+def measured(counterfoil, *arguments):
     said = counterfoil.succeeds("evaluate", *arguments, "--draws", 100, "--no-cache", "--json", "-", "-q")
     found = json.loads(said.out)
     return {key: found[key] for key in ("measures", "groups")}
@@ -113,7 +112,7 @@ def hub(tmp_path_factory):
     return folder, dict(zip(steps, json.loads(done.stdout), strict=False))
 
 
-def committed(folder: Path) -> dict[str, bytes]:
+def committed(folder):
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 

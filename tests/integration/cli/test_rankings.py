@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from .annotator_world import NAMES, made
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tmp_path_factory):
     """Three models on a gallery, and on half of its queries."""
     world = made(tmp_path_factory.mktemp("rankings"))
     card = world.benchmark.card.model_copy(update={"name": "half", "title": "Half"})
@@ -22,7 +21,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return world.folder / "runs"
 
 
-def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs: Path) -> None:
+def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs):
     said = counterfoil(
         f"compare rankings {runs} --draws 100 --json - --measure half:mean_recall_at_1",
         "--measure i2t_recall_at_5",
@@ -37,14 +36,14 @@ def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs: Pa
 
 
 @pytest.mark.parametrize("width", [60, 140])
-def test_no_line_is_wider_than_the_terminal(counterfoil, runs: Path, monkeypatch, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(counterfoil, runs, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     said = counterfoil.succeeds("compare rankings", runs, "--draws", 100)
     assert max(map(len, said.out.splitlines())) <= width
     assert ("Values in % and ranks" in said.out) == (width == 140)
 
 
-def test_bad_input_is_one_line(counterfoil, runs: Path) -> None:
+def test_bad_input_is_one_line(counterfoil, runs):
     for arguments, expected in (
         ((runs, "--measure", "main:recall_at_1"), "did you mean 'mine'?"),
         ((runs, "--measure", "mine:mean_recall_at_1"), "fewer than two columns that three models share"),
@@ -58,9 +57,7 @@ def test_bad_input_is_one_line(counterfoil, runs: Path) -> None:
         assert expected in said.err.splitlines()[-1], said.err
 
 
-def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(
-    counterfoil, runs: Path, tmp_path: Path
-) -> None:
+def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(counterfoil, runs, tmp_path):
     # One folder holds two runs of the same model on the same benchmark: the folders above them name them.
     for name in ("first", "second"):
         for source in (runs / "one" / "mine").iterdir():

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -19,17 +18,17 @@ MEANS, WHOLES = ("rouge-l", "cider", "length"), ("bleu-1", "bleu-4")
 METRICS = ",".join((*MEANS, *WHOLES))
 
 
-def sentences(rng: np.random.Generator, n: int) -> list[str]:
+def sentences(rng, n):
     return [" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(n)]
 
 
 @pytest.fixture
-def references(tmp_path: Path) -> Path:
+def references(tmp_path):
     rng = np.random.default_rng(0)
     return written(tmp_path / "r.json", {name: sentences(rng, 3) for name in NAMES})
 
 
-def of_file(counterfoil, candidates: Path, references: Path, *options: object) -> tuple[dict, list[dict]]:
+def of_file(counterfoil, candidates, references, *options):
     """The values of a file, and the rows that are written."""
     out = candidates.with_suffix(".out.csv")
     said = counterfoil.succeeds(
@@ -40,11 +39,11 @@ def of_file(counterfoil, candidates: Path, references: Path, *options: object) -
     return json.loads(said.out), list(csv.DictReader(out.read_text().splitlines()))
 
 
-def scores(rows: list[dict], metric: str) -> np.ndarray:
+def scores(rows, metric):
     return np.array([float(row[metric]) for row in rows])
 
 
-def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references: Path, tmp_path: Path) -> None:
+def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references, tmp_path):
     rng = np.random.default_rng(1)
     candidates = {name: sentences(rng, 3) for name in NAMES}
     # Equal candidates count as they are.
@@ -82,7 +81,7 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references: Path
         assert found["metrics"][metric]["value"] == pytest.approx(one_each["metrics"][metric]["value"])
 
 
-def test_the_best_of_each(counterfoil, references: Path, tmp_path: Path) -> None:
+def test_the_best_of_each(counterfoil, references, tmp_path):
     rng = np.random.default_rng(3)
     candidates = {name: sentences(rng, 4) for name in NAMES}
     path = written(tmp_path / "c.json", candidates)
@@ -99,7 +98,7 @@ def test_the_best_of_each(counterfoil, references: Path, tmp_path: Path) -> None
     assert "c.json: 56 candidates of 14 images, 4 of each" in said.err
 
 
-def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path: Path) -> None:
+def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path):
     people = written(tmp_path / "r.json", {"a": ["a dog runs", "the dog"], "b": ["a cat"], "c": ["a cow"]})
     path = written(
         tmp_path / "c.json", {"a": ["", "a dog runs", "a dog"], "b": ["cats", "a  cat"], "c": [""]}
@@ -112,7 +111,7 @@ def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path: Path) -
     assert "c.json: 2 empty candidates left out, and 1 image with no other" in said.err
     assert "c.json: 4 candidates of 2 images, 2 of each" in said.err
 
-    def rows() -> list[tuple[str, str]]:
+    def rows():
         table = csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
         return [(row["image"], row["candidate"]) for row in table]
 
@@ -127,7 +126,7 @@ def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path: Path) -
     assert "'cats'" in gone.err
 
 
-def test_what_cannot_be_put_together_is_said(counterfoil, tmp_path: Path) -> None:
+def test_what_cannot_be_put_together_is_said(counterfoil, tmp_path):
     (tmp_path / "images").mkdir()
     PIL.Image.new("RGB", (8, 8)).save(tmp_path / "images" / "dog.png")
     path = written(tmp_path / "c.json", {"dog": "a dog", "dog.png": "the dog"})
@@ -137,7 +136,7 @@ def test_what_cannot_be_put_together_is_said(counterfoil, tmp_path: Path) -> Non
     )
 
 
-def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path: Path) -> None:
+def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path):
     rng = np.random.default_rng(4)
     names = ["dog", "dog@1", "dog@2", "cat"]
     captions, images = rng.standard_normal((4, 5)), rng.standard_normal((2, 5))

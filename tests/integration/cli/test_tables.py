@@ -22,7 +22,7 @@ from counterfoil.report.notes import ties_line
 
 
 @pytest.fixture
-def gallery() -> Benchmark:
+def gallery():
     """A right caption of four images is outside and one partial; one of eight captions has no image."""
     right = [[0, 1], [2, 3], [4, -1], [6]]
     back = [[0], [0], [1], [1], [2], [2], [3], []]
@@ -48,7 +48,7 @@ def gallery() -> Benchmark:
     )
 
 
-def rankings(depth: int) -> Rankings:
+def rankings(depth):
     """All right answers at the top, the first query's tied with two wrong ones; known to `depth` items."""
     none = np.zeros((8, 0))
     i2t = DirectionRanks(
@@ -62,14 +62,14 @@ def rankings(depth: int) -> Rankings:
     return Rankings(i2t, replace(t2i, top=none.astype(np.int32), top_scores=none.astype(np.float32)))
 
 
-def shown(part, width: int) -> list[str]:
+def shown(part, width):
     console = Console(width=width, file=StringIO(), highlight=False)
     console.print(part)
     return console.file.getvalue().splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
+def test_a_row_per_measure_and_a_column_per_direction(gallery, width):
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
     lines = shown(measures_table(result, gallery, width=width), width)
     assert max(map(len, lines)) <= width
@@ -95,7 +95,7 @@ def test_a_row_per_measure_and_a_column_per_direction(gallery, width) -> None:
     ]
 
 
-def test_no_name_and_no_number_is_cut(gallery) -> None:
+def test_no_name_and_no_number_is_cut(gallery):
     """A wide chance costs a digit of the intervals, and at sixty columns these stand below their values."""
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
     for width in (60, 80, 84, 111):
@@ -121,7 +121,7 @@ def test_no_name_and_no_number_is_cut(gallery) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width: int) -> None:
+def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width):
     runs = []
     for name, depth in (("a long name of a model, number one", 8), ("two", 4)):
         result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
@@ -140,7 +140,7 @@ def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width: 
     assert ("\n− two" in below) == (width < 200)
 
 
-def test_the_line_of_ties(gallery) -> None:
+def test_the_line_of_ties(gallery):
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
     # One of twelve queries. Of its tie of two right and two wrong, strict has the right ones at places 3
     # and 4, which are below R = 2: 0 in place of 1. The third query finds one of two: 1/2. So the images get
@@ -150,13 +150,13 @@ def test_the_line_of_ties(gallery) -> None:
     )
 
 
-def test_what_was_cut_and_not_measured(gallery) -> None:
+def test_what_was_cut_and_not_measured(gallery):
     result = evaluate(gallery, rankings(4), scorer="s", draws=100)
     lines = shown(measures_table(result, gallery, width=140), 140)
     assert "rankings are cut, the shortest after: image → text 4" in lines
 
 
-def test_groups_without_a_value_have_no_row(gallery) -> None:
+def test_groups_without_a_value_have_no_row(gallery):
     result = evaluate(gallery, rankings(8), scorer="s", draws=100)
     lines = shown(groups_table(result, gallery), 80)
     # The only query of "none" has no right answer; "far" has images alone, so no mean.
@@ -165,7 +165,7 @@ def test_groups_without_a_value_have_no_row(gallery) -> None:
     assert rows[1] == ["far", "3", "83.33"]
 
 
-def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path) -> None:
+def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path):
     result = evaluate(gallery, rankings(8), scorer="one", draws=100, measures=["recall_at_3"])
     [comparison] = compare([save_run(tmp_path, gallery, rankings(8), result, {})])
     for width in (80, 160):
@@ -173,7 +173,7 @@ def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path) -> N
         assert head.split() == ["%", "I2T", "R@3", "T2I", "R@3", "mean", "R@3"]
 
 
-def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None:
+def test_differences_are_called_as_in_the_table_above(gallery, tmp_path):
     runs = []
     for name, depth in (("one", 8), ("two", 4)):
         result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
@@ -188,7 +188,7 @@ def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None
 
 
 @pytest.fixture
-def rated() -> Benchmark:
+def rated():
     """Twelve captions of six images, each rated once from 1 to 4."""
     return ratings_of(
         np.array([1, 4, 2, 3, 1, 2, 4, 4, 3, 1, 2, 3], dtype=np.float64)[:, None],
@@ -199,7 +199,7 @@ def rated() -> Benchmark:
 
 
 @pytest.mark.parametrize("width", [60, 160])
-def test_correlations_are_times_a_hundred_with_two_decimals(rated: Benchmark, width: int) -> None:
+def test_correlations_are_times_a_hundred_with_two_decimals(rated, width):
     against = Scores(-rated.judged.ratings[:, 0])
     result = evaluate(rated, against, scorer="against", draws=100)
     lines = shown(measures_table(result, rated, width=width), width)
@@ -223,7 +223,7 @@ def test_correlations_are_times_a_hundred_with_two_decimals(rated: Benchmark, wi
     assert "pairs of captions score the same" in ties_line(result)
 
 
-def test_a_correlation_without_a_value_says_why(rated: Benchmark) -> None:
+def test_a_correlation_without_a_value_says_why(rated):
     result = evaluate(rated, Scores(np.ones(12)), scorer="constant", draws=100)
     lines = shown(measures_table(result, rated, width=60), 60)
     assert lines[1].split()[:3] == ["measure", "x", "100"]

@@ -18,7 +18,7 @@ TINY = TourSizes(questions=28, rows=100, steps=3, people=6, captions=8, pixels=4
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory):
+def made(tmp_path_factory):
     """A finished tour and what it noted."""
     pytest.importorskip("lightning_fabric")
     notes: list[str] = []
@@ -28,11 +28,11 @@ def made(tmp_path_factory: pytest.TempPathFactory):
         return tour(out, feedback=Feedback(note=notes.append)), notes
 
 
-def _printed(page: str) -> list[str]:
+def _printed(page):
     return [html.unescape(each) for each in re.findall(r"<code>(.*?)</code>", page)]
 
 
-def test_the_page_goes_through_five_parts_and_says_what_follows(made) -> None:
+def test_the_page_goes_through_five_parts_and_says_what_follows(made):
     page = made[0].path.read_text()
     parts = re.findall(r'<section id="(\w+)"', page)
     assert parts == ["measure", "build", "ask", "explain", "compare", "files"]
@@ -50,7 +50,7 @@ def test_the_page_goes_through_five_parts_and_says_what_follows(made) -> None:
     assert 'src="http' not in page
 
 
-def test_how_long_it_takes_is_said_first(made) -> None:
+def test_how_long_it_takes_is_said_first(made):
     assert re.fullmatch(r"takes about \d.* here", made[1][0])
     assert [note.partition(" (")[0] for note in made[1][1:]] == [
         "drew a benchmark and rows to learn from",
@@ -64,7 +64,7 @@ def test_how_long_it_takes_is_said_first(made) -> None:
     ]
 
 
-def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, counterfoil, monkeypatch) -> None:
+def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, counterfoil, monkeypatch):
     folder = made[0].path.parent
     monkeypatch.chdir(folder)
     results = {path: json.loads(path.read_text())["measures"] for path in Path("runs").rglob("result.json")}
@@ -89,9 +89,7 @@ def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, count
     assert again == digests
 
 
-def test_the_command_ends_with_the_page_and_takes_no_other_folder(
-    made, counterfoil, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_command_ends_with_the_page_and_takes_no_other_folder(made, counterfoil, monkeypatch, tmp_path):
     monkeypatch.setattr(job, "SIZES", TINY)
     folder = made[0].path.parent
     said = counterfoil.succeeds("demo", "--out", folder)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -22,13 +21,13 @@ COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (50, 70, 220), 
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Path:
+def rows(tmp_path):
     """Thirty rows with every column: coloured squares, and what they are not."""
     rng = np.random.default_rng(0)
     folder = tmp_path / "squares"
     (folder / "images").mkdir(parents=True)
 
-    def picture(name: str, colour: str) -> str:
+    def picture(name, colour):
         pixels = np.full((24, 24, 3), COLOURS[colour], np.uint8) + rng.integers(0, 20, (24, 24, 3))
         PIL.Image.fromarray(pixels.astype(np.uint8)).save(folder / "images" / name)
         return name
@@ -46,23 +45,21 @@ def rows(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def train(counterfoil, rows: Path, tmp_path: Path):
+def train(counterfoil, rows, tmp_path):
     """Train on the squares into `ckpt`; more options may follow, and the last of two counts."""
 
-    def run(recipe: object, *more: object):
+    def run(recipe, *more):
         common = ("--model", "small", "--data", rows, "--out", tmp_path / "ckpt", "--workers", 0)
         return counterfoil("train", recipe, *common, "--batch-size", 8, "--device", "cpu", *more)
 
     return Run(run)
 
 
-def facts(folder: Path) -> dict:
+def facts(folder):
     return json.loads((folder / "card.json").read_text())["facts"]
 
 
-def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
-    train, counterfoil, tmp_path: Path
-) -> None:
+def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(train, counterfoil, tmp_path):
     said = train.succeeds("trohn-img", "--epochs", 2, "--lr", "1e-3")
     assert "batch_size 8 (200), epochs 2 (10), lr 0.001 (1e-06)" in said.err
     # 30 rows, 6 of them held back; 24 are three batches of 8.
@@ -80,13 +77,13 @@ def test_training_shows_its_plan_and_leaves_a_checkpoint_that_evaluate_takes(
 
 
 @pytest.mark.parametrize("model", ["vse", "vsrn"])
-def test_recurrent_encoders_train_and_are_measured(counterfoil, train, tmp_path: Path, model: str) -> None:
+def test_recurrent_encoders_train_and_are_measured(counterfoil, train, tmp_path, model):
     said = train.succeeds("vse++", "--model", model, "--steps", 2)
     assert said.err.rstrip().endswith(f"counterfoil evaluate {tmp_path / 'ckpt'} world-quads")
     assert json.loads((tmp_path / "ckpt" / "card.json").read_text())["card"]["kind"] == model
 
 
-def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path: Path) -> None:
+def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path):
     assert train("coco", "--steps", 1, "--quiet").code == 0
     encoder = tmp_path / "ckpt"
     said = train.succeeds("detector", "--model", encoder, "--out", tmp_path / "detector", "--lr", "1e-2")
@@ -99,7 +96,7 @@ def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path: Path
     assert not (tmp_path / "no").exists()
 
 
-def test_a_checkpoint_is_a_start_and_an_ended_training_is_not_repeated(train, tmp_path: Path) -> None:
+def test_a_checkpoint_is_a_start_and_an_ended_training_is_not_repeated(train, tmp_path):
     assert train("coco", "--steps", 3, "--quiet").code == 0
     before = (tmp_path / "ckpt" / "model.safetensors").read_bytes()
     again = train.succeeds("coco", "--steps", 3)
@@ -111,7 +108,7 @@ def test_a_checkpoint_is_a_start_and_an_ended_training_is_not_repeated(train, tm
     assert facts(tmp_path / "tuned")["recipe"]["name"] == "trohn-text"
 
 
-def test_a_file_may_say_everything(counterfoil, rows: Path, tmp_path: Path) -> None:
+def test_a_file_may_say_everything(counterfoil, rows, tmp_path):
     (tmp_path / "mine.toml").write_text(
         'recipe = "coco"\nbatch_size = 8\nsteps = 2\nlr = 1e-3\nselect = "last"\n'
         f'[run]\nmodel = "small"\ndata = "{rows}"\nout = "{tmp_path / "from_file"}"\n'
@@ -124,7 +121,7 @@ def test_a_file_may_say_everything(counterfoil, rows: Path, tmp_path: Path) -> N
     assert (made["recipe"]["name"], made["recipe"]["steps"], made["step"]) == ("mine", 3, 3)
 
 
-def test_a_guard_is_measured_on_the_way(train, counterfoil, tmp_path: Path) -> None:
+def test_a_guard_is_measured_on_the_way(train, counterfoil, tmp_path):
     counterfoil("world", "build", "choices", "--n", 6, "--size", 32, "--out", tmp_path / "guard")
     said = train.succeeds("coco", "--steps", 2, "--guard", tmp_path / "guard", "--json", "-", "--quiet")
     moments = json.loads(said.out)["points"]
@@ -134,7 +131,7 @@ def test_a_guard_is_measured_on_the_way(train, counterfoil, tmp_path: Path) -> N
         train.fails("coco", "--guard", guard, "--no-resume", says=says)
 
 
-def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
+def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path):
     said = train.succeeds("pcme", "--dry-run", "--lr", "0.5")
     assert "lr               0.5  (0.0002)" in said.out
     assert "left open there" in said.err
@@ -158,7 +155,7 @@ def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
         (("--validation-share", "0.99"), "give more rows, or others to validate on"),
     ],
 )
-def test_what_is_wrong_is_one_line(train, tmp_path: Path, options, said: str) -> None:
+def test_what_is_wrong_is_one_line(train, tmp_path, options, said):
     found = train.fails("coco", *options, "--quiet")
     (line,) = found.err.splitlines()
     assert line.startswith("counterfoil: ")
@@ -166,7 +163,7 @@ def test_what_is_wrong_is_one_line(train, tmp_path: Path, options, said: str) ->
     assert not (tmp_path / "ckpt" / "model.safetensors").exists()
 
 
-def test_folders_that_are_no_checkpoints_are_told_apart(train, tmp_path: Path) -> None:
+def test_folders_that_are_no_checkpoints_are_told_apart(train, tmp_path):
     folder = tmp_path / "clip"
     folder.mkdir()
     assert "this folder holds no card.json" in train("coco", "--model", folder).err
@@ -174,7 +171,7 @@ def test_folders_that_are_no_checkpoints_are_told_apart(train, tmp_path: Path) -
     assert f"did you mean hf:{folder}?" in train("coco", "--model", folder).err
 
 
-def test_what_is_missing_is_said_before_anything_is_loaded(counterfoil, rows: Path) -> None:
+def test_what_is_missing_is_said_before_anything_is_loaded(counterfoil, rows):
     assert "--model is missing" in counterfoil("train", "coco").err
     assert "--data is missing" in counterfoil("train", "coco", "--model", "small").err
     assert "--out is missing" in counterfoil("train", "coco", "--model", "small", "--data", rows).err
@@ -189,14 +186,14 @@ def test_what_is_missing_is_said_before_anything_is_loaded(counterfoil, rows: Pa
         ('recipe = "coco"\n[run]\nmodel = 3\n', "key 'model': wrong type; given: int; allowed: a text"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_one_line(counterfoil, tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_in_a_file_is_one_line(counterfoil, tmp_path, text, said):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     found = counterfoil.fails("train", path, says=said)
     assert found.err.startswith(f"counterfoil: {path}")
 
 
-def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(train, rows: Path, tmp_path: Path) -> None:
+def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(train, rows, tmp_path):
     data = rows.with_suffix(".parquet")
     pq.write_table(pyarrow.csv.read_csv(rows), data)
     common = ("--data", data, "--validation-share", 0, "--steps", 2, "--json", "-")
@@ -234,8 +231,8 @@ LAUNCHED = {"TORCHELASTIC_RUN_ID": "one", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE":
     ],
 )
 def test_processes_and_chunks_that_do_not_fit_are_one_line(
-    train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launched: dict, asked: list, said: str
-) -> None:
+    train, tmp_path, monkeypatch, launched, asked, said
+):
     for name, value in launched.items():
         monkeypatch.setenv(name, value)
     recipe = [] if "detector" in asked else ["trohn-img", "--steps", 3]
@@ -243,7 +240,7 @@ def test_processes_and_chunks_that_do_not_fit_are_one_line(
     assert not (tmp_path / "ckpt").exists()
 
 
-def test_one_process_of_several_reports_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_of_several_reports_an_error(monkeypatch):
     from torch.distributed import TCPStore
 
     from counterfoil.cli.faults import is_first
@@ -257,7 +254,7 @@ def test_one_process_of_several_reports_an_error(monkeypatch: pytest.MonkeyPatch
     assert [is_first(), is_first(), is_first()] == [True, False, False]
 
 
-def torchrun(processes: int, rows: Path, out: Path, *more: object) -> list[str]:
+def torchrun(processes, rows, out, *more):
     """The command of a training by several processes."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", processes, "--standalone"]
     common = ["--model", "small", "--data", rows, "--workers", 0, "--batch-size", 8, "--device", "cpu"]
@@ -265,7 +262,7 @@ def torchrun(processes: int, rows: Path, out: Path, *more: object) -> list[str]:
     return list(map(str, [*given, *more]))
 
 
-def means(folder: Path) -> dict[str, np.ndarray]:
+def means(folder):
     """The weights without the statistics of batch norms, which are each process's own."""
     from safetensors.numpy import load_file
 
@@ -276,7 +273,7 @@ def means(folder: Path) -> dict[str, np.ndarray]:
     }
 
 
-def test_two_processes_print_once_and_train_the_same(rows: Path, train, tmp_path: Path) -> None:
+def test_two_processes_print_once_and_train_the_same(rows, train, tmp_path):
     less = ["--chunk-size", 3, "--checkpoint-activations"]
     command = torchrun(2, rows, tmp_path / "two", "--steps", 3, *less)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -291,7 +288,7 @@ def test_two_processes_print_once_and_train_the_same(rows: Path, train, tmp_path
 
 
 @pytest.mark.slow
-def test_a_torchrun_that_was_killed_goes_on_to_the_same_bytes(rows: Path, tmp_path: Path) -> None:
+def test_a_torchrun_that_was_killed_goes_on_to_the_same_bytes(rows, tmp_path):
     asked = ["--steps", 90, "--set", "validate_every=5"]
     killed = tmp_path / "killed"
     running = subprocess.Popen(torchrun(2, rows, killed, *asked), stdout=subprocess.DEVNULL)
@@ -318,7 +315,7 @@ def test_a_torchrun_that_was_killed_goes_on_to_the_same_bytes(rows: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_what_all_processes_find_is_one_line(rows: Path, tmp_path: Path) -> None:
+def test_what_all_processes_find_is_one_line(rows, tmp_path):
     bad = torchrun(2, rows, tmp_path / "bad", "--steps", 3, "--batch-size", 7)
     done = subprocess.run(bad, capture_output=True, text=True, timeout=600)
     assert done.stderr.count("counterfoil: ") == 1
@@ -326,7 +323,7 @@ def test_what_all_processes_find_is_one_line(rows: Path, tmp_path: Path) -> None
     assert "exitcode  : 2" in done.stderr
 
 
-def test_a_training_that_made_the_model_worse_says_so(train, tmp_path: Path) -> None:
+def test_a_training_that_made_the_model_worse_says_so(train, tmp_path):
     assert train("trohn-text", "--steps", 40, "--lr", "3e-3", "--set", "warmup=0").code == 0
     more = ("--model", tmp_path / "ckpt", "--out", tmp_path / "worse", "--set", "warmup=0")
     said = train.succeeds("trohn-text", "--steps", 3, "--lr", "1", *more)

@@ -1,7 +1,5 @@
 """`counterfoil train` on shards in a bucket: the weights of a training on a disk, also after a kill."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -16,7 +14,7 @@ pytestmark = pytest.mark.models
 
 
 @pytest.fixture
-def shards(tmp_path: Path) -> Path:
+def shards(tmp_path):
     """Three shards of eight rows."""
     for shard in range(3):
         members = [member for row in range(8) for member in pair(f"k{row}", 8 * shard + row)]
@@ -25,7 +23,7 @@ def shards(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bucket(shards: Path) -> Iterator[str]:
+def bucket(shards):
     with s3_server() as server, s3_at(server):
         url = f"s3://{new_bucket()}/shards"
         for file in shards.iterdir():
@@ -33,21 +31,19 @@ def bucket(shards: Path) -> Iterator[str]:
         yield url
 
 
-def _weights(folder: Path) -> dict[str, bytes]:
+def _weights(folder):
     """Every array of a checkpoint, to the last bit; the file's header also names the data."""
     from safetensors.numpy import load_file
 
     return {name: values.tobytes() for name, values in load_file(folder / "model.safetensors").items()}
 
 
-def _asked(data: object, out: Path, *more: object) -> list[str]:
+def _asked(data, out, *more):
     common = ("--model", "small", "--data", data, "--out", out, "--batch-size", 4, "--device", "cpu")
     return list(map(str, ("train", "coco", *common, *more)))
 
 
-def test_weights_are_those_of_a_disk_and_shards_are_streamed_once(
-    counterfoil, shards: Path, bucket: str, tmp_path: Path
-) -> None:
+def test_weights_are_those_of_a_disk_and_shards_are_streamed_once(counterfoil, shards, bucket, tmp_path):
     asked = ("--steps", 4, "--workers", 0, "--quiet")
     assert counterfoil(*_asked(shards / "{00000..00002}.tar", tmp_path / "near", *asked)).code == 0
     with patch("counterfoil.benchmarks.training_shards.open_file", side_effect=open_file) as streams:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ SAID = "ConnectError: no route to host"
 
 
 @pytest.fixture
-def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pairs(tmp_path, monkeypatch):
     lines = [f"a cat {n},a dog {n}" for n in range(20)]
     (tmp_path / "my.csv").write_text("\n".join(["caption,negative_caption", *lines]) + "\n")
     monkeypatch.chdir(tmp_path)
@@ -28,7 +27,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_network(monkeypatch):
     monkeypatch.setattr(hub_reach, "unreachable", lambda: SAID)
 
 
@@ -36,24 +35,24 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     ("typed", "name"),
     [("sugar_crepe", "sugarcrepe"), ("Winoground", "winoground"), ("mscoco", "coco-5k"), ("x", "x")],
 )
-def test_separators_and_capitals_of_names_do_not_count(typed: str, name: str) -> None:
+def test_separators_and_capitals_of_names_do_not_count(typed, name):
     assert catalog.benchmark_name(typed) == name
 
 
-def test_underscores_count_in_kinds_and_metrics_too() -> None:
+def test_underscores_count_in_kinds_and_metrics_too():
     assert catalog.scorer_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
     assert catalog.scorer_name("metric:clip_s")[0] == "metric"
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "half", "nan", "inf"])
-def test_a_limit_is_a_number_or_a_share(counterfoil: Run, pairs: Path, limit: str) -> None:
+def test_a_limit_is_a_number_or_a_share(counterfoil, pairs, limit):
     counterfoil.fails(
         f"evaluate blind:length pairs --data my.csv --limit={limit}",
         says="counterfoil: --limit: ",
     )
 
 
-def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all() -> None:
+def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all():
     with pytest.raises(UnknownNameError) as caught:
         catalog.benchmark("coco-9k")
     said = str(caught.value)
@@ -63,7 +62,7 @@ def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all()
     assert said.endswith("'counterfoil list benchmarks' lists all")
 
 
-def test_a_model_without_its_kind_is_not_taken_for_scores() -> None:
+def test_a_model_without_its_kind_is_not_taken_for_scores():
     with pytest.raises(InputError) as caught:
         catalog.scorer_name("nonsense")
     assert "given:nonsense" not in str(caught.value)
@@ -84,11 +83,11 @@ def test_a_model_without_its_kind_is_not_taken_for_scores() -> None:
         ({}, ()),
     ],
 )
-def test_the_kind_of_a_model_is_that_of_its_configuration(config: Any, kinds: tuple[str, ...]) -> None:
+def test_the_kind_of_a_model_is_that_of_its_configuration(config, kinds):
     assert kinds_of(config) == kinds
 
 
-def test_a_folder_is_taken_and_two_meanings_are_an_error(tmp_path: Path) -> None:
+def test_a_folder_is_taken_and_two_meanings_are_an_error(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip"}))
     assert catalog.scorer_name(str(tmp_path)) == ("hf", str(tmp_path))
     scorers_called.cache_clear()
@@ -98,16 +97,14 @@ def test_a_folder_is_taken_and_two_meanings_are_an_error(tmp_path: Path) -> None
 
 
 @pytest.mark.models
-def test_an_architecture_and_its_tag_are_of_open_clip(
-    counterfoil: Run, pairs: Path, no_network: None
-) -> None:
+def test_an_architecture_and_its_tag_are_of_open_clip(counterfoil, pairs, no_network):
     assert catalog.scorer_name("ViT-B-32-quickgelu/openai")[0] == "open-clip"
     done = counterfoil("evaluate", "ViT-B-32-quickgelu/openai", "pairs", "--data", "my.csv")
     assert "ViT-B-32-quickgelu/openai is open-clip:ViT-B-32-quickgelu/openai" in done.err
 
 
 @pytest.mark.models
-def test_a_hub_that_does_not_answer_is_said_at_once(no_network: None) -> None:
+def test_a_hub_that_does_not_answer_is_said_at_once(no_network):
     with pytest.raises(ModelError, match=rf"hf:nobody/none: .*; given: {SAID}; .*given:, .* need no network"):
         catalog.scorer("hf:nobody/none")
     with pytest.raises(ModelError, match=rf"nobody/none2: what kind .*; given: {SAID}; .* hf:nobody/none2"):
@@ -115,13 +112,13 @@ def test_a_hub_that_does_not_answer_is_said_at_once(no_network: None) -> None:
 
 
 @pytest.mark.models
-def test_a_data_set_that_cannot_be_had_says_what_the_network_says(no_network: None) -> None:
+def test_a_data_set_that_cannot_be_had_says_what_the_network_says(no_network):
     with pytest.raises(DataError, match=SAID) as caught:
         hub_rows(card("bivlc"), ("image",))
     assert "Offline" not in str(caught.value)
 
 
-def test_data_sets_of_the_hub_need_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_sets_of_the_hub_need_no_torch(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[hub\]'"):
         hub_rows(card("bivlc"), ("image",))

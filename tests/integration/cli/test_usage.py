@@ -1,7 +1,6 @@
 """Commands that are mistyped: one line that says what and where to look, and exit code 2."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,7 @@ import pytest
         ),
     ],
 )
-def test_what_is_mistyped_is_one_line(counterfoil, typed: str, said: str) -> None:
+def test_what_is_mistyped_is_one_line(counterfoil, typed, said):
     found = counterfoil(typed)
     assert (found.code, found.out) == (2, "")
     (line,) = found.err.splitlines()
@@ -38,15 +37,13 @@ def test_what_is_mistyped_is_one_line(counterfoil, typed: str, said: str) -> Non
 
 
 @pytest.mark.parametrize("group", [(), ("world",), ("list",)])
-def test_groups_without_a_command_show_their_help(counterfoil, group: tuple[str, ...]) -> None:
+def test_groups_without_a_command_show_their_help(counterfoil, group):
     found = counterfoil(*group)
     assert "Commands" in found.out
     assert found.err == ""
 
 
-def test_of_several_processes_the_first_one_speaks_first(
-    counterfoil, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_several_processes_the_first_one_speaks_first(counterfoil, monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     assert counterfoil("train", "nothing").code == 2
@@ -56,7 +53,7 @@ def test_of_several_processes_the_first_one_speaks_first(
     assert len(slept) == 1
 
 
-def test_arguments_stand_in_a_file_too(counterfoil, tmp_path: Path) -> None:
+def test_arguments_stand_in_a_file_too(counterfoil, tmp_path):
     study = tmp_path / "study.toml"
     study.write_text(
         '[evaluate]\nscorer = "blind:random"\nbenchmarks = ["world-quads"]\nlimit = 20\ndraws = 100\n'

@@ -7,7 +7,7 @@ from counterfoil.cli import app
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def clock(monkeypatch):
     """The time in seconds, as the terminal sees it."""
     now = [0.0]
     monkeypatch.setattr("counterfoil.terminal.time.monotonic", lambda: now[0])
@@ -15,7 +15,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def _worked(clock: list[float], *, seconds: int) -> None:
+def _worked(clock, *, seconds):
     """A stage of as many items as seconds, one a second."""
     with terminal.progress() as report:
         for done in range(seconds + 1):
@@ -23,7 +23,7 @@ def _worked(clock: list[float], *, seconds: int) -> None:
             report("embedding", done, seconds)
 
 
-def test_a_line_every_half_minute(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_every_half_minute(clock, capsys):
     _worked(clock, seconds=100)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
@@ -34,14 +34,14 @@ def test_a_line_every_half_minute(clock: list[float], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0)])
-def test_more_or_less_of_it(clock, capsys, monkeypatch, name: str, lines: int) -> None:
+def test_more_or_less_of_it(clock, capsys, monkeypatch, name, lines):
     monkeypatch.setattr(terminal, name, True)
     _worked(clock, seconds=100)
     terminal.note("decided")
     assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
 
 
-def test_every_command_has_both() -> None:
+def test_every_command_has_both():
     import typer
 
     def commands(group):

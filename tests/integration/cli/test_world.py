@@ -1,7 +1,6 @@
 """`counterfoil world`, and the world's benchmarks as `evaluate` takes them."""
 
 import json
-from pathlib import Path
 
 import PIL.Image
 import pytest
@@ -13,7 +12,7 @@ from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import choices, quads
 
 
-def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:
+def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path):
     for what, options, drawn in (
         ("quads", ("--n", 20, "--seed", 3), quads(20, seed=3, size=64)),
         ("quads", ("--n", 20, "--style", "mixed"), quads(20, size=64, styles=("natural", "synthetic"))),
@@ -29,7 +28,7 @@ def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:
         assert f"counterfoil evaluate pixels:colours {tmp_path / what}" in said.out
 
 
-def test_judged_captions_are_built_and_measured(counterfoil, tmp_path: Path) -> None:
+def test_judged_captions_are_built_and_measured(counterfoil, tmp_path):
     made = {
         "rated": (rated(8, seed=3, size=48, style="synthetic"), "8 captions rated, 2 pictures"),
         "preferences": (preferences(9, seed=3, size=48, style="synthetic"), "9 questions, 3 pictures"),
@@ -48,7 +47,7 @@ def test_judged_captions_are_built_and_measured(counterfoil, tmp_path: Path) -> 
     assert "World, preferences, 9 questions" in said.out
 
 
-def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -> None:
+def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path):
     folders = []
     for what in ("quads", "choices", "gallery"):
         folders.append(tmp_path / f"my-{what}")
@@ -64,7 +63,7 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
     assert json.loads(again.out)["measures"] == results[0]["measures"]
 
 
-def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, monkeypatch) -> None:
+def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path, monkeypatch):
     # A few small pictures.
     monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 20)
@@ -74,7 +73,7 @@ def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, 
     counterfoil.refused(f"evaluate blind:constant world-quads --data {tmp_path}", says="is drawn, not read")
 
 
-def test_training_sets(counterfoil, tmp_path: Path) -> None:
+def test_training_sets(counterfoil, tmp_path):
     out = tmp_path / "set"
     said = counterfoil.succeeds("world", "build", "training", "--kind", "trohn-text", "--n", 50, "--out", out)
     halves = [read(out, split=split) for split in ("train", "validation")]
@@ -91,14 +90,14 @@ def test_training_sets(counterfoil, tmp_path: Path) -> None:
     assert set(read(out, split="train").groupings["faithful"]) == {"yes"}
 
 
-def test_a_folder_may_be_called_as_what_is_built(counterfoil, tmp_path: Path, monkeypatch) -> None:
+def test_a_folder_may_be_called_as_what_is_built(counterfoil, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for more in ((), ("--overwrite",)):
         build = ("world", "build", "training", "--n", 20, "--kind", "coco", "--out", "training", *more)
         counterfoil.succeeds(*build)
 
 
-def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
+def test_a_contact_sheet(counterfoil, tmp_path):
     said = counterfoil.succeeds("world", "sheet", "--out", tmp_path / "sheet.png")
     with PIL.Image.open(tmp_path / "sheet.png") as picture:
         assert min(picture.size) > 400
@@ -128,6 +127,6 @@ def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
         ("training --kind coco --failure 0.5", "nothing is generated in this kind"),
     ],
 )
-def test_what_cannot_be_built_is_one_line(counterfoil, tmp_path: Path, arguments, words: str) -> None:
+def test_what_cannot_be_built_is_one_line(counterfoil, tmp_path, arguments, words):
     counterfoil.refused(f"world build {arguments} --out {tmp_path}/new", says=words)
     assert not (tmp_path / "new").exists()

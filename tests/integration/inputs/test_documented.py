@@ -9,7 +9,7 @@ from counterfoil.inputs.files import MAX_DEPTH
 _TEXT = (Path(__file__).parents[3] / "docs/inputs.md").read_text()
 
 
-def test_other_limits() -> None:
+def test_other_limits():
     assert f"nested {MAX_DEPTH} deep" in _TEXT
     assert f"{MAX_PIXELS // 10**6} million pixels" in _TEXT
     assert f"{LARGEST:g}".replace("+", "") in _TEXT

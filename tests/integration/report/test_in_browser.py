@@ -4,7 +4,6 @@ import csv
 import io
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ def view(chromium, report, tmp_path_factory):
 class Browser:
     """The browser of one form in an open page, at the beginning of one benchmark."""
 
-    def __init__(self, view: Any, place: str, anchor: str) -> None:
+    def __init__(self, view, place, anchor):
         self.view, self.place = view, f"#{place} "
         if view.evaluate("location.hash") != f"{place}?b={anchor}":
             view.evaluate(
@@ -41,40 +40,40 @@ class Browser:
                 f"#{place}?b={anchor}",
             )
 
-    def all(self, selector: str) -> Any:
+    def all(self, selector):
         return self.view.locator(self.place + selector)
 
-    def choose(self, name: str, **what: Any) -> None:
+    def choose(self, name, **what):
         self.view.select_option(f"{self.place}select[name={name}]", **what)
 
-    def choose_group(self, label: str) -> None:
+    def choose_group(self, label):
         option = self.all("select[name=group] option").filter(has_text=re.compile(rf"^{label} \("))
         self.choose("group", value=option.get_attribute("value"))
 
-    def choose_kind(self, kind: object) -> None:
+    def choose_kind(self, kind):
         self.view.check(f"{self.place}input[name=kind][value='{kind}']", force=True)
 
-    def search(self, text: str) -> None:
+    def search(self, text):
         self.view.fill(f"{self.place}input[name=text]", text)
 
-    def reset(self) -> None:
+    def reset(self):
         self.view.click(f"{self.place}button.reset")
 
     @property
-    def counts(self) -> list[int]:
+    def counts(self):
         """The numbers on the buttons: all, then each kind of failure."""
         return [int(text.replace(",", "")) for text in self.all(".kinds .count").all_text_contents()]
 
     @property
-    def total(self) -> int:
+    def total(self):
         return int(self.all("output[data-count]").first.get_attribute("data-count"))
 
     @property
-    def shown(self) -> list[str]:
+    def shown(self):
         return self.all(".card").evaluate_all("cards => cards.map(card => card.dataset.question)")
 
 
-def numbers(cells: Any) -> list[float]:
+def numbers(cells):
     return [float(text.replace("−", "-")) for text in cells.all_text_contents()]
 
 
@@ -330,11 +329,11 @@ def test_preferences_show_votes_and_who_is_wrong(preferred, view):
 # --- tables, links, print and layout
 
 
-def names(view: Any) -> list[str]:
+def names(view):
     return view.locator("table.numbers").first.locator("tbody th").all_text_contents()
 
 
-def saved(view: Any) -> list[list[str]]:
+def saved(view):
     with view.expect_download() as waiting:
         view.locator("button.save").first.click()
     text = Path(waiting.value.path()).read_bytes().decode("utf-8")

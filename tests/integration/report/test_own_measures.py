@@ -12,7 +12,6 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate
 from counterfoil.metrics.measure import Measure, MeasureAtK
 from counterfoil.metrics.measures import MEASURES
-from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.page import page
 from report_fixtures import (
@@ -25,15 +24,15 @@ from report_fixtures import (
 )
 
 
-def last_pair(scores: np.ndarray, *, ties: Ties = Ties.STRICT) -> np.ndarray:
+def last_pair(scores, *, ties=Ties.STRICT):
     """Whether the second right pair scores above both wrong ones."""
     wrong = np.maximum(scores[:, 0, 1], scores[:, 1, 0])
     tied = {Ties.STRICT: 0.0, Ties.HALF: 1 / 3, Ties.OPTIMISTIC: 1.0}[ties]
     return np.where(scores[:, 1, 1] == wrong, tied, (scores[:, 1, 1] > wrong) * 1.0)
 
 
-def found_at(k: object) -> Measure:
-    def share(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> np.ndarray:
+def found_at(k):
+    def share(ranks, *, ties=Ties.STRICT):
         places = ranks.wrong + ranks.before + (ranks.tied if ties == Ties.STRICT else 0)
         found = np.bincount(ranks.query, weights=places < k, minlength=len(ranks.depth))
         many = ranks.positives.counts

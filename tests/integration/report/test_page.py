@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
@@ -17,11 +17,11 @@ from report.outlines import Outline, closed
 from report_fixtures import choice_benchmark, run_of
 
 
-def island(text: str) -> dict:
+def island(text):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
 
 
-def small(**card: object) -> Comparison:
+def small(**card):
     """One scorer of choices: a page of few figures."""
     benchmark = choice_benchmark(8, **card)
     scores = Scores(np.random.default_rng(3).normal(size=(8, 3)))

@@ -1,21 +1,18 @@
 """Two studies by tiny plans, made once for all tests that look at what came of them."""
 
-from pathlib import Path
-
 import pytest
 
 from counterfoil.studies.demo import Study, study
-from counterfoil.studies.plan import Plan
 from made_once import made_once
 from tiny_study import FULLER, TINY, facts
 
 
-def _finished(factory: pytest.TempPathFactory, name: str, plan: Plan) -> tuple[Path, Study]:
+def _finished(factory, name, plan):
     """A folder of a finished study, and the study: as it was made, or as a folder that is there gives it."""
     pytest.importorskip("lightning_fabric")
     found: list[Study] = []
 
-    def make(folder: Path) -> None:
+    def make(folder):
         found[:] = [study(plan, folder, facts=facts, note=lambda text: None)]
 
     folder = made_once(factory, name, make)

@@ -1,14 +1,10 @@
 """Caption metrics in the study: the oracle gets everything, and every number comes from a run."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy import ndarray
 
-from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.evaluation.run import find_runs
 from counterfoil.models.base import Identity, Options
@@ -24,21 +20,21 @@ class Colours:
 
     identity = Identity(name="colours")
 
-    def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[ndarray]:
+    def embed_images(self, batches, *, workers=0):
         for batch in batches:
             means = [np.asarray(image.decode(), np.float32).mean(axis=(0, 1)) for image in batch]
             yield unit(np.stack(means) - 128)
 
-    def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[ndarray]:
+    def embed_captions(self, batches):
         for batch in batches:
             words = [[(c.text or "").count(name) for name in ("red", "green", "blue")] for c in batch]
             yield unit(np.asarray(words, np.float32) + 0.1 * np.arange(1, 4, dtype=np.float32))
 
-    def lengths(self, captions: Sequence[Caption]) -> list[int]:
+    def lengths(self, captions):
         return [len(c.text or "") for c in captions]
 
 
-def unit(rows: ndarray) -> ndarray:
+def unit(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -64,7 +60,7 @@ def test_the_oracle_gets_everything_and_every_metric_is_there(reading):
     assert made.findings == ()
 
 
-def cosines(benchmark: Benchmark) -> tuple[ndarray, ndarray]:
+def cosines(benchmark):
     """Of every question the lowest and the highest of what EMScore of whole captions may be of the frames."""
     model = Colours()
     questions = benchmark.judged

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,12 +9,12 @@ import pytest
 from counterfoil.evaluation.findings import verdict
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
-from counterfoil.studies.demo import Study, study
+from counterfoil.studies.demo import study
 from counterfoil.studies.runs import TUNED
 from tiny_study import TINY, facts
 
 
-def _numbers(made: Study) -> tuple[object, ...]:
+def _numbers(made):
     return made.findings, made.order, made.sweeps
 
 
@@ -23,10 +22,10 @@ class _Stopped(BaseException):
     """As if the process had been killed there."""
 
 
-def _stop(words: str, step: int = 0) -> Callable[..., None]:
+def _stop(words, step=0):
     """A note, or a progress, that stops where it comes to these words, at that step."""
 
-    def tell(text: str, done: int = 0, total: int = 0) -> None:
+    def tell(text, done=0, total=0):
         if words in text and done == step:
             raise _Stopped
 

@@ -13,7 +13,7 @@ from counterfoil.studies.example_files import write_example_files
 HEAVY = ("torch", "matplotlib", "transformers", "sqlalchemy")
 
 
-def written(folder: Path, seed: int = 0) -> dict[str, bytes]:
+def written(folder, seed=0):
     names = write_example_files(folder, seed=seed)
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
     assert all(name in found or name == "photos/" for name in names)

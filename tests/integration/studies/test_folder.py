@@ -1,7 +1,6 @@
 """Whose a folder is: one study's, and nothing of anybody else's is ever removed."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from tiny_study import TINY
 OTHER = replace(TINY, seeds=(5,))
 
 
-def _begun(out: Path) -> None:
+def _begun(out):
     """What a study leaves behind, and a file of somebody else."""
     plan.claim(out, TINY)
     for name in ("networks/coco-0/resume.pt", "runs/coco-0/world-quads/result.json", plan.REPORT, "mine.txt"):
@@ -22,7 +21,7 @@ def _begun(out: Path) -> None:
         (out / name).write_text("of a study")
 
 
-def _files(out: Path) -> set[str]:
+def _files(out):
     return {str(path.relative_to(out)) for path in out.rglob("*")}
 
 

@@ -6,11 +6,10 @@ import pytest
 from rich.console import Console
 
 from counterfoil.cli.demo import show
-from counterfoil.studies.demo import Study
 
 
 @pytest.mark.slow
-def test_what_was_found_is_said_in_full(fuller: Study) -> None:
+def test_what_was_found_is_said_in_full(fuller):
     console = Console(file=io.StringIO(), width=60, highlight=False)
     show(fuller, console)
     words = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ def written(made, tmp_path_factory):
     return made_once(tmp_path_factory, "written-study", lambda folder: write(made, folder, seconds=12.3))
 
 
-def _pictures(html: str) -> list[PIL.Image.Image]:
+def _pictures(html):
     found = re.findall(r"data:image/(?:webp|jpeg);base64,([A-Za-z0-9+/=]+)", html)
     return [PIL.Image.open(io.BytesIO(base64.b64decode(each))) for each in found]
 

@@ -15,7 +15,7 @@ from counterfoil.stats.dependence import Sharing
 from report.outlines import closed
 
 
-def alone(n: int) -> Sharing:
+def alone(n):
     """Queries that share nothing."""
     return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
 

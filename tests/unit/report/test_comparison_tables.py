@@ -13,10 +13,10 @@ from counterfoil.report.comparison_tables import (
     overview,
     ranking,
 )
-from counterfoil.report.tables import Table, written
+from counterfoil.report.tables import written
 
 
-def printed(table: Table, name: str) -> list[str]:
+def printed(table, name):
     row = next(row for row in table.rows if row.name == name)
     return [written(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
 

@@ -1,21 +1,19 @@
 """Figures: what they draw, and that the same comparison gives the same bytes."""
 
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.drawing import RIGHT, WRONG
 from counterfoil.report.labels import short
 
 
-def every(comparison: Comparison) -> dict[str, Any]:
+def every(comparison):
     """One figure of each kind."""
     return {
         "measures": figures.measures(comparison),
@@ -27,7 +25,7 @@ def every(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def texts(svg: str) -> list[str]:
+def texts(svg):
     return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -58,7 +56,7 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
 def test_a_figure_that_was_written_as_svg_is_what_it_was(quads):
     figure = figures.measures(quads)
 
-    def state() -> tuple[Any, ...]:
+    def state():
         return figure.dpi, figure.canvas, figure.patch.get_facecolor(), figure.axes[0].patch.get_facecolor()
 
     before = state()

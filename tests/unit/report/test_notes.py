@@ -9,7 +9,6 @@ from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS
 from counterfoil.report.notes import below_chance, lead, resting, rests_on, warnings
@@ -18,11 +17,11 @@ from report_fixtures import quad_benchmark, run_of
 QUADS = FORMS["quad"]
 
 
-def said(comparison: Comparison) -> list[str]:
+def said(comparison):
     return [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in QUADS.notes(comparison)]
 
 
-def one(values: np.ndarray, policy: Ties = Ties.STRICT) -> Comparison:
+def one(values, policy=Ties.STRICT):
     run = run_of(quad_benchmark(len(values)), "alone", Scores(values), ties=policy)
     return compare([run])[0]
 
@@ -78,7 +77,7 @@ def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
     benchmark = quad_benchmark(200)
     rng = np.random.default_rng(0)
 
-    def model(name: str, right: float) -> Run:
+    def model(name, right):
         hit = rng.permutation(np.arange(200) < 200 * right)
         return run_of(benchmark, name, Scores(np.where(hit[:, None, None], np.eye(2), 1 - np.eye(2))))
 
@@ -87,7 +86,7 @@ def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
     others = [model(f"m{at}", 0.25) for at in range(20)]
     never = model("never", 0.0)
 
-    def named(*runs: Run) -> str:
+    def named(*runs):
         return " ".join(note.text for note in below_chance(Comparison(benchmark.name, runs, None, ())))
 
     assert "low" in named(low)
@@ -95,7 +94,7 @@ def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be():
     assert "never" in named(low, never, *others)
 
 
-def asked(captions: np.ndarray, query: np.ndarray) -> Benchmark:
+def asked(captions, query):
     """A choice per row of `captions`, of the images of `query`."""
     n = len(captions)
     return Benchmark(
@@ -106,7 +105,7 @@ def asked(captions: np.ndarray, query: np.ndarray) -> Benchmark:
     )
 
 
-def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple[Benchmark, Result]:
+def measured(images, captions, interval="auto"):
     """Nine in ten right."""
     n = len(captions)
     benchmark, right = asked(captions, np.arange(n) % images), np.arange(n) % 10 > 0

@@ -4,12 +4,10 @@ import html as html_of
 import re
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
@@ -20,9 +18,7 @@ from report.outlines import closed
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
 
 
-def correlation(
-    values: NDArray[np.float64], taus: dict[tuple[int, int], tuple[float, float, float]]
-) -> RankCorrelation:
+def correlation(values, taus):
     """Made-up agreements of made-up values; rho is a little more than tau."""
     models, n = values.shape
     rest = (RankColumn("coco-5k", f"mean_recall_at_{i}", "COCO 5K") for i in range(1, n))
@@ -35,20 +31,20 @@ def correlation(
     return RankCorrelation(names, columns, values, pairs, (), 100, 0, 0.95)
 
 
-def many(models: int, columns: int) -> RankCorrelation:
+def many(models, columns):
     """Values of a few distinct steps, so that models tie."""
     values = np.random.default_rng(models).integers(0, max(2, models // 2), size=(models, columns)) / 100
     pairs = combinations(range(columns), 2)
     return correlation(values.astype(float), dict.fromkeys(pairs, (0.4, -0.1, 0.8)))
 
 
-def lists(n: int) -> Diversity:
+def lists(n):
     tau, common, place, beyond = (np.full((n, n), value) for value in (0.25, 0.75, 4.5, 0.125))
     names = tuple(f"model {i}" for i in range(n))
     return Diversity("coco-5k", "COCO 5K", "t2i", 25, 25_000, names, tau, common, place, beyond)
 
 
-def texts(figure: Any) -> list[str]:
+def texts(figure):
     svg = drawing.svg(figure, name="f", title="f")
     return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 

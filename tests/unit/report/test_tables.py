@@ -19,7 +19,7 @@ NAMES = st.sampled_from(HOSTILE) | st.text(
 )
 
 
-def table(*names: str) -> Table:
+def table(*names):
     """Two columns under one heading, and one row per name; the first is best."""
     columns = (Column("I2T", "BiVLC", measure="i2t"), Column("Ipos2T", "BiVLC", measure="ipos2t"))
     rows = [Row("Random chance", (Cell(0.25), Cell(0.5)), "chance")]

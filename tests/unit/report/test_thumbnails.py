@@ -9,13 +9,13 @@ from counterfoil.benchmarks.records import BytesSource, Image
 from counterfoil.report.thumbnails import BROKEN, Thumbnails, data_uri, thumbnail
 
 
-def drawn(size: tuple[int, int], colour: str = "red", mode: str = "RGB") -> bytes:
+def drawn(size, colour="red", mode="RGB"):
     out = io.BytesIO()
     PIL.Image.new(mode, size, colour).save(out, "PNG")
     return out.getvalue()
 
 
-def images(*data: bytes) -> list[Image]:
+def images(*data):
     return [Image(f"i{k}", BytesSource(d, f"file {k}")) for k, d in enumerate(data)]
 
 

@@ -47,8 +47,6 @@ class PublishedFolder:
     name: str
     tables: tuple[WrittenFile, ...]
     sizes: Mapping[str, int]
-    #: What a split left out: nothing, since galleries are published whole.
-    lost: str = ""
 
     @property
     def bytes(self) -> int:

@@ -6,7 +6,6 @@ import re
 import shutil
 from collections import Counter
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from scipy.stats import pearsonr
 import counterfoil as cf
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
 from counterfoil.metrics import contrast
-from counterfoil.report.reproduction import Basis, Entry, Verdict, all_papers, files, reproduce, summary
+from counterfoil.report.reproduction import Basis, Verdict, all_papers, files, reproduce, summary
 from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
 from counterfoil.report.reproduction.recipes import chance
 from report.reproduction.conftest import by_cell, printed_cells
@@ -54,7 +53,7 @@ VERDICTS = {
 }
 
 
-def of_questions(ledger: tuple[Entry, ...]) -> list[Entry]:
+def of_questions(ledger):
     """Those of the papers whose numbers are about quads and choices."""
     return [entry for entry in ledger if entry.paper in ("BiVLC", "Winoground")]
 
@@ -98,7 +97,7 @@ def test_numbers_by_hand(ledger, shared_data):
     # Right answers of ECCV Caption's queries.
     eccv = by_cell(ledger, "eccv-caption")
 
-    def positives(name: str) -> dict[str, list[int]]:
+    def positives(name):
         return json.loads((shared_data / "eccv" / f"{name}.json").read_text(encoding="utf-8"))
 
     for way, head in (("caption_to_image", "images"), ("image_to_caption", "captions")):
@@ -123,7 +122,7 @@ def test_a_broken_file_is_an_error_that_names_it(shared_data, tmp_path):
         reproduce(data=tmp_path, papers=["winoground"])
 
 
-def winoground_copy(shared_data: Path, folder: Path) -> Path:
+def winoground_copy(shared_data, folder):
     """The tags and CLIP's scores in a folder of their own; returns the score file."""
     (folder / "winoground" / "scores").mkdir(parents=True)
     shutil.copyfile(shared_data / "winoground" / "tags.csv", folder / "winoground" / "tags.csv")
@@ -171,7 +170,7 @@ def test_published_names_are_found_wherever_they_lie(tmp_path, shared_data):
     assert listed == {"bivlc/ViT-B-32.csv": "downloads/results/BiVLC_ViT-B-32.csv"}
 
 
-def chat_answers(folder: Path, order: str, answers: list[object]) -> Path:
+def chat_answers(folder, order, answers):
     """Answers of a chat model, one folder per order of the candidates, as published for SugarCrepe."""
     place = folder / "sugar-crepe" / "gpt-4v-results" / order
     place.mkdir(parents=True)
@@ -192,7 +191,7 @@ def test_unanswered_counts_as_wrong_orders_weigh_the_same_and_an_accuracy_is_pas
     assert entry.basis is Basis.DATA
 
 
-def detector_outputs(folder: Path, lines: list[str]) -> None:
+def detector_outputs(folder, lines):
     (folder / "detectors").mkdir()
     text = "\n".join(["text_pred,img_pred,label", *lines])
     (folder / "detectors" / "bivlc_CLIP_baseline.csv").write_text(text, encoding="utf-8")

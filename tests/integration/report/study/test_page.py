@@ -23,7 +23,7 @@ from report_fixtures import quad_benchmark, run_of
 MODELS = ("pretrained", "coco", "trohn-text", "trohn-img", "detectors")
 
 
-def _quad_runs(skill: float, *, seeds: int = 2, name: str = "x") -> list[Run]:
+def _quad_runs(skill, *, seeds=2, name="x"):
     benchmark = quad_benchmark()
     rng = np.random.default_rng(int(10 * skill))
     return [
@@ -46,7 +46,7 @@ def order():
     return ordering(runs)
 
 
-def _history(start: float) -> list[dict[str, float]]:
+def _history(start):
     rows = [{"step": step, "loss": start / (1 + step), "lr": 0.1} for step in range(0, 100, 10)]
     return [row | ({"validation": 0.4} if row["step"] % 20 == 0 else {}) for row in rows]
 
@@ -78,7 +78,7 @@ def study(found, order, quads, choices, galleries):
     )
 
 
-def _text(report: str) -> str:
+def _text(report):
     return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", report)).split())
 
 

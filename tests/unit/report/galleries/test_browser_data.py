@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -22,7 +21,7 @@ SIDES = ("i2t", "t2i")
 GALLERY = FORMS["gallery"]
 
 
-def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
+def ruled(*, rounded=False):
     """A gallery in which right is a rule, a scorer's answers, and the scores behind them."""
     rng = np.random.default_rng(8)
     codes = rng.random((30, 4)) < 0.5
@@ -49,7 +48,7 @@ def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
     return benchmark, Rankings(sides[0], sides[1]), scores
 
 
-def gains(search: RetrievalDirection, query: int) -> dict[int, float]:
+def gains(search, query):
     found = search.positives
     rows = slice(found.starts[query], found.starts[query + 1])
     return dict(zip(found.items[rows].tolist(), found.gains[rows].tolist(), strict=True))

@@ -28,7 +28,7 @@ from counterfoil.report.forms.gallery import (
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 
 
-def recall(scores: np.ndarray, search: RetrievalDirection, k: int) -> float:
+def recall(scores, search, k):
     """R@K counted from the scores, a tied wrong item before a right one."""
     hits = []
     for row, query in enumerate(search.queries):

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
@@ -113,11 +112,11 @@ def test_where_right_is_a_rule_there_is_no_curve():
     assert GALLERY.everything(comparison) is None
 
 
-def one(answers: Rankings, *, policy: Ties = Ties.STRICT) -> Comparison:
+def one(answers, *, policy=Ties.STRICT):
     return compare([run_of(gallery_benchmark(), "alone", answers, ties=policy)])[0]
 
 
-def texts(comparison: Comparison, kind: str) -> list[str]:
+def texts(comparison, kind):
     return [note.text for note in GALLERY.notes(comparison) if note.kind == kind]
 
 

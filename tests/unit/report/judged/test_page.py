@@ -20,7 +20,7 @@ from report.judgements import preference_benchmark, rated_benchmark
 from report_fixtures import run_of
 
 
-def words(text: str) -> str:
+def words(text):
     return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 

@@ -10,7 +10,7 @@ from counterfoil.errors import DataError
 from counterfoil.report.reproduction.paper import Entry, Verdict, evaluate, judge, parse, summary
 
 
-def entry(verdict: Verdict, reason: str = "") -> Entry:
+def entry(verdict, reason=""):
     value = None if verdict is Verdict.NO_DATA else 1036.5
     return Entry("P0", "p", "Title", "Table 1", "row", "column", "1,036", 1036.0, 0, value, verdict, reason)
 
@@ -85,7 +85,7 @@ _LEAVES = st.one_of(
 )
 
 
-def _join(parts: tuple[tuple[str, float], str, tuple[str, float]]) -> tuple[str, float]:
+def _join(parts):
     (left, x), sign, (right, y) = parts
     return f"({left} {sign} {right})", {"+": x + y, "-": x - y, "*": x * y}[sign]
 

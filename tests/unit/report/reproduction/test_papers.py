@@ -14,7 +14,7 @@ TAGS = {"Object": 141, "Relation": 233, "Both": 26}
 PREDICATES = {"1 Main Pred": 292, "2 Main Preds": 108}
 
 
-def share(printed: str, n: int) -> int:
+def share(printed, n):
     """The whole k whose 100 k/n is printed so; fails where there is none."""
     value, digits = parse(printed)
     k = round(value * n / 100)
