@@ -42,17 +42,6 @@ def check() -> None:
         raise MissingExtraError("matplotlib", "report")
 
 
-def blank(width: float, height: float) -> Any:
-    """A figure without axes, so many inches wide and high."""
-    check()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
-
-
 @contextmanager
 def panels(
     panel: tuple[float, float],
@@ -83,7 +72,11 @@ def panels(
         "hspace": gap[1] / panel[1],
     }
     with style():
-        figure = blank(width, height)
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
         grid = figure.subplots(rows, columns, squeeze=False, sharey=sharey, gridspec_kw=place).ravel()
         for axes in grid[count:]:
             axes.remove()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
+from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
@@ -133,10 +133,7 @@ def lead(correlation: RankCorrelation) -> str:
 
 def ranks_table(correlation: RankCorrelation) -> Table:
     """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
-    columns = [
-        Column(label(column, alone=True), column.title, measure=column.measure)
-        for column in correlation.columns
-    ]
+    columns = [Column(measure_label(c.measure), c.title, measure=c.measure) for c in correlation.columns]
     ranks = correlation.ranks
     # Those without a value in the column that orders are last.
     order = np.argsort(np.nan_to_num(ranks[:, correlation.lead], nan=np.inf), kind="stable").tolist()
@@ -277,16 +274,12 @@ def systems_page(
     )
 
 
-def label(column: RankColumn, *, alone: bool = False) -> str:
-    """A column in print: "ECCV Caption · Mean mAP@R"; without the benchmark where it is the only one."""
-    measure = measure_label(column.measure)
-    return measure if alone else f"{column.title} · {measure}"
-
-
 def labels(correlation: RankCorrelation) -> list[str]:
-    """All columns in print."""
+    """All columns in print: "ECCV Caption · Mean mAP@R"; without the benchmark where it is the only one."""
     alone = len({column.benchmark for column in correlation.columns}) == 1
-    return [label(column, alone=alone) for column in correlation.columns]
+    prefixes = ["" if alone else f"{column.title} · " for column in correlation.columns]
+    names = [measure_label(column.measure) for column in correlation.columns]
+    return [f"{prefix}{name}" for prefix, name in zip(prefixes, names, strict=True)]
 
 
 def heatmap(correlation: RankCorrelation) -> Any:
