@@ -40,13 +40,7 @@ def home(tmp_path):
 
 
 def _outside(home):
-    return [
-        "../../.ssh/id_rsa",
-        str(home / ".ssh" / "id_rsa"),
-        "out.png",
-        "folder/id_rsa",
-        "a/../../../.ssh/id_rsa",
-    ]
+    return ["../../.ssh/id_rsa", str(home / ".ssh" / "id_rsa"), "out.png", "folder/id_rsa"]
 
 
 def _pairs(home, cell):
@@ -63,7 +57,7 @@ def test_pairs(home):
     for cell in (*INSIDE, str(images / "a.png")):
         read = read_pairs(card, _pairs(home, cell), images)
         assert read.images[0].decode().size == (8, 8)
-    for cell in _outside(home)[:-1]:
+    for cell in _outside(home):
         with pytest.raises(DataError, match=r"mine.csv, row 1, column 'image': an image outside of"):
             read_pairs(card, _pairs(home, cell), images)
         with outside_allowed():
@@ -85,7 +79,7 @@ def test_without_a_folder_the_table_s_own_is_the_root(home):
 def test_photos(home):
     photos = Photos(home / "work" / "images")
     assert all(photos.source(cell) is not None for cell in INSIDE)
-    for cell in _outside(home)[:-1]:
+    for cell in _outside(home):
         refuses("an image outside of", photos.source, cell)
     assert Photos(None).source(str(home / ".ssh" / "id_rsa")) is None
     refuses("an image outside of", Photos(None, home / "work").source, str(home / ".ssh" / "id_rsa"))
@@ -105,7 +99,7 @@ def test_a_path_in_a_cell_of_parquet(home):
 
 def test_training(home):
     table = home / "work" / "rows.csv"
-    for cell in _outside(home)[:-1]:
+    for cell in _outside(home):
         table.write_text(f"image,caption\n{cell},a cat\n")
         refuses("an image outside of", read_training, table, images=home / "work" / "images")
 
@@ -115,7 +109,7 @@ def test_rows_of_a_build(home):
     work = StepContext(home / "build", seed=0, photos=images)
     for cell in (*INSIDE, str(images / "a.png")):
         assert work.image(cell).decode().size == (8, 8)
-    for cell in _outside(home)[:-1]:
+    for cell in _outside(home):
         refuses("an image outside of", work.image, cell, missing=True)
     refuses("an image outside of", StepContext(home / "build", seed=0).image, str(home / ".ssh" / "id_rsa"))
 

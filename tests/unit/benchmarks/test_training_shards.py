@@ -71,13 +71,8 @@ def test_patterns_mean_what_they_mean_to_webdataset():
 
 
 def test_members_that_are_no_samples_are_left_alone(tmp_path):
-    members = [
-        ("__meta__.json", b"{}"),
-        ("README", b"x"),
-        *pair("a", 0),
-        ("a.cls", b"3"),
-        (".hidden.jpg", b""),
-    ]
+    others = [("__meta__.json", b"{}"), ("README", b"x")]
+    members = [*others, *pair("a", 0), ("a.cls", b"3"), (".hidden.jpg", b"")]
     data = read(write_tar(tmp_path / "a.tar", members))
     assert texts(data, "caption") == ["caption 0"]
 

@@ -57,11 +57,10 @@ for turn in range(12):
 
 def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
     (tmp_path / "beside.jpg").write_bytes(jpeg(2))
+    paths = ("beside.jpg", "nowhere.jpg", None)
     cells = [
         {"bytes": jpeg(1), "path": "beside.jpg"},
-        {"bytes": None, "path": "beside.jpg"},
-        {"bytes": None, "path": "nowhere.jpg"},
-        {"bytes": None, "path": None},
+        *({"bytes": None, "path": path} for path in paths),
         None,
     ]
     pq.write_table(pa.table({"image": cells, "plain": [jpeg(3)] * 5}), tmp_path / "a.parquet")
