@@ -52,7 +52,6 @@ def show(study: "Study", console: Console) -> None:
     sentences = [_verdict(finding) for finding in study.findings]
     if study.order is not None:
         sentences.append((_POINT, "The trainings in order.", study.order.sentence))
-    sentences += [(_POINT, sweep.question, sweep.sentence) for sweep in study.sweeps]
     sentences += [(_POINT, "Caption metrics.", known(study.captions.comparisons))]
     sentences += [_verdict(finding) for finding in study.captions.findings]
     for mark, head, words in sentences:

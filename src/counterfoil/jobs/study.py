@@ -85,7 +85,6 @@ class StudyReport(Tabular):
 def study(
     out: Annotated[str | Path, Option("The folder of networks, runs and the report.")],
     *,
-    full: Annotated[bool, Option("Three seeds per model, the noise study and the mining study.")] = False,
     seed: Annotated[int, FIRST_SEED] = 0,
     **reporting: Unpack[Reporting],
 ) -> StudyReport:
@@ -108,12 +107,7 @@ def study(
             raise MissingExtraError(library, "train") from None
     from counterfoil.studies import demo, plan
 
-    chosen = plan.FULL if full else plan.SHORT
-    chosen = replace(
-        chosen,
-        seeds=tuple(seed + offset for offset in chosen.seeds),
-        dialled=tuple(seed + offset for offset in chosen.dialled),
-    )
+    chosen = replace(plan.SHORT, seeds=(seed,))
     with claimed(out, "demo", plan.FILES):
         with feedback.progress() as report:
             # The engine and the evaluation say all the rest of how a run came about.

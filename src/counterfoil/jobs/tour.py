@@ -105,8 +105,7 @@ class ExampleFiles(NamedTuple):
   counterfoil demo
   counterfoil demo --seed 3 --out another
   counterfoil demo --files first                 # small files to try every command on, as README does
-  counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
-  counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
+  counterfoil demo --full                        # which of BiVLC's findings hold: some minutes"""
 )
 def demo(
     out: Annotated[
@@ -114,7 +113,6 @@ def demo(
     ] = None,
     *,
     full: bool = False,
-    dials: bool = False,
     seed: Annotated[int, FIRST_SEED] = 0,
     files: str | Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -132,7 +130,6 @@ def demo(
     Arguments:
         out: The folder.
         full: The study of four trainings, which takes some minutes.
-        dials: With --full: three seeds, what noise costs, which negatives to count; takes hours.
         files: Only write small files of every kind that commands read into this folder.
     """
     feedback = feedback_of(reporting)
@@ -140,9 +137,7 @@ def demo(
         with guarded("demo", overwrite=overwrite):
             return ExampleFiles(Path(files), write_example_files(Path(files), seed=seed))
     if full:
-        return study(out or "study-report", full=dials, seed=seed, feedback=feedback)
-    if dials:
-        raise InputError("--dials is of the study", hint="add --full")
+        return study(out or "study-report", seed=seed, feedback=feedback)
     return tour(out or "demo-report", seed=seed, overwrite=overwrite, feedback=feedback)
 
 

@@ -1,6 +1,6 @@
 """A study as one HTML page: findings, caption metrics, how the world looks, trainings, and every number.
 
-Its figures: differences and levels with intervals, curves of trainings, and sweeps.
+Its figures: differences and levels with intervals, and curves of trainings.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
@@ -111,7 +110,6 @@ def page(
     order: Ordering | None = None,
     comparisons: Sequence[Comparison] = (),
     trained: Sequence[TrainingSummary] = (),
-    sweeps: Sequence[Sweep] = (),
     captions: Sequence[Comparison] = (),
     claims: Sequence[Finding] = (),
     facts: Mapping[str, str] | None = None,
@@ -140,14 +138,6 @@ def page(
         figure(column(name), "", f"curve-{number}", partial(curves, histories, name), wide=5.4)
         for number, name in enumerate([name for name in ("loss", *validated) if name in repeated][:4])
     ]
-    swept = []
-    for sweep in sweeps:
-        draw: Callable[..., Any] = partial(dial, sweep)
-        if any(setting.x is None for setting in sweep.settings):
-            draw = partial(
-                rows, [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
-            )
-        swept.append((sweep, figure(sweep.question, "", sweep.key, draw, wide=7.6)))
     tested, claimed = ([(one, finding(one)) for one in some] for some in (findings, claims))
     examples: dict[str, Any] = {}
     for comparison in comparisons:
@@ -171,7 +161,6 @@ def page(
             for one in comparisons
             if comparison_tables.groupings(one.runs[0].benchmark.questions)
         ],
-        sweeps=swept,
         known=known(captions),
         captions=[metric_section(comparison) for comparison in captions],
         claims=claimed,
@@ -288,33 +277,6 @@ def curves(
         name_ends(axes, ends)
         plain(axes, f"{column(measure)}{'' if scale == 1 else ' (%)'}", grid="y", size=8)
         axes.set_xlabel("step", fontsize=8, color=MUTED)
-    return figure
-
-
-def dial(sweep: Sweep, *, width: float = WIDE) -> Any:
-    """The measures over the number on the dial, a line per series; chance dashed."""
-    columns = len(sweep.measures) if width > 5 else 1
-    series = list(dict.fromkeys(setting.series for setting in sweep.settings))
-    panel = (width - 0.5 - 0.15 - 0.5 * (columns - 1)) / columns, 1.9
-    margin: dict[str, Any] = {"left": 0.5, "right": 0.15, "bottom": 0.62, "top": 0.3}
-    with panels(panel, len(sweep.measures), columns, gap=(0.5, 0.95), **margin) as (figure, grid):
-        for axes, measure in zip(grid, sweep.measures, strict=True):
-            for name, (colour, dashes) in zip(series, reversed(_LINES), strict=False):
-                of = sorted((s for s in sweep.settings if s.series == name), key=lambda s: s.x or 0.0)
-                levels = [s.levels[measure] for s in of]
-                x, y = [100 * (s.x or 0.0) for s in of], [100 * level.value for level in levels]
-                spans = np.array([[100 * (e.value - e.low), 100 * (e.high - e.value)] for e in levels]).T
-                look = {"color": colour, "ls": dashes, "lw": 1.4, "elinewidth": 1.0, "marker": "o", "ms": 4.5}
-                axes.errorbar(x, y, yerr=spans, label=name or None, clip_on=False, **look)
-            for value in {s.levels[measure].chance for s in sweep.settings}:
-                if value is not None:
-                    axes.axhline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-            plain(axes, f"{measure_label(measure)} (%)", grid="y", size=8)
-            axes.set_xlabel(f"{sweep.axis} (%)", fontsize=8, color=MUTED)
-            axes.margins(x=0.08)
-        if len(series) > 1:
-            place = {"loc": "upper left", "bbox_to_anchor": (0, -0.24), "borderaxespad": 0}
-            grid[0].legend(ncols=len(series), frameon=False, fontsize=8, handlelength=2.4, **place)
     return figure
 
 

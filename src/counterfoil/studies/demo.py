@@ -13,7 +13,6 @@ from typing import Any
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.run import Run
@@ -31,8 +30,6 @@ from counterfoil.studies.runs import (
     TUNED,
     EvaluationRuns,
     TrainingRuns,
-    mining,
-    noise,
     world,
 )
 from counterfoil.world.drawings import sized
@@ -54,7 +51,6 @@ class Study:
     #: BiVLC's findings from the control, then where the second picture is synthetic.
     findings: tuple[Finding, ...]
     order: Ordering | None
-    sweeps: tuple[Sweep, ...]
     #: One comparison per benchmark, of the first seed's networks.
     comparisons: tuple[Comparison, ...]
     trained: tuple[TrainingSummary, ...]
@@ -127,16 +123,6 @@ def study(
                     by_name = controls if run.benchmark.name == ALIKE else runs
                     by_name.setdefault(name, []).append(run)
 
-    swept: list[Sweep] = []
-    if plan.noise:
-        with clock("the study of noise", "studied noise"):
-            of_seeds = [run for run in runs["trohn-img"] if run.benchmark.name == QUADS]
-            both = zip(plan.seeds, of_seeds, controls["trohn-img"], strict=True)
-            clean = [run for seed, *two in both if seed in plan.dialled for run in two]
-            swept += noise(workshop, bench, clean)
-    if plan.mining:
-        with clock("the study of mining", "studied mining"):
-            swept.append(mining(workshop, bench))
     with clock("caption metrics", "asked caption metrics"):
         looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
         metrics = captions.study(plan, looking, out / RUNS, facts=facts, progress=progress)
@@ -155,7 +141,7 @@ def study(
         replace(one, seconds=sum(trainings[name].seconds for trainings in makings), seeds=len(makings))
         for name, one in makings[0].items()
     )
-    return Study(plan, findings, order, tuple(swept), comparisons, trained, drawn, metrics, spent, rows)
+    return Study(plan, findings, order, comparisons, trained, drawn, metrics, spent, rows)
 
 
 def led(runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]]) -> tuple[Finding, ...]:
@@ -225,7 +211,6 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
             comparisons=_pictured(study.comparisons, study.benchmarks, _SHOWN),
             seen=f"{plan.size} x {plan.size}",
             trained=study.trained,
-            sweeps=study.sweeps,
             captions=study.captions.comparisons,
             claims=study.captions.findings,
             facts=facts,
@@ -246,7 +231,6 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
                 for comparison in study.captions.comparisons
             },
         },
-        "studies": [asdict(sweep) for sweep in study.sweeps],
         "seconds": {**study.seconds, "all": seconds},
     }
     write_json(out / NUMBERS, numbers)

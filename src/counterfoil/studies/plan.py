@@ -17,7 +17,7 @@ from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import overwriting
 from counterfoil.store import digest_value, write_json
-from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, PositiveAugmented, Recipe, Triplet
+from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, PositiveAugmented, Recipe
 
 #: Steps over which the learning rate rises.
 _WARMUP = 20
@@ -64,21 +64,11 @@ class Plan:
     size: int = 48
     #: A network is trained from scratch for each.
     seeds: tuple[int, ...] = (0,)
-    #: Shares of negative images that are wrong, the last of them with a filter as
-    #: well; BiVLC estimates 0.61 (section 5.2).
-    noise: tuple[float, ...] = ()
-    #: Ways to choose the negatives of a triplet loss.
-    mining: tuple[str, ...] = ()
-    #: Steps of those trainings, which go on from `pretrained`.
-    mining_steps: int = 500
-    #: The seeds, of those above, of both studies with a dial.
-    dialled: tuple[int, ...] = (0,)
 
     def recipe(self, name: str, *, seed: int) -> Recipe:
-        """The recipe of a training: "pretrained", one of the three, "pac", or a way of mining."""
-        mined = name in ("sum", "semi-hard", "hardest")
+        """The recipe of a training: "pretrained", one of the three, or "pac"."""
         alone = {"pretrained": self.relation_steps + self.steps, "pac": self.generated_steps}
-        steps = self.mining_steps if mined else alone.get(name, self.steps)
+        steps = alone.get(name, self.steps)
         shared: dict[str, Any] = {
             "batch_size": self.batch_size,
             "steps": steps,
@@ -88,19 +78,6 @@ class Plan:
             "select": "last",
             "seed": seed,
         }
-        if mined:
-            # VSE's, with the optimiser of the others, so that the choice of negatives is all that differs.
-            return Triplet(
-                name=f"triplet-{name}",
-                mining=name,  # type: ignore[arg-type]
-                optimiser="adamw",
-                schedule="cosine",
-                warmup=_WARMUP,
-                stages=(),
-                augment="none",
-                reduction="mean",
-                **shared,
-            )
         if name == "pac":
             # PAC-S's own, but for the batch, the learning rate and the number of steps.
             return PositiveAugmented(patience=None, max_logit_scale=100.0, **shared)
@@ -121,24 +98,12 @@ class Plan:
         """All that is done after drawing, in steps of the first training, roughly: what a demo takes."""
         whole = self.relation_steps + self.steps
         steps = (1 + _CURRICULUM) * whole + _GENERATED * self.generated_steps
-        dials = whole * (len(self.noise) + bool(self.noise)) + self.mining_steps * len(self.mining)
         measuring = _MEASURING * self.questions
-        return len(self.seeds) * (steps + measuring) + len(self.dialled) * dials + _REST
+        return len(self.seeds) * (steps + measuring) + _REST
 
 
 #: A few minutes; the demo says how many.
 SHORT = Plan()
-#: Three seeds, trained longer, what noise costs, and which negatives to count.
-FULL = Plan(
-    questions=14_000,
-    relation_steps=500,
-    steps=2_500,
-    seeds=(0, 1, 2),
-    noise=(0.3, 0.61),
-    mining=("sum", "semi-hard", "hardest"),
-)
-
-
 #: So many steps of the first training take as long as the arithmetic that `expected` times.
 _STEPS_TIMED = 7.0
 

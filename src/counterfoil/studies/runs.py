@@ -1,6 +1,6 @@
-"""The trainings and evaluations of a study, and its studies with a dial."""
+"""The trainings and evaluations of a study."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,19 +12,15 @@ from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Progress, silent
-from counterfoil.engine.rank import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.errors import InputError
-from counterfoil.evaluation import ablations
-from counterfoil.evaluation.ablations import Sweep, Trial
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options, abilities
 from counterfoil.report.study_page import TrainingSummary
 from counterfoil.studies.plan import Plan
-from counterfoil.world.benchmarks import as_collected, gallery
+from counterfoil.world.benchmarks import gallery
 from counterfoil.world.painting import STYLES
 from counterfoil.world.sample import benchmark as questions_of
 from counterfoil.world.sample import choices, contrasts, quads
@@ -65,15 +61,6 @@ class EvaluationRuns:
                 given = run(benchmark, scorer, session=Session(batch_size=256, progress=self.progress))
                 runs.append(self._keep(name, folder, benchmark, given, scorer))
         return runs
-
-    def measure_gallery(self, name: str, folder: Path) -> tuple[Run, Run]:
-        """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
-        scorer = checkpoint.load(str(folder), Options(device="cpu"))
-        whole = next(benchmark for benchmark in self.benchmarks if benchmark.questions.directed)
-        both = (whole, as_collected(whole))
-        given = rank_galleries(both, scorer, session=Session(batch_size=256, progress=self.progress))
-        runs = [self._keep(name, folder, *pair, scorer) for pair in zip(both, given, strict=True)]
-        return runs[0], runs[1]
 
     def _keep(self, name: str, folder: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
         out = self.runs / folder.name / benchmark.name
@@ -116,9 +103,6 @@ LEARNED = {
     "trohn-text": "the same, and hard-negative captions",
     "trohn-img": "the same, and the pictures that those describe",
     "pac": "pictures and captions, and generated ones",
-    "sum": "pictures and captions, all negatives",
-    "semi-hard": "pictures and captions, semi-hard negatives",
-    "hardest": "pictures and captions, the hardest negatives",
 }
 #: Kinds of edit that change relations or swap things or attributes: a training begins with those.
 FIRST = ("replace_rel", "swap_obj", "swap_att")
@@ -183,11 +167,9 @@ class TrainingRuns:
         """A network from scratch, trained as `recipe` (by default `name`) says, with a curriculum.
 
         First on the rows of relations and swaps, then on all: among all edits those are learned last, and
-        hardly at all in few steps. A way of mining has no such part, and goes on from `pretrained`.
+        hardly at all in few steps.
         """
         recipe, data = recipe or name, self.contrasts if data is None else data
-        if recipe not in TUNED:
-            return self._fit(checkpoint.read(self.place("pretrained", seed)), name, recipe, data, seed)
         backbone = self.untrained(seed)
         rows = np.flatnonzero(np.isin(data.groupings["subset"], FIRST))
         before = self._fit(backbone, f"{name}-first", recipe, data.select(rows), seed, first=True)
@@ -239,60 +221,3 @@ class TrainingRuns:
         )
         learned, steps, history = LEARNED.get(recipe, recipe), fitted.step, fitted.history
         return TrainingSummary(name, learned, len(data), steps, fitted.seconds, history=history)
-
-
-#: Training data as the generator made them.
-_RAW = "as generated"
-#: Ways to choose negatives, as ECCV Caption calls them.
-_WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
-
-
-def noise(workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run]) -> tuple[Sweep, Sweep]:
-    """trohn-img where a share of the negative pictures is wrong, and what dropping those brings back.
-
-    `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
-    the last rate there is a second training, after a perfect filter: the most that filtering can bring back.
-    Judged twice: by quads in one style, and by the same quads whose second picture is synthetic, as the
-    negatives in training are. A network can learn from wrong pictures that what looks synthetic goes with a
-    caption that reads like a negative; the first judge pays nothing for that.
-
-    Raises `InputError` for a plan without rates of noise.
-    """
-    plan = workshop.plan
-    if not plan.noise:
-        raise InputError("the plan has no rates of noise")
-    trials = [Trial("0 % wrong", clean, x=0.0, series=_RAW)]
-    settings = [(rate, None) for rate in plan.noise] + [(plan.noise[-1], "faithful")]
-    for rate, keep in settings:
-        data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
-        name = f"noise-{rate:g}{'-filtered' if keep else ''}"
-        runs = []
-        for seed in plan.dialled:
-            workshop.tuned(name, seed, recipe="trohn-img", data=data)
-            runs += bench.measure(name, workshop.place(name, seed), only=(QUADS, ALIKE))
-        label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
-        trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
-
-    styles, control = (
-        ablations.noise([replace(t, runs=[r for r in t.runs if r.benchmark.name == name]) for t in trials])
-        for name in (QUADS, ALIKE)
-    )
-    question = f"Where the second picture is synthetic, {ablations.NOISE[0].lower()}{ablations.NOISE[1:]}"
-    return control, replace(styles, key="noise-styles", question=question)
-
-
-def mining(workshop: TrainingRuns, bench: EvaluationRuns) -> Sweep:
-    """A triplet loss with each way to choose negatives, judged on the gallery (ECCV Caption Figure 5a).
-
-    By R@1 as COCO counts it, one right image per caption, and by mAP@R over all that are true.
-    """
-    trials, own = [], []
-    for way in workshop.plan.mining:
-        both = []
-        for seed in workshop.plan.dialled:
-            name = f"mining-{way}"
-            workshop.tuned(name, seed, recipe=way)
-            both.append(bench.measure_gallery(name, workshop.place(name, seed)))
-        trials.append(Trial(_WAYS[way], [every for every, _ in both]))
-        own.append(Trial(_WAYS[way], [collected for _, collected in both]))
-    return ablations.mining(trials, own=own)

@@ -40,5 +40,5 @@ def made(tiny_study_run):
 
 @pytest.fixture(scope="session")
 def fuller(tmp_path_factory):
-    """A finished study of two seeds and both dials."""
+    """A finished study of two seeds."""
     return _finished(tmp_path_factory, "fuller-study", FULLER)[1]

@@ -15,7 +15,7 @@ from tiny_study import TINY, facts
 
 
 def _numbers(made):
-    return made.findings, made.order, made.sweeps
+    return made.findings, made.order
 
 
 class _Stopped(BaseException):
@@ -44,7 +44,6 @@ def test_four_findings_and_an_order(made):
         assert not (styles.verdict == "holds" and control.verdict == "does not hold")
     assert made.order is not None
     assert len(made.order.levels) == 3
-    assert not made.sweeps
     worlds = {"world-quads", "world-quads-alike", "world-choices", "world-gallery"}
     assert {each.benchmark for each in made.comparisons} == worlds
     assert made.comparisons[0].benchmark == "world-quads"
@@ -107,7 +106,7 @@ def test_a_finished_study_is_not_trained_again(made, place, tmp_path):
 @pytest.mark.slow
 def test_another_seed_has_other_numbers_and_every_stage_is_named_once(made, tmp_path):
     said: list[str] = []
-    again = study(replace(TINY, seeds=(3,), dialled=(3,)), tmp_path, facts=facts, note=said.append)
+    again = study(replace(TINY, seeds=(3,)), tmp_path, facts=facts, note=said.append)
     # First how long it takes here.
     assert re.fullmatch(r"takes about (\d+ min )?\d+ s here", said[0])
     assert [text.partition(" (")[0] for text in said[1:]] == [

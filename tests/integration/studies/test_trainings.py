@@ -71,14 +71,12 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path, monkeypatch):
     monkeypatch.setattr(TrainingRuns, "_fit", fit)
     workshop = TrainingRuns(TINY, tmp_path)
     workshop.tuned("coco", 0)
-    workshop.tuned("mining-sum", 0, recipe="sum")
     assert seen == [
         ("coco-first", True, sorted(FIRST)),
         ("coco", False, sorted(SUBSETS)),
-        ("mining-sum", False, sorted(SUBSETS)),
     ]
-    # From random weights, but for a way of mining.
-    assert asked == ["pretrained-0"]
+    # From random weights.
+    assert asked == []
 
 
 def test_the_trainings_begin_at_the_same_weights_and_part(place, made):

@@ -9,7 +9,6 @@ from dataclasses import asdict
 import PIL.Image
 import pytest
 
-from counterfoil.studies import demo
 from counterfoil.studies.demo import write
 from made_once import made_once
 from tiny_study import TINY
@@ -47,13 +46,3 @@ def test_the_numbers_are_the_study_s(made, written):
     assert numbers["plan"] == json.loads(json.dumps(asdict(made.plan)))
     assert numbers["seconds"]["all"] == 12.3
     assert numbers["order"]["sentence"] == made.order.sentence
-
-
-@pytest.mark.slow
-def test_both_dials_have_their_places_on_the_page(fuller, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "questions_page", lambda *_, **__: "")
-    html = write(fuller, tmp_path, seconds=1).read_text()
-    for sweep in fuller.sweeps:
-        assert f'id="{sweep.key}"' in html
-        assert sweep.sentence in html
-    assert "each small ring is one seed" in html

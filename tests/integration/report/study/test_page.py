@@ -8,7 +8,6 @@ import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.engine.join_scores import join_scores
-from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.findings import findings, ordering
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Run
@@ -53,16 +52,6 @@ def _history(start):
 
 @pytest.fixture(scope="module")
 def study(found, order, quads, choices, galleries):
-    dials = [
-        noise(
-            [
-                Trial("right", _quad_runs(2), 0.0, "raw"),
-                Trial("wrong", _quad_runs(1), 0.61, "raw"),
-                Trial("filtered", _quad_runs(1.5), 0.61, "filtered"),
-            ]
-        ),
-        mining([Trial(name, [run]) for name, run in zip("abc", galleries.runs, strict=False)]),
-    ]
     return page(
         found,
         title="A <study> & its findings",
@@ -72,7 +61,6 @@ def study(found, order, quads, choices, galleries):
             TrainingSummary(name, f"what <{name}> saw", 12345, 678, 9.5, 2, _history(i))
             for i, name in enumerate(MODELS)
         ],
-        sweeps=dials,
         facts={"machine": "two <cores>", "seed": "7"},
         browse="every question.html",
     )

@@ -8,10 +8,8 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.findings import confirmed, findings, ordering
-from counterfoil.evaluation.gallery_values import mean as gallery_mean
 from counterfoil.evaluation.replicates import (
     Evidence,
     Replicates,
@@ -272,83 +270,6 @@ def test_the_order_of_the_trainings(quads):
     assert [each.label for each in close.levels] == ["trohn-img", "coco", "trohn-text"]  # equal: as given
     assert not close.apart
     assert ordering({"coco": runs["coco"]}) is None
-
-
-# --- studies with a dial
-
-
-def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads):
-    q = quads(300)
-
-    def trial(label, x, series, right, seed):
-        return Trial(label, [_quad_run(q, label, seed + k, right=right) for k in range(2)], x, series)
-
-    trials = [
-        trial("clean", 0.0, "raw", 3.0, 0),
-        trial("noisy", 0.61, "raw", 1.0, 10),
-        trial("filtered", 0.61, "filtered", 2.5, 20),
-    ]
-    found = noise(trials)
-    values = {
-        (t.label, m): np.mean([r.items[m].mean() for r in t.runs]) for t in trials for m in ("t2i", "group")
-    }
-    expected = {
-        (f"{one} against {other}", m): values[one, m] - values[other, m]
-        for one, other in (("noisy", "clean"), ("filtered", "noisy"))
-        for m in ("t2i", "group")
-    }
-    assert {(d.label, d.measure): d.value for d in found.differences} == pytest.approx(expected)
-    assert [s.x for s in found.settings] == [0.0, 0.61, 0.61]
-    assert found.settings[1].levels["group"].value == pytest.approx(values["noisy", "group"])
-    assert "noisy against clean" in found.sentence
-    with pytest.raises(InputError, match="two trials"):
-        noise(trials[:1])
-    with pytest.raises(InputError, match="no rate"):
-        noise([trials[0], Trial("x", trials[1].runs)])
-
-
-def _mined(rng, **skills):
-    """Two seeds of each mining with so large a skill."""
-    benchmark = forms.gallery("toy", range(40))
-    return [
-        Trial(label, [run(benchmark, label, gallery_items(benchmark, rng, skill)) for _ in range(2)])
-        for label, skill in skills.items()
-    ]
-
-
-@pytest.mark.parametrize("own_pairs", [False, True])
-def test_mining_is_seen_by_two_measures_one_of_which_may_count_less_as_right(own_pairs):
-    rng = np.random.default_rng(1)
-    trials = _mined(rng, none=0.2, semi_hard=0.6, hardest=0.9)
-    own = _mined(rng, none=0.6, semi_hard=0.9, hardest=0.2) if own_pairs else trials
-    found = mining(trials, own=own if own_pairs else ())
-    for at, setting in enumerate(found.settings):
-        for measure, of in (("mean_recall_at_1", own), ("mean_map_at_r", trials)):
-            means = [gallery_mean(r.benchmark, r.items[measure]) for r in of[at].runs]
-            assert setting.levels[measure].value == pytest.approx(np.mean(means))
-            assert setting.levels[measure].seeds == pytest.approx(means)
-            assert setting.levels[measure].low < np.mean(means) < setting.levels[measure].high
-    first, last = found.settings[0], found.settings[-1]
-    hardest = next(d for d in found.differences if d.label == "hardest against none")
-    assert hardest.value == pytest.approx(
-        last.levels["mean_recall_at_1"].value - first.levels["mean_recall_at_1"].value
-    )
-    assert "mAP@R puts hardest first" in found.sentence
-    order = ["semi_hard against none", "hardest against none", "hardest against semi_hard"]
-    assert [d.label for d in found.differences[:3]] == order
-
-
-def test_measures_of_mining_may_contradict_each_other():
-    rng = np.random.default_rng(1)
-    every, own = _mined(rng, none=0.9, hardest=0.1), _mined(rng, none=0.1, hardest=0.9)
-    found = mining(every, own=own)
-    recall, precision = found.differences
-    assert recall.low > 0 > precision.high
-    for words in ("R@1 puts hardest first", "mAP@R puts none first", "They do not order them alike"):
-        assert words in found.sentence
-    assert found.sentence.endswith("and they contradict each other on hardest against none.")
-    with pytest.raises(InputError, match="own pairs are others"):
-        mining(every, own=own[:1])
 
 
 def test_differences_in_a_gallery_are_those_of_compare():
