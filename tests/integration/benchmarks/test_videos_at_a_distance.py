@@ -14,7 +14,7 @@ from counterfoil.benchmarks.videos import FrameFolder, Video, find
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.errors import DataError
-from counterfoil.jobs.caption_inputs import MediaFolder
+from counterfoil.jobs.captions import MediaFolder
 from counterfoil.storage import open_place
 
 pytest.importorskip("av", reason="the extra 'video' is not installed")
