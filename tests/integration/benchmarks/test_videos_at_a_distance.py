@@ -14,6 +14,7 @@ from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFolder, Video, find
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
+from counterfoil.jobs.captions import MediaFolder
 from counterfoil.storage import open_place
 from refusals import refuses
 
