@@ -31,7 +31,7 @@ from counterfoil.errors import DataError
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """A folder with ten images and tables of pairs, golden pairs and a test."""
     photos = tmp_path / "photos"
     photos.mkdir()
@@ -65,7 +65,7 @@ def roles(campaign: Campaign) -> dict[str, int]:
 YES_NO = ("yes-no", "--from", "pairs.csv", "--images", "photos", "--out", "new")
 
 
-def test_a_campaign_from_a_table_by_command(here: Path) -> None:
+def test_a_campaign_from_a_table_by_command(here):
     shown = create(
         *(*YES_NO, "--golden", "golden.csv", "--onboarding", "golden.csv"),
         *("--overlap", "2", "--title", "T", "--languages", "eu,en"),
@@ -84,7 +84,7 @@ def test_a_campaign_from_a_table_by_command(here: Path) -> None:
 
 
 @pytest.mark.parametrize("design", ["queue", "blocks"])
-def test_the_budget_is_what_comes_out(here: Path, design: str) -> None:
+def test_the_budget_is_what_comes_out(here, design):
     words = ["--golden", "golden.csv", "--onboarding", "golden.csv", "--overlap", "4", "--pay-per-hour", "9"]
     words += ["--design", "blocks", "--per-person", "6"] if design == "blocks" else ["--golden-share", "0.25"]
     found = json.loads(create(*YES_NO, *words, "--json", "-", "--quiet"))
@@ -111,7 +111,7 @@ def test_the_budget_is_what_comes_out(here: Path, design: str) -> None:
     assert reading["cost"] == pytest.approx(9 * reading["hours"])
 
 
-def test_settings_and_texts_of_ones_own(here: Path) -> None:
+def test_settings_and_texts_of_ones_own(here):
     (here / "told.md").write_text("# Look well")
     create(
         "rating", *YES_NO[1:], "--set", "levels=5", "--set", "labels=bad,good", "--instructions", "told.md"
@@ -142,7 +142,7 @@ def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(here, words, mess
     assert not (here / "new").exists()
 
 
-def test_a_picture_of_a_benchmark_is_refused_with_its_question(here: Path) -> None:
+def test_a_picture_of_a_benchmark_is_refused_with_its_question(here):
     rows = [{"image": f"{at}.png", "caption": f"c {at}", "negative_caption": f"no {at}"} for at in range(3)]
     write(here / "own.csv", rows)
     (here / "photos" / "1.png").write_bytes((here / "photos" / "1.png").read_bytes()[:50])
@@ -152,7 +152,7 @@ def test_a_picture_of_a_benchmark_is_refused_with_its_question(here: Path) -> No
     assert not (here / "new").exists()
 
 
-def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answers(here: Path) -> None:
+def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answers(here):
     create(*YES_NO)
     assert open_campaign(here / "new").pay.per_hour == 0
     assert "the folder holds other files" in create(*YES_NO, code=1)
@@ -165,7 +165,7 @@ def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answ
     assert (here / "new" / "database.sqlite").read_bytes() == b"answers"
 
 
-def test_a_killed_create_is_finished_by_the_same_command(here: Path) -> None:
+def test_a_killed_create_is_finished_by_the_same_command(here):
     write(here / "pairs.csv", [{"image": f"{at}.png", "caption": f"c {at}"} for at in range(2)])
     script = Path(__file__).with_name("killed_in_create.py")
     words = ("annotate", "create", *YES_NO[:-2], "--quiet")
@@ -198,7 +198,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def pool(here: Path) -> Path:
+def pool(here):
     """A pool of 60 pairs of a small drawn gallery, beside the gallery."""
     gallery = catalog.benchmark("world-gallery")
     save(gallery, here / "mine")
@@ -212,7 +212,7 @@ def pool(here: Path) -> Path:
     return here / "pool.csv"
 
 
-def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here: Path, pool: Path) -> None:
+def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here, pool):
     """ECCV Caption section 3.2: 18 pairs of a pool, one true pair and one random one in each task."""
     words = ("--design", "blocks", "--per-person", "20", "--golden", "auto", "--out", "new")
     create("match", "--from", "pool.csv", "--benchmark", "mine", *words)
@@ -227,7 +227,7 @@ def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here: Path, pool: Path)
     assert set(made.source.column("place:a").to_pylist()) == {"1"}
 
 
-def test_what_is_written_is_its_owners_alone(here: Path) -> None:
+def test_what_is_written_is_its_owners_alone(here):
     before = os.umask(0o022)
     create(*YES_NO, "--golden", "golden.csv")
     folder = here / "new"
@@ -249,7 +249,7 @@ def test_what_is_written_is_its_owners_alone(here: Path) -> None:
     assert oct(database.stat().st_mode & 0o777) == "0o600"
 
 
-def test_images_of_the_instructions_come_along(here: Path) -> None:
+def test_images_of_the_instructions_come_along(here):
     texts = here / "texts"
     (texts / "figs").mkdir(parents=True)
     exif = PIL.Image.Exif()
@@ -277,7 +277,7 @@ def test_images_of_the_instructions_come_along(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../pairs.csv", "missing.png", "instructions.md", "/etc/hostname"])
-def test_images_of_the_instructions_that_are_none_are_refused(here: Path, name: str) -> None:
+def test_images_of_the_instructions_that_are_none_are_refused(here, name):
     (here / "texts").mkdir()
     (here / "texts" / "instructions.md").write_text(f"![an image]({name})")
     refused = create(*YES_NO, "--instructions", "texts/instructions.md", code=1)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ def change_items(campaign: Campaign, items: list[WorkItem]) -> Campaign:
     return open_campaign(campaign.folder)
 
 
-def test_a_new_database_has_the_tables_of_the_source(tmp_path: Path, new_database: NewDatabase) -> None:
+def test_a_new_database_has_the_tables_of_the_source(tmp_path, new_database):
     campaign = make(tmp_path / "c", pairs(2))
     with closing(open_database(campaign, new_database())) as db, db.reading() as connection:
         made = sa.inspect(connection)
@@ -79,7 +78,7 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_datab
     db.close()
 
 
-def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_database: NewDatabase) -> None:
+def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     db = open_database(campaign, address)
     with db.writing() as connection:
@@ -113,7 +112,7 @@ def test_what_is_no_campaigns_database_is_refused(tmp_path, content, message):
         assert path.read_bytes() == before
 
 
-def test_changed_items_are_refused_once_there_are_answers(tmp_path: Path, new_database: NewDatabase) -> None:
+def test_changed_items_are_refused_once_there_are_answers(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()
     # Nothing was answered: the new items take the place of the old ones.
@@ -148,7 +147,7 @@ def test_only_the_overlap_of_a_queue_grows_under_answers(tmp_path, design, field
         assert counts(db).wanted == 4 * changed.recipe.overlap - 1
 
 
-def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, tables.__name__)
     words = r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
@@ -156,7 +155,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
         importlib.import_module(tables.__name__)
 
 
-def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: NewDatabase) -> None:
+def test_another_campaigns_database_is_refused(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()
     other = make(tmp_path / "other", pairs(2), salt="")
@@ -166,7 +165,7 @@ def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: New
         open_database(other, address)
 
 
-def test_a_campaign_is_not_served_twice(tmp_path: Path, new_database: NewDatabase) -> None:
+def test_a_campaign_is_not_served_twice(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     first = open_database(campaign, address, serve=True)
     with pytest.raises(InputError, match=r"this campaign is being served; stop the other server first"):
@@ -194,7 +193,7 @@ def test_addresses_that_lead_nowhere_are_refused_without_the_password(tmp_path, 
     assert "\n" not in str(error.value)
 
 
-def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database: NewDatabase) -> None:
+def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
     items = [pair(f"{at}{kind}", instance=str(at), kind=kind) for at in range(15) for kind in "ab"]
     campaign = make(tmp_path / "c", [*items, *pairs(0, golden=3)], overlap=2, golden_share=0.2)
     address = new_database()

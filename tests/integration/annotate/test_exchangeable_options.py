@@ -60,7 +60,7 @@ def table(rows: list[dict[str, Any]], question: str) -> pa.Table:
     )
 
 
-def test_forms_say_which_options_are_not_the_same_thing_throughout() -> None:
+def test_forms_say_which_options_are_not_the_same_thing_throughout():
     assert {
         name: {each.name for each in questions(name).values() if each.exchangeable} for name in WORK_FORMS
     } == EXCHANGEABLE
@@ -78,7 +78,7 @@ _IN_THE_SUITE = ("best-of-k", "choose")
         if own
     ],
 )
-def test_no_figure_depends_on_the_order_of_options(name: str) -> None:
+def test_no_figure_depends_on_the_order_of_options(name):
     for question in sorted(EXCHANGEABLE[name]):
         field = questions(name)[question]
         rows, orders = answered(field)
@@ -108,7 +108,7 @@ def test_no_figure_depends_on_the_order_of_options(name: str) -> None:
         assert disputes[0] == disputes[1]
 
 
-def test_two_people_have_one_kappa_in_any_order() -> None:
+def test_two_people_have_one_kappa_in_any_order():
     field = questions("best-of-k")["best"]
     rows, orders = answered(field)
     both = [row for row in rows if row["person"] in ("p1", "p2")]
@@ -120,7 +120,7 @@ def test_two_people_have_one_kappa_in_any_order() -> None:
     assert found[0]["questions"][0]["alpha"]["value"] is not None
 
 
-def test_guessing_is_chance_though_one_place_is_right_throughout() -> None:
+def test_guessing_is_chance_though_one_place_is_right_throughout():
     # Both always right, and the right one first: without the form's word nobody could agree beyond chance.
     field = questions("choose")["best"]
     rows = [{"item": str(at), "person": who, "answer": "0"} for at in range(40) for who in ("a", "b")]

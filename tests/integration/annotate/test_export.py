@@ -64,7 +64,7 @@ def answered(campaign: Campaign, people: int, answers: Answers, url: str | None 
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     for at in range(6):
         PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
@@ -101,7 +101,7 @@ def run(*words: str) -> str:
 PAIRS = [{"id": f"p{at}", "image": f"{at}.png", "caption": f"caption {at}"} for at in range(4)]
 
 
-def test_choices_of_candidates_are_what_the_step_choose_reads(here: Path) -> None:
+def test_choices_of_candidates_are_what_the_step_choose_reads(here):
     rows = [
         {"id": f"{row}#{k}", "of": str(row), "negative_caption": "c", "negative_image": f"{k + row}.png"}
         for row in (0, 1)
@@ -124,7 +124,7 @@ def test_choices_of_candidates_are_what_the_step_choose_reads(here: Path) -> Non
     assert (labels["0"]["votes:2"], labels["1"]["votes:none"]) == ("2", "2")
 
 
-def test_answers_about_ambiguity_are_what_the_step_filter_reads(here: Path) -> None:
+def test_answers_about_ambiguity_are_what_the_step_filter_reads(here):
     rows = [
         {"id": f"q{at}", "caption": "c", "image": f"{at}.png", "negative_image": f"{at + 1}.png"}
         for at in range(3)
@@ -139,7 +139,7 @@ def test_answers_about_ambiguity_are_what_the_step_filter_reads(here: Path) -> N
     assert found.accepted("majority").tolist() == [True, False, False]
 
 
-def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
+def test_judged_pools_are_what_bias_and_evaluation_read(here):
     pool = [
         {"pair": 1, "direction": "i2t", "query": "0.png", "item": "c1", "image": "0.png", "caption": "c1"},
         {"pair": 2, "direction": "i2t", "query": "0.png", "item": "c2", "image": "0.png", "caption": "c2"},
@@ -168,7 +168,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
         assert merged.directions[0].gain.tolist() == [gain, 0.0]
 
 
-def test_votes_between_rankings_are_what_preferences_reads(here: Path) -> None:
+def test_votes_between_rankings_are_what_preferences_reads(here):
     pairs = [("A", "B"), ("B", "C"), ("A", "C"), ("C", "A")]
     shown = {"first_images": ["0.png", "1.png"], "second_images": ["2.png"]}
     rows = [{"id": str(at), "first": a, "second": b, **shown} for at, (a, b) in enumerate(pairs)]
@@ -186,7 +186,7 @@ def test_votes_between_rankings_are_what_preferences_reads(here: Path) -> None:
     assert run("annotate", "preferences", "campaign/export/votes.csv", "--draws", "100").count("A") >= 1
 
 
-def test_ratings_are_a_benchmark_of_ones_own(here: Path) -> None:
+def test_ratings_are_a_benchmark_of_ones_own(here):
     campaign = made(here, "rating", PAIRS)
     answered(campaign, 3, lambda item, n: {"rating": str(1 + (int(item.id[1]) + n) % 4)})
     annotate_export(campaign.folder)
@@ -212,7 +212,7 @@ def write_quads(item: WorkItem, n: int) -> Mapping[str, Any]:
     }
 
 
-def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here: Path) -> None:
+def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
     rows = [{"id": "t", "images": ["0.png", "1.png", "2.png"], "topic": "pets"}]
     campaign = made(here, "quad-authoring", rows, overlap=2)
     answered(campaign, 2, write_quads)
@@ -241,7 +241,7 @@ def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here: Path) 
         create_campaign("yes-no", campaign.folder, here / "third")
 
 
-def test_error_spans_say_which_words(here: Path) -> None:
+def test_error_spans_say_which_words(here):
     campaign = made(here, "error-spans", PAIRS)
     span = {"start": 0, "end": 7, "label": "object"}
     wrong = {"verdict": "wrong", "errors": [span]}
@@ -253,7 +253,7 @@ def test_error_spans_say_which_words(here: Path) -> None:
     assert "p0" not in {row["item"] for row in rows}
 
 
-def test_people_can_be_left_out_altogether(here: Path) -> None:
+def test_people_can_be_left_out_altogether(here):
     campaign = made(here, "yes-no", PAIRS)
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with_people = rows_of(exported(campaign, "judgements.csv"))
@@ -272,7 +272,7 @@ def test_people_can_be_left_out_altogether(here: Path) -> None:
     assert pq.read_table(here / "without" / "judgements.parquet").num_rows == 12
 
 
-def test_export_says_what_is_wrong(here: Path) -> None:
+def test_export_says_what_is_wrong(here):
     campaign = made(here, "yes-no", PAIRS)
     with pytest.raises(InputError, match="no answers yet"):
         annotate_export(campaign.folder)
@@ -304,7 +304,7 @@ QUESTION = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"))
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_labels_of_every_model_have_a_posterior(model: str) -> None:
+def test_labels_of_every_model_have_a_posterior(model):
     votes = {"a": "yyyy", "b": "nnnn", "c": "yyyn", "d": "nnny", "e": "yyyn", "f": "nnny"}
     found = item_labels(judged_rows(votes), QUESTION, model=model)
     most = {item: "yes" if said.count("y") > 2 else "no" for item, said in votes.items()}
@@ -314,7 +314,7 @@ def test_labels_of_every_model_have_a_posterior(model: str) -> None:
     assert found.table.column_names[-2:] == ["posterior:yes", "posterior:no"]
 
 
-def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label() -> None:
+def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label():
     table = judged_rows({"a": "yn", "b": "yy"})
     plain = item_labels(table, QUESTION, model="majority")
     assert plain.labels == ("", "yes")
@@ -326,14 +326,14 @@ def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label() -> Non
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_of_one_answer_each_the_label_is_the_answer(model: str) -> None:
+def test_of_one_answer_each_the_label_is_the_answer(model):
     """Nothing tells how good people are: one coin would turn most of these answers around."""
     found = item_labels(judged_rows(dict.fromkeys("abcde", "n") | {"f": "y"}), QUESTION, model=model)
     assert found.labels == ("no",) * 5 + ("yes",)
     assert found.model == "majority"
 
 
-def test_gains_are_of_the_four_answers_alone() -> None:
+def test_gains_are_of_the_four_answers_alone():
     scale = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"), AnswerOption("3")))
     ratings = item_labels(judged_rows({"a": "yy"}), scale)
     with pytest.raises(InputError, match="a label without a gain; given: 3"):
@@ -342,7 +342,7 @@ def test_gains_are_of_the_four_answers_alone() -> None:
     assert gain_of("Partially YES") == 0.5
 
 
-def test_decisions_of_a_researcher_are_in_the_export(here: Path) -> None:
+def test_decisions_of_a_researcher_are_in_the_export(here):
     campaign = made(here, "yes-no", PAIRS, overlap=2)
     answered(campaign, 2, lambda item, n: {"match": ("yes", "no")[n]})
     with closing(open_database(campaign)) as db:
@@ -359,7 +359,7 @@ def choose(wrong: set[str]) -> Answers:
     return lambda item, n: {"best": item.truth if item.id not in wrong else str(1 - int(item.truth))}
 
 
-def test_people_answer_quads_by_single_directions(here: Path) -> None:
+def test_people_answer_quads_by_single_directions(here):
     """BiVLC's human row: group is right where all four queries are, I2T where its two are."""
     campaign = made(here, "choose", "world-quads", sample=10, overlap=1)
     names = sorted({item.instance for item in campaign.items})
@@ -390,7 +390,7 @@ def asked_twice(here: Path, **more: str) -> Campaign:
     return answered(campaign, 2, lambda item, n: {"best": "1" if n and int(item.id[1:]) % 2 else "0"})
 
 
-def test_several_answers_to_a_query_count_as_their_mean(here: Path) -> None:
+def test_several_answers_to_a_query_count_as_their_mean(here):
     campaign = asked_twice(here, truth="0")
     share = [0.5 if at % 2 else 1.0 for at in range(12)]
     ties = "a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
@@ -408,7 +408,7 @@ def test_several_answers_to_a_query_count_as_their_mean(here: Path) -> None:
     assert "a query counts the label by majority, and 6 of 12 (50.0 %) are ties" in labelled.described
 
 
-def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here: Path) -> None:
+def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
     campaign = made(here, "choose", "world-quads", sample=10, overlap=2)
     name = min(item.instance for item in campaign.items)
     seen: list[str] = []
@@ -430,7 +430,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here: Path) -> 
     assert set(stored.answers.outcomes.right["ipos2t"].tolist()) == {0.5, 1.0}
 
 
-def test_judgements_without_a_known_truth_are_exported(here: Path) -> None:
+def test_judgements_without_a_known_truth_are_exported(here):
     campaign = asked_twice(here)
     found = annotate_export(campaign.folder)
     assert {"judgements", "labels"} <= set(found.written)
@@ -443,7 +443,7 @@ def test_judgements_without_a_known_truth_are_exported(here: Path) -> None:
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
 
-def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
+def test_the_share_of_yes_is_a_score_of_every_pair(here):
     """Winoground section 4.3: the ratio of people who say that the pair matches."""
     campaign = made(here, "yes-no", "world-quads", sample=4, overlap=2)
 
@@ -487,7 +487,7 @@ def test_people_are_read_from_the_database_that_is_named(here, new_database):
     assert "8 answers of 4 people (yes-no)" in found
 
 
-def test_one_person_completes_no_question_of_several_pairs(here: Path) -> None:
+def test_one_person_completes_no_question_of_several_pairs(here):
     campaign = made(here, "yes-no", "world-choices", sample=5, overlap=1)
     answered(campaign, 1, lambda item, n: {"match": item.truth})
     whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
@@ -496,7 +496,7 @@ def test_one_person_completes_no_question_of_several_pairs(here: Path) -> None:
             catalog.scorer("people:campaign", Options(unanswered=settings))
 
 
-def test_create_says_how_much_one_person_can_do(here: Path) -> None:
+def test_create_says_how_much_one_person_can_do(here):
     found = create_campaign("yes-no", "world-choices", here / "campaign", sample=5, overlap=2)
     said = (
         "one person does at most 5 of the 10 items, and never two of one question: it takes 4 people or more"
@@ -505,7 +505,7 @@ def test_create_says_how_much_one_person_can_do(here: Path) -> None:
     assert "people are not paid (--pay-per-hour)" in found.notes
 
 
-def test_ratings_and_matches_score_benchmarks_too(here: Path) -> None:
+def test_ratings_and_matches_score_benchmarks_too(here):
     campaign = made(here, "rating", "world-rated", sample=12, overlap=2)
     benchmark = catalog.benchmark("world-rated")
     truth = dict(zip(benchmark.questions.ids, np.nanmean(benchmark.rated.ratings, axis=1), strict=True))

@@ -28,7 +28,7 @@ COLOURS = ("red", "green", "blue", "white")
 
 
 @pytest.fixture(scope="module")
-def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def photos(tmp_path_factory):
     """Four images, one of them also under another name, and files that are none."""
     folder = tmp_path_factory.mktemp("photos")
     for colour in COLOURS:
@@ -59,7 +59,7 @@ def pixels(data: bytes | Path) -> bytes:
         return picture.convert("RGB").tobytes()
 
 
-def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos: Path) -> None:
+def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos):
     pictures = Pictures()
     red = pictures.add(Image("red", FileSource(photos / "red.png")))
     assert pictures.add(Image("again", FileSource(photos / "again.png"))) == red
@@ -74,7 +74,7 @@ def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos: Path) 
         pictures[changed]
 
 
-def test_neither_metadata_nor_the_format_of_an_image_reaches_a_browser(photos: Path) -> None:
+def test_neither_metadata_nor_the_format_of_an_image_reaches_a_browser(photos):
     noise = PIL.Image.effect_noise((40, 30), 60).convert("RGB")
     info = PngInfo()
     info.add_text("parameters", "a prompt that says what was drawn")
@@ -96,7 +96,7 @@ def test_neither_metadata_nor_the_format_of_an_image_reaches_a_browser(photos: P
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
-def test_a_picture_that_is_cut_off_is_refused(kind: str) -> None:
+def test_a_picture_that_is_cut_off_is_refused(kind):
     buffer = io.BytesIO()
     PIL.Image.effect_noise((60, 40), 50).convert("RGB").save(buffer, kind)
     data = buffer.getvalue()
@@ -107,7 +107,7 @@ def test_a_picture_that_is_cut_off_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "csv"])
-def test_a_table_of_pairs(tmp_path: Path, photos: Path, kind: str) -> None:
+def test_a_table_of_pairs(tmp_path, photos, kind):
     rows = [
         {"id": "a", "filename": "red.png", "text": "a red square", "kind": "colour", "instance": "q"},
         {"id": "b", "filename": "blue.png", "text": "a red square", "kind": "", "instance": "q"},
@@ -121,7 +121,7 @@ def test_a_table_of_pairs(tmp_path: Path, photos: Path, kind: str) -> None:
     assert found.rows.to_pylist()[1] == {"item": "b", **rows[1]} | {"kind": rows[1]["kind"]}
 
 
-def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path: Path, photos: Path) -> None:
+def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path, photos):
     pictures = Pictures()
     names = {colour: pictures.add(Image(colour, FileSource(photos / f"{colour}.png"))) for colour in COLOURS}
     wanted = [names["red"], names["blue"]]
@@ -137,7 +137,7 @@ def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path: Path, photo
         assert item.id == "0"
 
 
-def test_candidates_of_a_build_become_one_item_per_row(tmp_path: Path, photos: Path) -> None:
+def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
     rows = [
         {"id": f"{row}#{k}", "of": str(row), "caption": "a white square"}
         | {"negative_caption": f"a square {row}", "negative_image": f"{COLOURS[k + row]}.png"}
@@ -154,7 +154,7 @@ def test_candidates_of_a_build_become_one_item_per_row(tmp_path: Path, photos: P
         made(tmp_path, photos, "best-of-k", [{"of": "0", "caption": "c"}])
 
 
-def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path: Path, photos: Path) -> None:
+def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path, photos):
     pool = [
         {"pair": 1, "direction": "i2t", "query": "red", "item": "c1", "image": "red", "caption": "c1"},
         {"pair": 2, "direction": "i2t", "query": "red", "item": "c2", "image": "red", "caption": "c2"},
@@ -171,7 +171,7 @@ def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path: 
     assert found.rows.column("direction").to_pylist() == ["i2t", "t2i", "i2t"]
 
 
-def test_golden_items_of_a_table(tmp_path: Path, photos: Path) -> None:
+def test_golden_items_of_a_table(tmp_path, photos):
     pair = {"image": "red.png", "caption": "a red square"}
     rows = [
         {**pair, "golden": "100% YES | Partially YES"},
@@ -189,7 +189,7 @@ def test_golden_items_of_a_table(tmp_path: Path, photos: Path) -> None:
     assert [(item.id, item.role) for item in mixed] == [("0", "work"), ("onboarding-1", "onboarding")]
 
 
-def test_right_answers_are_values_or_what_one_option_shows(tmp_path: Path, photos: Path) -> None:
+def test_right_answers_are_values_or_what_one_option_shows(tmp_path, photos):
     texts = {"images": ["red.png"], "captions": ["a | b", "a blue square", "a blue square"]}
     pictures = {"captions": ["c"], "images": ["red.png", "blue.png"]}
     rows = [
@@ -246,7 +246,7 @@ def of_world(name: str, form: str, n: int) -> CampaignItems:
     return items_of_benchmark(benchmark, own, Pictures(), sample=n, rng=rng)
 
 
-def test_a_quad_has_four_single_directions() -> None:
+def test_a_quad_has_four_single_directions():
     """BiVLC section 4: 2,000 queries of 500 instances."""
     items = of_world("world-quads", "choose", 6).items
     assert Counter(item.kind for item in items) == dict.fromkeys(QUAD_KINDS, 6)
@@ -263,7 +263,7 @@ def test_a_quad_has_four_single_directions() -> None:
         assert len(item.cells["images"]) == (1 if asked == "i2t" else 2)
 
 
-def test_a_sample_is_drawn_by_the_seed() -> None:
+def test_a_sample_is_drawn_by_the_seed():
     own = WORK_FORMS["choose"].form({}, where="here")
     benchmark = catalog.benchmark("world-choices")
     drawn = []
@@ -276,7 +276,7 @@ def test_a_sample_is_drawn_by_the_seed() -> None:
         of_world("world-choices", "choose", 10**6)
 
 
-def test_all_combinations_of_a_quad_are_asked_as_winoground_does() -> None:
+def test_all_combinations_of_a_quad_are_asked_as_winoground_does():
     items = of_world("world-quads", "yes-no", 3).items
     assert len(items) == 12
     for item in items:
@@ -286,7 +286,7 @@ def test_all_combinations_of_a_quad_are_asked_as_winoground_does() -> None:
         assert item.kind == ("right pair" if caption[1] == image[1] else "wrong pair")
 
 
-def test_pairs_of_other_forms_of_question() -> None:
+def test_pairs_of_other_forms_of_question():
     rated = of_world("world-rated", "rating", 5).items
     assert len(rated) == 5
     assert {item.truth for item in rated} == {""}
@@ -307,12 +307,12 @@ def test_pairs_of_other_forms_of_question() -> None:
         ("world-quads", "best-of-k", "takes its items from a table"),
     ],
 )
-def test_benchmarks_that_a_form_cannot_ask(name: str, form: str, message: str) -> None:
+def test_benchmarks_that_a_form_cannot_ask(name, form, message):
     with pytest.raises(InputError, match=message):
         of_world(name, form, 2)
 
 
-def test_golden_pairs_are_drawn_from_the_gallery() -> None:
+def test_golden_pairs_are_drawn_from_the_gallery():
     """True pairs are right in the gallery; random ones are neither right nor proposed by a model."""
     gallery = catalog.benchmark("world-gallery")
     known, form = known_items(gallery), WORK_FORMS["match"].form({}, where="here")
@@ -354,7 +354,7 @@ def recipe(**values: Any) -> CampaignRecipe:
         ({"golden_share": 0.1, "golden_misses": 2}, "golden.*given: 1"),
     ],
 )
-def test_fewer_items_than_the_design_needs(values: dict[str, Any], message: str) -> None:
+def test_fewer_items_than_the_design_needs(values, message):
     work = [WorkItem(str(at), {}, instance=str(at // 2)) for at in range(6)]
     others = [WorkItem("g", {}, "golden"), WorkItem("o", {}, "onboarding"), WorkItem("p", {}, "onboarding")]
     with pytest.raises(InputError, match=message):

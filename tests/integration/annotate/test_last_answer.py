@@ -20,7 +20,7 @@ NewDatabase = Callable[[], str | None]
 
 
 @pytest.fixture
-def campaign_of(opened: Any, new_database: NewDatabase) -> Any:
+def campaign_of(opened, new_database):
     """Makes a campaign with its database, of both kinds."""
     return lambda items, **recipe: opened(items, new_database(), **recipe)[::-1]
 
@@ -31,7 +31,7 @@ def rows(db: Database, campaign: Any) -> list[tuple[str, str, str | None]]:
     return [(row["item"], row["answer"], row["comment"]) for row in table.to_pylist()]
 
 
-def test_the_last_answer_can_be_changed_and_no_other(campaign_of: Any) -> None:
+def test_the_last_answer_can_be_changed_and_no_other(campaign_of):
     campaign, db = campaign_of(pairs(3), overlap=1)
     person = Worker(db, campaign, 1)
     first, second = person.state().assignments
@@ -53,7 +53,7 @@ def test_the_last_answer_can_be_changed_and_no_other(campaign_of: Any) -> None:
     assert counts(db).answers == 2
 
 
-def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of: Any) -> None:
+def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of):
     campaign, db = campaign_of(pairs(2), overlap=1, lease_minutes=10.0)
     person = Worker(db, campaign, 1)
     _, last = person.state().assignments
@@ -67,7 +67,7 @@ def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of
     assert [answer for _, answer, _ in rows(db, campaign)][-1] == "no"
 
 
-def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of: Any) -> None:
+def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of):
     campaign, db = campaign_of(pairs(1, golden=2), overlap=1, golden_share=0.9, golden_misses=2)
     person = Worker(db, campaign, 1)
     for _ in range(3):
@@ -91,7 +91,7 @@ def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of: Any) ->
     assert counts(db).wanted == 0
 
 
-def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of: Any) -> None:
+def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of):
     campaign, db = campaign_of(pairs(2, golden=1), overlap=2, golden_share=0.9, golden_misses=1)
     for number in (1, 2):
         person = Worker(db, campaign, number)
@@ -120,7 +120,7 @@ def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of: Any) -> No
     assert sorted(found.values()) == [2, 3]
 
 
-def test_a_test_item_that_cannot_be_seen_is_no_error(campaign_of: Any) -> None:
+def test_a_test_item_that_cannot_be_seen_is_no_error(campaign_of):
     campaign, db = campaign_of(pairs(1, onboarding=1), onboarding=1, onboarding_warnings=0)
     person = Worker(db, campaign, 1)
     receipt = person.answer(person.state().assignments[0], unseen=True)
@@ -130,7 +130,7 @@ def test_a_test_item_that_cannot_be_seen_is_no_error(campaign_of: Any) -> None:
     assert person.answer(receipt.work.assignments[0]).work.state == "work"
 
 
-def test_who_ends_early_keeps_what_counts_and_others_get_the_rest(campaign_of: Any) -> None:
+def test_who_ends_early_keeps_what_counts_and_others_get_the_rest(campaign_of):
     campaign, db = campaign_of(pairs(4), overlap=1, completion="DONE")
     person, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
     person.answer(person.state().assignments[0])
@@ -152,7 +152,7 @@ def test_who_ends_early_keeps_what_counts_and_others_get_the_rest(campaign_of: A
     assert other.state().state == "withdrawn"
 
 
-def test_a_block_that_was_left_early_goes_to_another(campaign_of: Any) -> None:
+def test_a_block_that_was_left_early_goes_to_another(campaign_of):
     campaign, db = campaign_of(pairs(2), design="blocks", per_person=2, overlap=1)
     person, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
     person.answer(person.state().assignments[0])
@@ -163,7 +163,7 @@ def test_a_block_that_was_left_early_goes_to_another(campaign_of: Any) -> None:
     assert counts(db).answers == 2
 
 
-def test_who_comes_back_to_their_block_goes_on_with_it(campaign_of: Any) -> None:
+def test_who_comes_back_to_their_block_goes_on_with_it(campaign_of):
     campaign, db = campaign_of(pairs(3), design="blocks", per_person=3, overlap=1)
     person = Worker(db, campaign, 1)
     person.answer(person.state().assignments[0])

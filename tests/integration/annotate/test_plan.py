@@ -1,7 +1,6 @@
 """Plans of campaigns: what labels, aims and prices come to, by Python and by command line."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from counterfoil.jobs.annotate_plan import annotate_plan
 from faults.command import run
 
 
-def test_labels_hours_and_cost() -> None:
+def test_labels_hours_and_cost():
     found = annotate_plan("yes-no", items=3000, labels=3, accuracy=0.85, pay=12, fee=1 / 3)
     assert found.plan.label_accuracy == pytest.approx(0.85**3 + 3 * 0.85**2 * 0.15)
     assert found.hours == pytest.approx(3000 * 3 * 4 / 3600)
@@ -24,7 +23,7 @@ def test_labels_hours_and_cost() -> None:
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_an_aim_gives_the_fewest_labels_that_reach_it() -> None:
+def test_an_aim_gives_the_fewest_labels_that_reach_it():
     found = annotate_plan("yes-no", items=400, accuracy=0.8, half_width=0.03, of="agreement")
     reached = found.plan.agreement.half_width
     fewer = annotate_plan("yes-no", items=400, labels=found.plan.design.labels - 1, accuracy=0.8)
@@ -33,12 +32,12 @@ def test_an_aim_gives_the_fewest_labels_that_reach_it() -> None:
     assert right.plan.design.labels == 5
 
 
-def test_one_label_has_no_agreement() -> None:
+def test_one_label_has_no_agreement():
     found = annotate_plan("yes-no", items=100, labels=1)
     assert set(found.estimates) == {"score", "positive", "answers"}
 
 
-def test_labels_are_given_or_worked_out() -> None:
+def test_labels_are_given_or_worked_out():
     with pytest.raises(InputError, match="labels per item are given or worked out"):
         annotate_plan("yes-no", items=100, labels=3, half_width=0.1)
     with pytest.raises(InputError, match="accuracy; given: "):
@@ -47,7 +46,7 @@ def test_labels_are_given_or_worked_out() -> None:
         annotate_plan("nothing", items=100)
 
 
-def test_the_command_prints_time_and_cost(tmp_path: Path) -> None:
+def test_the_command_prints_time_and_cost(tmp_path):
     line = "annotate plan best-of-k --items 3000 --labels 3 --accuracy 0.85 --fee 0.333"
     ended = run(line.split(), tmp_path)
     assert ended.code == 0, ended.err
@@ -59,7 +58,7 @@ def test_the_command_prints_time_and_cost(tmp_path: Path) -> None:
     assert "--accuracy: not a number; given: high" in odd.err
 
 
-def test_of_exchangeable_options_none_is_more_frequent(tmp_path: Path) -> None:
+def test_of_exchangeable_options_none_is_more_frequent(tmp_path):
     found = annotate_plan("choose", items=40, labels=3, accuracy=0.9)
     # Neither a share of one class, nor wrong labels as two classes of their own frequency tell them.
     assert set(found.estimates) == {"score", "answers", "agreement", "alpha"}
@@ -74,7 +73,7 @@ def test_of_exchangeable_options_none_is_more_frequent(tmp_path: Path) -> None:
         assert "not the same thing from item to item" in ended.err
 
 
-def test_what_the_plan_promises_for_a_choice_comes_out_though_the_right_one_stands_first() -> None:
+def test_what_the_plan_promises_for_a_choice_comes_out_though_the_right_one_stands_first():
     plan = annotate_plan("choose", items=400, labels=2, accuracy=0.9).plan
     rng = np.random.default_rng(0)
     item = np.repeat(np.arange(400), 2)

@@ -3,7 +3,6 @@
 import struct
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ def test_without_a_date_it_is_asked_for(opened):
         delete_people(*opened(pairs(2)), LATER)
 
 
-def test_nothing_of_a_person_is_left_after_the_date(opened: Any) -> None:
+def test_nothing_of_a_person_is_left_after_the_date(opened):
     db, campaign = opened(pairs(4), overlap=2, keep_until="2030-01-31")
     workers = [Worker(db, campaign, 1), Worker(db, campaign, 2)]
     for worker in workers:

@@ -1,8 +1,6 @@
 """Prolific's API, against a server of ours that keeps its rules and has faults."""
 
 import dataclasses
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -39,13 +37,13 @@ LONG = (
 
 
 @pytest.fixture(scope="module")
-def fake_server() -> Iterator[FakeProlific]:
+def fake_server():
     with running() as found:
         yield found
 
 
 @pytest.fixture
-def fake(fake_server: FakeProlific) -> FakeProlific:
+def fake(fake_server):
     """The server as new."""
     address = fake_server.address
     fake_server.__init__()  # type: ignore[misc]
@@ -54,12 +52,12 @@ def fake(fake_server: FakeProlific) -> FakeProlific:
 
 
 @pytest.fixture
-def waits() -> list[float]:
+def waits():
     return []
 
 
 @pytest.fixture
-def client(fake: FakeProlific, waits: list[float]) -> Iterator[ProlificClient]:
+def client(fake, waits):
     with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=3), sleep=waits.append) as found:
         yield found
 
@@ -72,7 +70,7 @@ def published(client: ProlificClient, plan: StudyPlan = PLAN) -> str:
     return client.move(client.create(plan).id, "PUBLISH").id
 
 
-def test_a_campaign_from_draft_to_payment(client: ProlificClient, fake: FakeProlific) -> None:
+def test_a_campaign_from_draft_to_payment(client, fake):
     study = client.create(PLAN)
     assert (study.status, study.places, study.reward) == ("UNPUBLISHED", 3, 200)
     sent = fake.studies[study.id]
@@ -100,7 +98,7 @@ def test_a_campaign_from_draft_to_payment(client: ProlificClient, fake: FakeProl
     assert client.study(study.id).taken == 1
 
 
-def test_work_that_needs_no_review_is_approved_there(client: ProlificClient, fake: FakeProlific) -> None:
+def test_work_that_needs_no_review_is_approved_there(client, fake):
     study = published(client, dataclasses.replace(PLAN, approve=True))
     sub, other = fake.join(study, "ann"), fake.join(study, "bob")
     fake.finish(sub, "C1")
@@ -111,7 +109,7 @@ def test_work_that_needs_no_review_is_approved_there(client: ProlificClient, fak
 @pytest.mark.parametrize(
     ("minutes", "pay", "reward"), [(10, 12.0, 200), (7, 12.5, 146), (1, 0.6, 1), (6, 0.7, 7)]
 )
-def test_pay_is_in_hundredths_and_rounded_up(minutes: int, pay: float, reward: int) -> None:
+def test_pay_is_in_hundredths_and_rounded_up(minutes, pay, reward):
     assert dataclasses.replace(PLAN, minutes=minutes, pay_per_hour=pay).reward == reward
 
 
@@ -129,12 +127,12 @@ def test_pay_is_in_hundredths_and_rounded_up(minutes: int, pay: float, reward: i
         ({"filters": ({},), "filter_set": "f"}, "one of the two"),
     ],
 )
-def test_studies_that_cannot_be_are_refused_here(change: dict[str, object], message: str) -> None:
+def test_studies_that_cannot_be_are_refused_here(change, message):
     with pytest.raises(InputError, match=message):
         dataclasses.replace(PLAN, **change)
 
 
-def test_what_prolific_refuses_is_one_line(client: ProlificClient, fake: FakeProlific) -> None:
+def test_what_prolific_refuses_is_one_line(client, fake):
     with pytest.raises(InputError, match="reward: The reward is below the minimum") as caught:
         client.create(dataclasses.replace(PLAN, pay_per_hour=1.0))
     assert "\n" not in str(caught.value)
@@ -147,13 +145,13 @@ def test_what_prolific_refuses_is_one_line(client: ProlificClient, fake: FakePro
 
 
 @pytest.mark.parametrize("study", ["", "../users/me", "a/b", "x" * 65, "ä"])
-def test_ids_stay_in_their_place(client: ProlificClient, fake: FakeProlific, study: str) -> None:
+def test_ids_stay_in_their_place(client, fake, study):
     with pytest.raises(InputError, match="not an id of Prolific"):
         client.study(study)
     assert fake.log == []
 
 
-def test_a_wrong_token_is_named_and_never_shown(fake: FakeProlific) -> None:
+def test_a_wrong_token_is_named_and_never_shown(fake):
     with ProlificClient("another-token", ProlificSettings(fake.address)) as client:
         with pytest.raises(InputError, match="is the token in PROLIFIC_TOKEN right") as caught:
             client.study("x")
@@ -170,7 +168,7 @@ def test_a_wrong_token_is_named_and_never_shown(fake: FakeProlific) -> None:
             ProlificClient(token)
 
 
-def test_places_only_grow(client: ProlificClient, fake: FakeProlific) -> None:
+def test_places_only_grow(client, fake):
     study = published(client)
     with pytest.raises(InputError, match="places of a study can only grow; given: 2; allowed: 3 or more"):
         client.add_places(study, 2)
@@ -178,7 +176,7 @@ def test_places_only_grow(client: ProlificClient, fake: FakeProlific) -> None:
     assert posts(fake, f"/studies/{study}/") == 0
 
 
-def test_actions_that_lead_nowhere_are_not_sent(client: ProlificClient, fake: FakeProlific) -> None:
+def test_actions_that_lead_nowhere_are_not_sent(client, fake):
     study = client.create(PLAN).id
     with pytest.raises(InputError, match="cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE"):
         client.move(study, "PAUSE")
@@ -187,7 +185,7 @@ def test_actions_that_lead_nowhere_are_not_sent(client: ProlificClient, fake: Fa
     assert posts(fake, "/transition/") == 1
 
 
-def test_a_study_is_made_once(client: ProlificClient, fake: FakeProlific) -> None:
+def test_a_study_is_made_once(client, fake):
     first = client.create(PLAN)
     assert client.create(PLAN) == first
     assert client.create(dataclasses.replace(PLAN, places=9)).id == first.id
@@ -201,7 +199,7 @@ def test_a_study_is_made_once(client: ProlificClient, fake: FakeProlific) -> Non
     assert [each["name"] for each in fake.studies.values()].count("Another") == 1
 
 
-def test_a_transition_whose_answer_is_lost_is_looked_up(client: ProlificClient, fake: FakeProlific) -> None:
+def test_a_transition_whose_answer_is_lost_is_looked_up(client, fake):
     study = client.create(PLAN).id
     fake.faults = ["", "lost"]
     assert client.move(study, "PUBLISH").status == "ACTIVE"
@@ -211,7 +209,7 @@ def test_a_transition_whose_answer_is_lost_is_looked_up(client: ProlificClient, 
     assert client.move(study, "PAUSE").status == "PAUSED"
 
 
-def test_busy_servers_are_asked_again(client: ProlificClient, fake: FakeProlific, waits: list[float]) -> None:
+def test_busy_servers_are_asked_again(client, fake, waits):
     fake.faults = ["429", "503", "cut"]
     assert client.create(PLAN).status == "UNPUBLISHED"
     # Each wait is up to twice the one before.
@@ -225,7 +223,7 @@ def test_busy_servers_are_asked_again(client: ProlificClient, fake: FakeProlific
     assert len(fake.studies) == 2
 
 
-def test_a_server_that_is_not_there(waits: list[float]) -> None:
+def test_a_server_that_is_not_there(waits):
     settings = ProlificSettings("http://127.0.0.1:9", retries=2)
     message = "no answer after 3 tries; given: ConnectError"
     with (
@@ -237,7 +235,7 @@ def test_a_server_that_is_not_there(waits: list[float]) -> None:
 
 
 @pytest.mark.parametrize("largest", [100, 7])
-def test_all_pages_are_read(client: ProlificClient, fake: FakeProlific, largest: int) -> None:
+def test_all_pages_are_read(client, fake, largest):
     study = published(client, dataclasses.replace(PLAN, places=110))
     for number in range(110):
         fake.join(study, f"p{number}")
@@ -246,7 +244,7 @@ def test_all_pages_are_read(client: ProlificClient, fake: FakeProlific, largest:
     assert [each.person for each in found] == [f"p{number}" for number in range(110)]
 
 
-def test_many_are_approved_in_parts(client: ProlificClient, fake: FakeProlific) -> None:
+def test_many_are_approved_in_parts(client, fake):
     study = published(client, dataclasses.replace(PLAN, places=450))
     subs = [fake.join(study, f"p{number}") for number in range(450)]
     for sub in subs:
@@ -266,7 +264,7 @@ def test_many_are_approved_in_parts(client: ProlificClient, fake: FakeProlific) 
         ("x" * 100, "BAD", "unknown category; given: BAD; allowed: TOO_QUICKLY"),
     ],
 )
-def test_rejections_are_checked_before_they_are_sent(message: str, category: str, words: str) -> None:
+def test_rejections_are_checked_before_they_are_sent(message, category, words):
     with pytest.raises(InputError, match=f"rejection of s1: .*{words}"):
         Rejection("s1", message, category)
     assert Rejection("s1", "x" * 100, "OTHER").category == "OTHER"
@@ -276,14 +274,14 @@ def test_rejections_are_checked_before_they_are_sent(message: str, category: str
 
 
 @pytest.fixture
-def bonused(client: ProlificClient, fake: FakeProlific, tmp_path: Path) -> BonusNotes:
+def bonused(client, fake, tmp_path):
     study = published(client)
     for who in ("ann", "bob"):
         fake.finish(fake.join(study, who), "C1")
     return BonusNotes(tmp_path, study)
 
 
-def test_bonuses_are_paid_once(client: ProlificClient, fake: FakeProlific, bonused: BonusNotes) -> None:
+def test_bonuses_are_paid_once(client, fake, bonused):
     bonuses = {"ann": 150, "bob": 5}
     batch = prolific_bonuses.set_up(client, bonused, bonuses)
     assert batch is not None
@@ -328,13 +326,13 @@ def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
     assert [each["paid"] for each in fake.batches.values()] == [0, 1]
 
 
-def test_strangers_get_no_bonus(client: ProlificClient, fake: FakeProlific, bonused: BonusNotes) -> None:
+def test_strangers_get_no_bonus(client, fake, bonused):
     with pytest.raises(InputError, match="has no submission of the study; given: zoe"):
         prolific_bonuses.set_up(client, bonused, {"ann": 1, "zoe": 1})
     assert fake.batches == {}
 
 
-def test_a_table_of_bonuses(tmp_path: Path) -> None:
+def test_a_table_of_bonuses(tmp_path):
     path = tmp_path / "bonuses.csv"
     path.write_text("person,amount,note\n5f8a,1.50,good\n5f8b,0.05,\n5f8c,2,\n")
     assert read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
@@ -354,7 +352,7 @@ def test_amounts_that_are_no_money_and_people_who_are_there_twice(tmp_path, amou
 # Submissions beside people.
 
 
-def test_places_that_were_given_back_are_free() -> None:
+def test_places_that_were_given_back_are_free():
     states = {"ann": "RETURNED", "bob": "TIMED-OUT", "cyd": "REJECTED", "dan": "ACTIVE", "eve": "TIMED-OUT"}
     states |= dict.fromkeys(("gus", "hal", "ian"), "AWAITING REVIEW")
     states |= {"fay": "RETURNED", "joy": "APPROVED"}
@@ -375,6 +373,6 @@ def test_states_are_read_however_they_are_spelt(status):
     assert found.status == {"TIMED_OUT": "TIMED-OUT"}.get(status, status.replace("_", " ").upper())
 
 
-def test_answers_of_another_kind_are_refused() -> None:
+def test_answers_of_another_kind_are_refused():
     with pytest.raises(InputError, match="an answer that is no submission; given: id, status"):
         ProlificSubmission.read({"id": "s", "status": "ACTIVE"})

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from faults.command import run
 
 
 @pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
+def campaign(tmp_path):
     """Two people judged four pairs, and differ on one; ten would be needed for each."""
     made = make(tmp_path / "campaign", pairs(4, golden=2, kinds="ab"), overlap=3, keep_until="2030-01-31")
     db = open_database(made)
@@ -44,7 +43,7 @@ def refused(campaign: Campaign, *arguments: str) -> str:
     return ended.err
 
 
-def test_status_prints_facts_and_people(campaign: Campaign) -> None:
+def test_status_prints_facts_and_people(campaign):
     text = said(campaign, "status", "campaign", "--people")
     assert "0 of 4" in text
     assert "8, 4 still needed" in text
@@ -53,7 +52,7 @@ def test_status_prints_facts_and_people(campaign: Campaign) -> None:
     assert "database.sqlite" in text
 
 
-def test_one_persons_answers_are_read_before_a_rejection(campaign: Campaign) -> None:
+def test_one_persons_answers_are_read_before_a_rejection(campaign):
     said_of = {}
     for person in ids(campaign):
         text = said(campaign, "review", "campaign", "--person", person[:8])
@@ -70,14 +69,14 @@ def test_one_persons_answers_are_read_before_a_rejection(campaign: Campaign) -> 
     assert "no such person" in refused(campaign, "review", "campaign", "--person", "zz")
 
 
-def test_a_person_is_let_in_from_another_browser(campaign: Campaign) -> None:
+def test_a_person_is_let_in_from_another_browser(campaign):
     first, _ = ids(campaign)
     assert first[:10] in said(campaign, "readmit", "campaign", "--person", first[:8])
     for given in ((), ("--worker", "w", "--person", first), ("--worker", "unknown")):
         refused(campaign, "readmit", "campaign", *given)
 
 
-def test_reviews_are_listed_taken_and_exported(campaign: Campaign) -> None:
+def test_reviews_are_listed_taken_and_exported(campaign):
     first, second = ids(campaign)
     assert "no signs of careless answers" in said(campaign, "review", "campaign")
     assert said(campaign, "approve", "campaign", first[:8], "--by", "ann").strip() == "1 approved"
@@ -91,12 +90,12 @@ def test_reviews_are_listed_taken_and_exported(campaign: Campaign) -> None:
     assert "8 still needed" in said(campaign, "status", "campaign")
 
 
-def test_suggested_people_are_approved_in_one_go(campaign: Campaign) -> None:
+def test_suggested_people_are_approved_in_one_go(campaign):
     assert said(campaign, "approve", "campaign", "--suggested").strip() == "2 approved"
     assert said(campaign, "approve", "campaign", "--suggested").strip() == "0 approved"
 
 
-def test_disagreements_are_listed_and_decided(campaign: Campaign) -> None:
+def test_disagreements_are_listed_and_decided(campaign):
     text = said(campaign, "adjudicate", "campaign")
     assert "1 × yes, 1 × no" in text
     assert "adjudicate CAMPAIGN ITEM ANSWER" in text
@@ -107,7 +106,7 @@ def test_disagreements_are_listed_and_decided(campaign: Campaign) -> None:
     assert [(each["item"], each["decided"]["answer"]) for each in found] == [("1", "no")]
 
 
-def test_a_person_is_withdrawn_by_link_or_id(campaign: Campaign) -> None:
+def test_a_person_is_withdrawn_by_link_or_id(campaign):
     link = make_links(campaign, 1)[0]
     assert "4 answers deleted" in said(campaign, "withdraw", "campaign", "--worker", link)
     (left,) = (each for each in ids(campaign) if each != person_id(campaign, "link", link))
@@ -116,7 +115,7 @@ def test_a_person_is_withdrawn_by_link_or_id(campaign: Campaign) -> None:
     assert "no such person in this campaign; given: another" in unknown
 
 
-def test_everything_is_deleted_when_asked_twice(campaign: Campaign) -> None:
+def test_everything_is_deleted_when_asked_twice(campaign):
     assert "answers are not to be deleted yet" in refused(campaign, "delete-after", "campaign", "--yes")
     assert "pass --yes" in refused(campaign, "delete-after", "campaign", "--now")
     assert len(ids(campaign)) == 2
@@ -124,7 +123,7 @@ def test_everything_is_deleted_when_asked_twice(campaign: Campaign) -> None:
     assert ids(campaign) == []
 
 
-def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign: Campaign) -> None:
+def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign):
     words = ("agreement", "campaign", "--draws", "100", "--html", "page.html", "--json", "numbers.json")
     said(campaign, *words)
     folder = campaign.folder.parent
@@ -141,7 +140,7 @@ def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign: Campa
     assert (folder / "page.html").read_text() == "mine"
 
 
-def test_a_simulated_campaign_is_kept_as_a_campaign_of_its_own(campaign: Campaign) -> None:
+def test_a_simulated_campaign_is_kept_as_a_campaign_of_its_own(campaign):
     folder = campaign.folder.parent
     before = (campaign.folder / "database.sqlite").read_bytes()
     words = ("simulate", "campaign", "--people", "5", "--quiet", "--keep", "tried")
@@ -158,7 +157,7 @@ def test_a_simulated_campaign_is_kept_as_a_campaign_of_its_own(campaign: Campaig
     said(campaign, "agreement", "tried", "--draws", "100")
 
 
-def test_a_release_states_the_campaigns_data_sheet(campaign: Campaign) -> None:
+def test_a_release_states_the_campaigns_data_sheet(campaign):
     folder = campaign.folder.parent
     rows = [f"p{at}.png,caption {at},another {at}" for at in range(4)]
     (folder / "pairs.csv").write_text("\n".join(["image,caption,negative_caption", *rows]), "utf-8")

@@ -43,7 +43,7 @@ def answers(found: Simulation) -> list[tuple[str, str, str]]:
     [{}, {"golden_share": 0.2}, {"design": "blocks", "per_person": 10, "golden_per_block": 2}],
     ids=["queue", "golden", "blocks"],
 )
-def test_every_item_gets_its_answers_by_different_people(tmp_path: Path, recipe: dict[str, object]) -> None:
+def test_every_item_gets_its_answers_by_different_people(tmp_path, recipe):
     found = simulate(campaign(tmp_path / "c", **recipe), [replace(ABLE, name=f"p{at}") for at in range(16)])
     rows = answers(found)
     assert set(Counter(item for item, _, _ in rows).values()) == {3}
@@ -54,7 +54,7 @@ def test_every_item_gets_its_answers_by_different_people(tmp_path: Path, recipe:
     assert bool(golden) == bool(recipe)
 
 
-def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path: Path) -> None:
+def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path):
     made = campaign(tmp_path / "c")
     people = [replace(ABLE, name=f"p{at}") for at in range(6)]
     first, again, other = (simulate(made, people, seed=seed) for seed in (1, 1, 2))
@@ -62,13 +62,13 @@ def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path: Path) -
     assert answers(first) != answers(other)
 
 
-def test_truths_that_are_not_known_are_drawn(tmp_path: Path) -> None:
+def test_truths_that_are_not_known_are_drawn(tmp_path):
     found = simulate(campaign(tmp_path / "c", truth=False), [replace(ABLE, name=f"p{at}") for at in range(4)])
     assert found.drawn == 30
     assert set(found.truth.values()) == {"yes", "no"}
 
 
-def test_over_http_the_same_people_give_the_same_answers(tmp_path: Path) -> None:
+def test_over_http_the_same_people_give_the_same_answers(tmp_path):
     made = campaign(tmp_path / "c", 20, onboarding=4, golden_share=0.2)
     people = crowd({"able": 0.7, "careless": 0.3}, 8, seconds=4.0)
     direct, http = (simulate(made, people, client=client) for client in (direct_client, http_client))
@@ -77,7 +77,7 @@ def test_over_http_the_same_people_give_the_same_answers(tmp_path: Path) -> None
     assert direct.states == http.states
 
 
-def test_what_came_out_is_within_what_was_promised(tmp_path: Path) -> None:
+def test_what_came_out_is_within_what_was_promised(tmp_path):
     made = campaign(tmp_path / "c", 100, golden_share=0.1)
     found = annotate_simulate(made.folder, people=8, accuracy=0.9)
     for promised, came in found.estimates.values():
@@ -94,7 +94,7 @@ def test_what_came_out_is_within_what_was_promised(tmp_path: Path) -> None:
     assert not (made.folder / DATABASE).exists()
 
 
-def test_people_who_guess_are_found_and_weigh_less(tmp_path: Path) -> None:
+def test_people_who_guess_are_found_and_weigh_less(tmp_path):
     made = campaign(tmp_path / "c", 200, golden_share=0.1)
     found = annotate_simulate(made.folder, people=20, mix={"able": 0.8, "careless": 0.2})
     kinds = {each.kind: each for each in found.kinds}
@@ -110,7 +110,7 @@ def test_people_who_guess_are_found_and_weigh_less(tmp_path: Path) -> None:
     assert found.to_arrow(by="kind").column("people").to_pylist() == [16, 4]
 
 
-def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path: Path) -> None:
+def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path):
     made = campaign(tmp_path / "c", 150)
     people = [replace(ABLE, name=f"p{at}", accuracy=0.7 + 0.025 * at) for at in range(10)]
     found = simulate(made, people, seed=1)
@@ -121,7 +121,7 @@ def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path: Pat
     assert by_model["majority"].calibrated is None
 
 
-def test_people_who_guess_get_labels_no_better_than_chance(tmp_path: Path) -> None:
+def test_people_who_guess_get_labels_no_better_than_chance(tmp_path):
     found = annotate_simulate(campaign(tmp_path / "c", 100).folder, people=9, mix={"careless": 1.0})
     assert found.labels[0].low < 0.5 < found.labels[0].high
     assert not found.to_json()["calibrated"]["Dawid-Skene"]

@@ -21,7 +21,7 @@ def batch(path: Path) -> Path:
 LAYOUT = ("--item", "Input.image{n}", "--item", "Input.caption{n}", "--question", "match=Answer.match{n}")
 
 
-def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
+def test_a_batch_of_mechanical_turk(counterfoil, tmp_path):
     out, facts = tmp_path / "judgements.csv", tmp_path / "facts.json"
     more = ("--question", "why=Answer.why{n}", "--many", "why", "--golden", "Input.golden{n}")
     counterfoil.succeeds(
@@ -71,7 +71,7 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(cou
         ("0,ann,odd,yes", "judgement 1: no such question of this item; given: odd; allowed: match"),
     ],
 )
-def test_judgements_of_other_campaigns(counterfoil, tmp_path: Path, rows: str, words: str) -> None:
+def test_judgements_of_other_campaigns(counterfoil, tmp_path, rows, words):
     campaign = make(tmp_path / "campaign", pairs(1))
     (tmp_path / "answers.csv").write_text(f"item,person,question,answer\n{rows}\n")
     counterfoil.fails(
@@ -82,7 +82,7 @@ def test_judgements_of_other_campaigns(counterfoil, tmp_path: Path, rows: str, w
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None:
+def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path):
     said = counterfoil(
         f"annotate import {batch(tmp_path / 'r.csv')} --from mturk --question match --out {tmp_path}/out.csv"
     )

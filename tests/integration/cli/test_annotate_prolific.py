@@ -3,7 +3,6 @@
 import csv
 import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +40,19 @@ class ProlificWorker(Worker):
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeProlific]:
+def fake():
     with running() as found:
         yield found
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     make(tmp_path / "campaign", pairs(4), entry="prolific", overlap=2, pay_per_hour=12.0)
     return tmp_path / "campaign"
 
 
 @pytest.fixture
-def prolific(counterfoil, fake: FakeProlific, folder: Path, monkeypatch) -> Run:
+def prolific(counterfoil, fake, folder, monkeypatch):
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
 
     def run(command: str, *more: object) -> Any:
@@ -68,7 +67,7 @@ def entered(db: Database, campaign: Campaign, fake: FakeProlific, study: str, pi
     return made(db, campaign, 1)
 
 
-def test_a_campaign_on_prolific(prolific, fake: FakeProlific, folder: Path, tmp_path: Path) -> None:
+def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
     before = (folder / "campaign.toml").read_text()
     planned = prolific.succeeds("create", "--url", URL, "--dry-run", "--json", "-")
     plan = json.loads(planned.out)["plan"]
@@ -137,7 +136,7 @@ def test_a_campaign_on_prolific(prolific, fake: FakeProlific, folder: Path, tmp_
         assert TOKEN not in (folder / name).read_text()
 
 
-def test_a_study_is_moved_and_grows(prolific, fake: FakeProlific) -> None:
+def test_a_study_is_moved_and_grows(prolific, fake):
     assert prolific("create", "--url", URL).code == 0
     (study,) = fake.studies
     for command, state in (("publish", "ACTIVE"), ("pause", "PAUSED"), ("start", "ACTIVE")):
@@ -188,7 +187,7 @@ def test_without_a_study_nothing_is_sent_or_written(prolific, fake, folder):
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_a_study_of_other_items_is_not_this_campaigns(prolific, fake: FakeProlific, folder: Path) -> None:
+def test_a_study_of_other_items_is_not_this_campaigns(prolific, fake, folder):
     prolific("create", "--url", URL)
     (study,) = fake.studies
     (folder / "items.parquet").unlink()
@@ -199,7 +198,7 @@ def test_a_study_of_other_items_is_not_this_campaigns(prolific, fake: FakeProlif
     assert fake.studies[study]["status"] == "UNPUBLISHED"
 
 
-def test_campaigns_that_people_enter_otherwise(counterfoil, tmp_path: Path, monkeypatch) -> None:
+def test_campaigns_that_people_enter_otherwise(counterfoil, tmp_path, monkeypatch):
     monkeypatch.delenv("PROLIFIC_TOKEN", raising=False)
     make(tmp_path / "campaign", pairs(2))
     said = counterfoil("annotate", "prolific", "create", tmp_path / "campaign", "--url", URL)

@@ -1,10 +1,9 @@
 """Preferences from the command line."""
 
 import json
-from pathlib import Path
 
 
-def test_preferences_of_eccv_caption(counterfoil, tmp_path: Path) -> None:
+def test_preferences_of_eccv_caption(counterfoil, tmp_path):
     """Table D.1: the printed votes give the printed strengths, to C, D, A, B, E in that order."""
     votes = tmp_path / "votes.csv"
     votes.write_text(
@@ -22,7 +21,7 @@ def test_preferences_of_eccv_caption(counterfoil, tmp_path: Path) -> None:
     assert "<svg" in plot.read_text()
 
 
-def test_votes_for_oneself_are_counted(counterfoil, tmp_path: Path) -> None:
+def test_votes_for_oneself_are_counted(counterfoil, tmp_path):
     votes = tmp_path / "votes.csv"
     votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3 + "a,a\n" * 2)
     said = counterfoil.succeeds("annotate preferences", votes, "--draws", 100, "--json", "-")

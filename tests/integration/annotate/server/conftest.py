@@ -1,8 +1,6 @@
 """A campaign behind the application, asked without a network."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,13 +54,13 @@ class Site:
 
 
 @pytest.fixture(autouse=True)
-def patient_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_clients(monkeypatch):
     """Requests wait for the figures of a page, however busy the machine is."""
     monkeypatch.setattr(research_cache, "PATIENCE", 300.0)
 
 
 @pytest.fixture
-def site_of(tmp_path: Path) -> Iterator[Any]:
+def site_of(tmp_path):
     """Makes sites of campaigns of a form, with settings of the recipe."""
     opened = []
 
@@ -86,6 +84,6 @@ def site_of(tmp_path: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
-def site(site_of: Any) -> Site:
+def site(site_of):
     """A site of three pairs to judge."""
     return site_of()

@@ -18,7 +18,7 @@ def stored(site: Any) -> int:
     return judgement_table(site.database, site.campaign).num_rows
 
 
-def test_no_path_leads_to_a_file_of_the_campaign(site: Any) -> None:
+def test_no_path_leads_to_a_file_of_the_campaign(site):
     site.token()
     paths = ["../secrets.json", "..%2fsecrets.json", "%2e%2e%2f%2e%2e%2fcampaign.toml", "/etc/passwd", ""]
     paths += [
@@ -37,7 +37,7 @@ def test_no_path_leads_to_a_file_of_the_campaign(site: Any) -> None:
             assert "root:" not in reply.text
 
 
-def test_what_is_no_answer_is_refused_in_one_line(site: Any) -> None:
+def test_what_is_no_answer_is_refused_in_one_line(site):
     answers: list[Any] = [{}, [], {"match": 0, SQL: "x"}]
     answers += [{"match": value} for value in (None, [0], True, [{"start": 0, "end": 3}])]
     changes: list[dict[str, Any]] = [{"answer": answer} for answer in answers]
@@ -52,7 +52,7 @@ def test_what_is_no_answer_is_refused_in_one_line(site: Any) -> None:
     assert stored(site) == 0
 
 
-def test_sql_in_any_field_is_a_text(site_of: Any) -> None:
+def test_sql_in_any_field_is_a_text(site_of):
     site = site_of("quad-authoring")
     written = {"first_caption": f"a {SQL} b", "second_caption": f"b {SQL} a"}
     answer = {"first_image": 0, "second_image": 1, **written, "swap": 0, "predicates": 0}
@@ -61,7 +61,7 @@ def test_sql_in_any_field_is_a_text(site_of: Any) -> None:
     assert f"a {SQL} b" in judgement_table(site.database, site.campaign)["answer"].to_pylist()
 
 
-def test_giant_requests_are_refused_before_they_are_read(site: Any) -> None:
+def test_giant_requests_are_refused_before_they_are_read(site):
     path = f"/api/work/{site.token()}/answers"
     kind = {"content-type": "application/json"}
     announced = site.client.post(path, content=b"x" * (LARGEST_BODY + 1), headers=kind)
@@ -81,7 +81,7 @@ def test_giant_requests_are_refused_before_they_are_read(site: Any) -> None:
     assert stored(site) == 0
 
 
-def test_other_types_than_json_and_other_sites_are_refused(site: Any) -> None:
+def test_other_types_than_json_and_other_sites_are_refused(site):
     token = site.token()
     path = f"/api/work/{token}/answers"
     body = json.dumps(site.given(token, {"match": 0}))
@@ -97,7 +97,7 @@ def test_other_types_than_json_and_other_sites_are_refused(site: Any) -> None:
     assert site.client.post(path, content=body, headers=own).json()["accepted"]
 
 
-def test_names_that_were_pointed_here_are_not_answered(site: Any) -> None:
+def test_names_that_were_pointed_here_are_not_answered(site):
     path = f"/work/{site.token()}"
     for host in ("evil.example", "study.example.evil.com", "", "a b", "user@study.example"):
         assert site.client.get(path, headers={"host": host}).status_code == 421
@@ -105,7 +105,7 @@ def test_names_that_were_pointed_here_are_not_answered(site: Any) -> None:
         assert site.client.get(path, headers={"host": host}).status_code == 200
 
 
-def test_guessing_is_slowed_down_and_right_tokens_always_pass(site: Any) -> None:
+def test_guessing_is_slowed_down_and_right_tokens_always_pass(site):
     token = site.token()
     replies = [site.client.get(f"/enter/{at}-guess") for at in range(MOST_WRONG + 1)]
     assert [reply.status_code for reply in replies] == [404] * MOST_WRONG + [429]
@@ -124,7 +124,7 @@ def test_guessing_is_slowed_down_and_right_tokens_always_pass(site: Any) -> None
     assert site.client.get("/enter/1-guess").status_code == 404
 
 
-def test_one_beginning_is_guessed_no_faster_from_many_addresses(site: Any) -> None:
+def test_one_beginning_is_guessed_no_faster_from_many_addresses(site):
     site.token()
     guesses = []
     for at in range(MOST_WRONG + 1):
@@ -135,7 +135,7 @@ def test_one_beginning_is_guessed_no_faster_from_many_addresses(site: Any) -> No
     assert guesses == [404] * MOST_WRONG + [429]
 
 
-def test_codes_are_short_so_that_right_ones_wait_too(site_of: Any) -> None:
+def test_codes_are_short_so_that_right_ones_wait_too(site_of):
     site = site_of(entry="open", code="tern")
 
     def enter(code: str) -> Any:
@@ -147,14 +147,14 @@ def test_codes_are_short_so_that_right_ones_wait_too(site_of: Any) -> None:
     assert site.client.get(f"/api/work/{token}").status_code == 200
 
 
-def test_pages_of_other_sites_cannot_use_up_a_visitors_attempts(site: Any) -> None:
+def test_pages_of_other_sites_cannot_use_up_a_visitors_attempts(site):
     token = site.token()
     for _ in range(MOST_WRONG + 5):
         site.client.post("/api/work/guess/consent", json={}, headers={"origin": "https://evil.example"})
     assert site.client.get(f"/api/work/{token}").status_code == 200
 
 
-def test_every_reply_has_its_headers_and_no_token_is_logged(site: Any) -> None:
+def test_every_reply_has_its_headers_and_no_token_is_logged(site):
     token = site.token()
     view = site.work(token)
     paths = [f"/work/{token}", f"/api/work/{token}", view["items"][0]["shown"][0]["content"]]
@@ -173,7 +173,7 @@ def test_every_reply_has_its_headers_and_no_token_is_logged(site: Any) -> None:
     assert any(line.startswith("GET /api/work/{token} 200 ") for line in site.log)
 
 
-def test_texts_are_text_in_every_page(site_of: Any) -> None:
+def test_texts_are_text_in_every_page(site_of):
     site = site_of(title=NASTY, instructions=f"{NASTY} [x](javascript:alert(1)) ![y](https://evil.example/y)")
     token = site.token()
     page = site.client.get(f"/work/{token}").text

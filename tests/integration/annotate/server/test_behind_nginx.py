@@ -90,7 +90,7 @@ def work(port: int, served: Served) -> None:
 
 
 @pytest.mark.parametrize("target", ["campaign_server", "127.0.0.1:{port}"])
-def test_answers_pass_a_proxy_with_its_defaults(tmp_path: Path, target: str) -> None:
+def test_answers_pass_a_proxy_with_its_defaults(tmp_path, target):
     with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
         port = int(served.url.rpartition(":")[2])
         location = f"location / {{ proxy_pass http://{target.format(port=port)}; }}"
@@ -98,7 +98,7 @@ def test_answers_pass_a_proxy_with_its_defaults(tmp_path: Path, target: str) -> 
             work(own, served)
 
 
-def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path: Path) -> None:
+def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path):
     written = WRITTEN.read_text().partition("```nginx\n")[2].partition("```")[0]
     location = written[written.index("location /") :].partition("\n    }")[0] + "\n    }"
     campaign = campaign_of(tmp_path / "c", "yes-no", entry="sona")
@@ -113,7 +113,7 @@ def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path: Path) -> N
             assert ask(own, ADDRESSES["sona"])[0] == 303
 
 
-def test_headers_of_a_proxy_that_was_not_named_are_not_believed(tmp_path: Path) -> None:
+def test_headers_of_a_proxy_that_was_not_named_are_not_believed(tmp_path):
     with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
         port = int(served.url.rpartition(":")[2])
         replies = [

@@ -41,7 +41,7 @@ def served(folder: Path, wait: float) -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def quick(tmp_path_factory):
     """The port of a server that waits half a second."""
     with served(tmp_path_factory.mktemp("quick") / "campaign", 0.5) as port:
         yield port
@@ -84,7 +84,7 @@ def ended(connection: socket.socket) -> bool:
     ],
     ids=["nothing", "half a head", "half a body"],
 )
-def test_a_request_that_does_not_end_is_ended(quick: int, begun: bytes) -> None:
+def test_a_request_that_does_not_end_is_ended(quick, begun):
     with ExitStack() as stack:
         assert ended(opened(stack, quick, begun))
         # Bytes now and then do not make the time longer.
@@ -99,7 +99,7 @@ def test_a_request_that_does_not_end_is_ended(quick: int, begun: bytes) -> None:
         assert asked(quick) == 200
 
 
-def test_more_connections_than_descriptors_do_not_take_the_server_away(tmp_path: Path) -> None:
+def test_more_connections_than_descriptors_do_not_take_the_server_away(tmp_path):
     with served(tmp_path / "campaign", 60.0) as port, ExitStack() as stack:
         for _ in range(400):
             opened(stack, port, b"GET / HTTP/1.1\r\n")
@@ -112,7 +112,7 @@ def test_more_connections_than_descriptors_do_not_take_the_server_away(tmp_path:
         assert asked(port) == 200
 
 
-def test_a_connection_that_asks_stays_open(quick: int) -> None:
+def test_a_connection_that_asks_stays_open(quick):
     connection = http.client.HTTPConnection("127.0.0.1", quick, timeout=20)
     for _ in range(2):
         connection.request("GET", "/static/work.css")
@@ -122,7 +122,7 @@ def test_a_connection_that_asks_stays_open(quick: int) -> None:
     connection.close()
 
 
-def test_as_many_descriptors_are_asked_for_as_the_system_allows() -> None:
+def test_as_many_descriptors_are_asked_for_as_the_system_allows():
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, before[1]), before[1]))

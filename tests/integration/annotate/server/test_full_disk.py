@@ -3,11 +3,10 @@
 import resource
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -55,7 +54,7 @@ class SmallDisk:
 
 
 @pytest.fixture(params=["mounted", "limited"])
-def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
+def disk(tmp_path, request):
     folder = tmp_path / "disk"
     folder.mkdir()
     if request.param == "limited":
@@ -70,7 +69,7 @@ def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
         subprocess.run(["umount", folder], check=True)
 
 
-def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk: SmallDisk) -> None:
+def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk):
     campaign = make(disk.folder / "campaign", pairs(40), overlap=2)
     acknowledged: list[str] = []
     with serving(campaign) as server, httpx.Client() as client:
@@ -119,7 +118,7 @@ def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk: Small
 
 @pytest.mark.browser
 @pytest.mark.parametrize("disk", ["mounted", pytest.param("limited", marks=pytest.mark.slow)], indirect=True)
-def test_the_page_says_so_keeps_the_answer_and_sends_it_again(disk: SmallDisk, chromium: Any) -> None:
+def test_the_page_says_so_keeps_the_answer_and_sends_it_again(disk, chromium):
     campaign = make(disk.folder / "campaign", pairs(40), overlap=1)
     with serving(campaign) as server, closing(chromium.new_context()) as context:
         page = context.new_page()

@@ -17,7 +17,7 @@ Address = Callable[[], str | None]
 @pytest.mark.parametrize(
     "new_database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
 )
-def test_no_answer_is_lost_when_the_server_is_killed(tmp_path: Path, new_database: Address) -> None:
+def test_no_answer_is_lost_when_the_server_is_killed(tmp_path, new_database):
     work_through_kills(tmp_path / "campaign", new_database(), people=6, items=24, times=1)
 
 
@@ -26,12 +26,12 @@ def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(tmp
     work_through_kills(tmp_path / "campaign", new_database(), people=200, items=1_000, times=10)
 
 
-def test_no_answer_is_lost_when_a_commit_is_killed(tmp_path: Path, new_database: Address) -> None:
+def test_no_answer_is_lost_when_a_commit_is_killed(tmp_path, new_database):
     work_through_a_killed_commit(tmp_path / "campaign", new_database())
 
 
 @pytest.mark.slow
-def test_no_answer_is_lost_where_postgresql_waits_for_the_disk(tmp_path: Path) -> None:
+def test_no_answer_is_lost_where_postgresql_waits_for_the_disk(tmp_path):
     with postgres_server.running(durable=True) as postgres:
         import psycopg
 

@@ -23,7 +23,7 @@ from counterfoil.annotate.work import running
 
 
 @pytest.fixture
-def judged(site: Any) -> Any:
+def judged(site):
     """A site on which two people judged the three pairs, and differ on one."""
     Worker(site.database, site.campaign, 1).do()
     odd = site.campaign.items[0].id
@@ -52,7 +52,7 @@ def research_routes(app: Any) -> Iterator[tuple[str, str]]:
     yield "POST", "/research/logout"
 
 
-def test_one_persons_answers_are_shown_with_their_images(site_of: Any) -> None:
+def test_one_persons_answers_are_shown_with_their_images(site_of):
     site = site_of("which-image", n=2)
     for number in (1, 2):
         token = site.token(number)
@@ -76,7 +76,7 @@ def test_one_persons_answers_are_shown_with_their_images(site_of: Any) -> None:
     assert f"/research/people/{first}" in site.client.get("/research").text
 
 
-def test_every_route_is_refused_without_the_token(judged: Any) -> None:
+def test_every_route_is_refused_without_the_token(judged):
     app = judged.client.app
     found = list(research_routes(app))
     assert len(found) >= 9
@@ -89,7 +89,7 @@ def test_every_route_is_refused_without_the_token(judged: Any) -> None:
         judged.clock[0] += 61  # wrong tokens from one address are counted
 
 
-def test_the_cookie_is_no_scripts_and_no_other_sites_and_ends(judged: Any) -> None:
+def test_the_cookie_is_no_scripts_and_no_other_sites_and_ends(judged):
     reply = judged.client.post("/research/login", data={"token": judged.campaign.secrets["token"]})
     cookie = reply.headers["set-cookie"].lower()
     assert "httponly" in cookie
@@ -100,7 +100,7 @@ def test_the_cookie_is_no_scripts_and_no_other_sites_and_ends(judged: Any) -> No
     assert judged.client.get("/research").status_code == 401
 
 
-def test_a_post_by_cookie_needs_the_header_of_its_session(judged: Any) -> None:
+def test_a_post_by_cookie_needs_the_header_of_its_session(judged):
     header = logged_in(judged)
     path, value = "/api/research/state", {"state": "paused"}
     assert judged.client.post(path, json=value).status_code == 403
@@ -114,7 +114,7 @@ def test_a_post_by_cookie_needs_the_header_of_its_session(judged: Any) -> None:
     assert judged.client.get("/research").status_code == 401
 
 
-def test_a_script_sends_the_token_itself(judged: Any) -> None:
+def test_a_script_sends_the_token_itself(judged):
     found = judged.client.get("/api/research/overview", headers=judged.bearer).json()
     assert found["status"]["answers"] == 6
     assert found["agreement"]["questions"][0]["items"] == 3
@@ -123,7 +123,7 @@ def test_a_script_sends_the_token_itself(judged: Any) -> None:
     assert opened.status_code == 200
 
 
-def test_decisions_on_the_page_are_stored_and_shown(judged: Any) -> None:
+def test_decisions_on_the_page_are_stored_and_shown(judged):
     header = logged_in(judged)
     found = judged.client.get("/api/research/overview").json()
     first, second = (each["person"] for each in found["status"]["persons"])
@@ -142,7 +142,7 @@ def test_decisions_on_the_page_are_stored_and_shown(judged: Any) -> None:
     assert "<script>alert" not in page
 
 
-def test_items_are_decided_on_a_page_of_their_own(judged: Any) -> None:
+def test_items_are_decided_on_a_page_of_their_own(judged):
     header = logged_in(judged)
     item = judged.campaign.items[0].id
     page = judged.client.get("/research/disputes", params={"item": item})
@@ -160,7 +160,7 @@ def test_items_are_decided_on_a_page_of_their_own(judged: Any) -> None:
     assert judged.client.get("/research/disputes", params={"item": "nothing"}).status_code == 404
 
 
-def test_downloaded_answers_have_numbers_for_people(judged: Any) -> None:
+def test_downloaded_answers_have_numbers_for_people(judged):
     logged_in(judged)
     reply = judged.client.get("/api/research/judgements.csv")
     rows = list(csv.DictReader(io.StringIO(reply.text)))
@@ -169,7 +169,7 @@ def test_downloaded_answers_have_numbers_for_people(judged: Any) -> None:
     assert "attachment" in reply.headers["content-disposition"]
 
 
-def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged: Any) -> None:
+def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged):
     made: list[CampaignOverview] = []
 
     def make() -> CampaignOverview:
@@ -206,7 +206,7 @@ def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judg
     assert f"as of {moment(judged.clock[0])}</p>" in page.text
 
 
-def test_an_overview_that_fails_says_why() -> None:
+def test_an_overview_that_fails_says_why():
     def fail() -> Any:
         raise RuntimeError("no")
 

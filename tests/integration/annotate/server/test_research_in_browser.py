@@ -1,6 +1,5 @@
 """The researcher's pages in a real browser: by keyboard, on a phone, at 200 % zoom, for screen readers."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,13 @@ from annotate.small_campaigns import Worker
 from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.review import reviews
 from counterfoil.annotate.work import running
-from served_campaign import Served, campaign_of, serving
+from served_campaign import campaign_of, serving
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory):
     """Two people judged three pairs, and differ on all."""
     folder: Path = tmp_path_factory.mktemp("research") / "campaign"
     with serving(campaign_of(folder, "yes-no")) as found:
@@ -26,7 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def page(chromium: Any, served: Served) -> Iterator[Callable[..., Any]]:
+def page(chromium, served):
     """Opens the overview, logged in; at the end no page may have complained or asked another site."""
     contexts, troubles = [], []
 
@@ -75,7 +74,7 @@ def test_pages_are_accessible_and_never_wider_than_the_screen(page, violations, 
     assert view.evaluate("window.hacked === undefined")
 
 
-def test_disagreements_are_decided_by_keyboard_alone(page: Callable[..., Any], served: Served) -> None:
+def test_disagreements_are_decided_by_keyboard_alone(page, served):
     view = page()
     view.goto(f"{served.url}/research/disputes")
     first = view.get_attribute("#decision", "data-item")
@@ -91,7 +90,7 @@ def test_disagreements_are_decided_by_keyboard_alone(page: Callable[..., Any], s
     )
 
 
-def test_the_campaign_is_paused_and_goes_on(page: Callable[..., Any], served: Served) -> None:
+def test_the_campaign_is_paused_and_goes_on(page, served):
     view = page()
     view.get_by_role("button", name="Pause").click()
     view.get_by_role("button", name="Resume").wait_for()
@@ -101,7 +100,7 @@ def test_the_campaign_is_paused_and_goes_on(page: Callable[..., Any], served: Se
     assert running(served.database) == "open"
 
 
-def test_a_person_is_reviewed_and_a_refusal_is_shown(page: Callable[..., Any], served: Served) -> None:
+def test_a_person_is_reviewed_and_a_refusal_is_shown(page, served):
     view = page()
     view.locator("summary").first.press("Enter")
     form = view.locator("form.review").first

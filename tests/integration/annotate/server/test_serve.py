@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from served_campaign import campaign_of
 SERVE = (sys.executable, "-m", "counterfoil", "annotate", "serve")
 
 
-def test_a_process_serves_says_where_and_stops(tmp_path: Path) -> None:
+def test_a_process_serves_says_where_and_stops(tmp_path):
     campaign = campaign_of(tmp_path / "campaign", "yes-no")
     command = [*SERVE, str(campaign.folder), "--port", "0", "--verbose"]
     served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -41,7 +40,7 @@ def test_a_process_serves_says_where_and_stops(tmp_path: Path) -> None:
     assert not campaign.folder.joinpath(f"{DATABASE}-wal").exists()
 
 
-def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_served_is_refused(tmp_path):
     campaign = campaign_of(tmp_path / "campaign", "yes-no")
     with pytest.raises(InputError, match="belong together"):
         serve_campaign(campaign.folder, certificate="cert.pem")
@@ -58,7 +57,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         serve_campaign(tmp_path)
 
 
-def test_people_get_the_address_of_their_platform(tmp_path: Path) -> None:
+def test_people_get_the_address_of_their_platform(tmp_path):
     def people(entry: str, site: str) -> str:
         campaign = campaign_of(tmp_path / entry, "yes-no", entry=entry, completion="")
         return addresses(campaign, site).people
@@ -68,7 +67,7 @@ def test_people_get_the_address_of_their_platform(tmp_path: Path) -> None:
     assert people("mturk", "http://127.0.0.1:8750") == "http://127.0.0.1:8750/enter"
 
 
-def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path: Path) -> None:
+def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path):
     folder = campaign_of(tmp_path / "campaign", "yes-no").folder
     few, more = (campaign_links(folder, n).value for n in (3, 5))
     assert more[:3] == few

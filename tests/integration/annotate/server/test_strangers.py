@@ -52,7 +52,7 @@ def token_of(reply: Any) -> str:
 
 
 @pytest.mark.parametrize("platform", ADDRESSES)
-def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of: Any, platform: str) -> None:
+def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of, platform):
     site = site_of(entry=platform, completion="")
     own, other = browser(site), browser(site)
     token = token_of(own.get(ADDRESSES[platform]))
@@ -72,7 +72,7 @@ def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of: Any, pl
     assert own.get(f"/api/work/{token}").json()["done"] == 1
 
 
-def test_the_cookie_goes_where_people_enter_and_no_further(site_of: Any) -> None:
+def test_the_cookie_goes_where_people_enter_and_no_further(site_of):
     marks_of = {"sona": "SameSite=Lax; Secure", "mturk": "SameSite=None; Secure; Partitioned"}
     for platform, marks in marks_of.items():
         site = site_of(entry=platform, completion="")
@@ -82,7 +82,7 @@ def test_the_cookie_goes_where_people_enter_and_no_further(site_of: Any) -> None
     assert "set-cookie" not in site_of().client.get("/").headers
 
 
-def test_guessing_ids_is_slowed_down_and_the_person_still_passes(site_of: Any) -> None:
+def test_guessing_ids_is_slowed_down_and_the_person_still_passes(site_of):
     site = site_of(entry="sona")
     own, other = browser(site, "192.0.2.1"), browser(site, "192.0.2.1")
     own.get(ADDRESSES["sona"])
@@ -91,7 +91,7 @@ def test_guessing_ids_is_slowed_down_and_the_person_still_passes(site_of: Any) -
     assert own.get(ADDRESSES["sona"]).status_code == 303
 
 
-def test_the_researcher_lets_a_person_in_from_another_browser(site_of: Any) -> None:
+def test_the_researcher_lets_a_person_in_from_another_browser(site_of):
     site = site_of(entry="sona")
     own, other = browser(site), browser(site)
     token = token_of(own.get(ADDRESSES["sona"]))
@@ -133,7 +133,7 @@ def keys(modulus: int = 0) -> dict[str, Any]:
     return {"keys": [{"kty": "RSA", "alg": "RS256", "kid": "k1", "n": encoded(n), "e": "AQAB", "use": "sig"}]}
 
 
-def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of: Any) -> None:
+def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of):
     site = site_of(entry="prolific", completion="C1X2")
     (site.campaign.folder / KEYS).write_text(json.dumps(keys()))
     clock, public = (lambda: site.clock[0]), "https://study.example"
@@ -169,7 +169,7 @@ def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of: Any) -
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "short"])
-def test_keys_that_are_none_are_refused_when_the_campaign_is_served(site_of: Any, text: str) -> None:
+def test_keys_that_are_none_are_refused_when_the_campaign_is_served(site_of, text):
     site = site_of(entry="prolific")
     short = json.dumps(keys(modulus=2**1000 + 1))
     (site.campaign.folder / KEYS).write_text(short if text == "short" else text)

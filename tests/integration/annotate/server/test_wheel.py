@@ -26,7 +26,7 @@ def built(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path: Path) -> None:
+def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     """Installed with its dependencies from where pip gets them, and run by its own commands."""
     wheel = built(tmp_path)
     bin = tmp_path / "venv" / "bin"

@@ -23,7 +23,7 @@ from counterfoil.errors import DataError, StorageError
 from served_campaign import CELLS
 
 
-def test_from_the_link_to_the_code(site: Any) -> None:
+def test_from_the_link_to_the_code(site):
     token = site.token(agreed=False)
     assert site.work(token)["state"] == "consent"
     assert site.client.post(f"/api/work/{token}/consent", json={}).json()["state"] == "work"
@@ -37,7 +37,7 @@ def test_from_the_link_to_the_code(site: Any) -> None:
     assert judgement_table(site.database, site.campaign)["answer"].to_pylist() == ["no"] * 3
 
 
-def test_nothing_in_a_view_gives_the_answer_away(site_of: Any) -> None:
+def test_nothing_in_a_view_gives_the_answer_away(site_of):
     site = site_of("best-of-k", onboarding={"best": ["0"]})
     text = json.dumps(site.work(site.token()))
     for name in ("darkred", "golden", "role", "onboarding 0", "test 0", ".png", "value"):
@@ -50,14 +50,14 @@ def test_nothing_in_a_view_gives_the_answer_away(site_of: Any) -> None:
         assert "sandbox" in reply.headers["content-security-policy"]
 
 
-def test_places_are_translated_in_what_opens_a_field(site_of: Any) -> None:
+def test_places_are_translated_in_what_opens_a_field(site_of):
     site = site_of("match")
     fields = site.work(site.token())["items"][0]["fields"]
     opens = [{}, {"match": [1, 2]}, {"shortcomings": [2]}, {"errors": [9]}]
     assert [field["when"] for field in fields] == opens
 
 
-def test_an_open_link_asks_for_its_code(site_of: Any) -> None:
+def test_an_open_link_asks_for_its_code(site_of):
     site = site_of(entry="open", code="sesame")
     assert site.client.get("/").headers["location"] == "/open"
     assert 'name="code"' in site.client.get("/open").text
@@ -73,7 +73,7 @@ def test_an_open_link_asks_for_its_code(site_of: Any) -> None:
     assert site_of().client.get("/open").status_code == 404
 
 
-def test_people_of_a_platform_go_back_to_it(site_of: Any) -> None:
+def test_people_of_a_platform_go_back_to_it(site_of):
     site = site_of(entry="prolific", completion="C1X2", n=1)
     given = "PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b"
     assert site.client.get("/enter?PROLIFIC_PID=5f8a").status_code == 422
@@ -91,7 +91,7 @@ def test_people_of_a_platform_go_back_to_it(site_of: Any) -> None:
         assert site.client.get(f"/api/work/{token}?{forged}").json()["leave"] is None
 
 
-def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of: Any) -> None:
+def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of):
     site = site_of(entry="mturk", completion="", n=1)
     hosts = "https://www.mturk.com https://workersandbox.mturk.com"
     preview = site.client.get("/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H")
@@ -110,7 +110,7 @@ def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of: Any) -> None
     assert (leave["method"], leave["fields"]["outcome"]) == ("POST", "no_consent")
 
 
-def test_other_campaigns_are_not_framed_and_have_no_preview(site: Any) -> None:
+def test_other_campaigns_are_not_framed_and_have_no_preview(site):
     page = site.client.get(f"/work/{site.token()}")
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
     assert page.headers["x-frame-options"] == "DENY"
@@ -157,7 +157,7 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monk
     assert "db.example" in told[0]
 
 
-def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_of: Any) -> None:
+def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_of):
     site = site_of(languages=("es", "de"))
     path = f"/work/{site.token()}"
     assert '<html lang="es">' in site.client.get(path, headers={"accept-language": "fr"}).text
@@ -166,7 +166,7 @@ def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_
     assert "Anleitung" in german
 
 
-def test_all_languages_have_the_same_words_with_the_same_places() -> None:
+def test_all_languages_have_the_same_words_with_the_same_places():
     from counterfoil.annotate.server.work_pages import words_of
 
     places = {
@@ -198,7 +198,7 @@ def said_by_forms() -> set[str]:
     return {re.sub(r"^\d+: ", "", text) for text in found} - {""}
 
 
-def test_every_language_has_every_phrase_of_forms_and_notices() -> None:
+def test_every_language_has_every_phrase_of_forms_and_notices():
     notices = {*work.NOTICES.values(), work._ERROR, work._UNSEEN_TEST}
     source = Path(work.__file__).read_text()
     notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', source))
@@ -211,7 +211,7 @@ def test_every_language_has_every_phrase_of_forms_and_notices() -> None:
     assert all(each == known[0] for each in known)
 
 
-def test_a_page_of_any_form_has_no_english_left_in_it(site_of: Any) -> None:
+def test_a_page_of_any_form_has_no_english_left_in_it(site_of):
     english = {
         language: {text for text, other in phrases_of(language).items() if text != other}
         for language in LANGUAGES[1:]
@@ -241,7 +241,7 @@ def test_a_page_of_any_form_has_no_english_left_in_it(site_of: Any) -> None:
         assert html.escape(phrases["no such page; open the link that you were given once more"]) in lost
 
 
-def test_consent_and_instructions_are_shown_in_one_language_alone(site_of: Any) -> None:
+def test_consent_and_instructions_are_shown_in_one_language_alone(site_of):
     site = site_of(languages=("en", "de", "fr"), instructions="English words", pay_per_hour=9.0)
     folder = site.campaign.folder
     (folder / "consent.md").write_text("I agree. {pay}")

@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,7 +50,7 @@ _SETTLED = 600
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def serve(tmp_path):
     """Serves a campaign of a form until the test ends."""
     with ExitStack() as stack:
         yield lambda form, **recipe: stack.enter_context(
@@ -61,7 +59,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
 
 @pytest.fixture
-def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
+def visit(chromium):
     """Opens an address; at the end, no page may have complained or asked another site for anything."""
     contexts, troubles = [], []
 
@@ -90,7 +88,7 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def at_work(serve: Any, visit: Any) -> Callable[..., tuple[Served, Any]]:
+def at_work(serve, visit):
     """Serves a campaign, and opens the page of a person who has begun."""
 
     def start(form: str, n: int = 1, allowed: tuple[str, ...] = (), **settings: Any) -> tuple[Served, Any]:
@@ -163,7 +161,7 @@ def test_a_form_is_done_by_keyboard_alone(serve, visit, violations, form, tmp_pa
     assert page.evaluate("window.hacked") is None
 
 
-def test_every_state_is_accessible_and_says_what_is_next(serve: Any, visit: Any, violations: Any) -> None:
+def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violations):
     served = serve("yes-no", n=1, onboarding={"match": ["yes"]})
     page = visit(served.link(), color_scheme="dark", viewport={"width": 360, "height": 740})
     title(page, "Discs")
@@ -235,7 +233,7 @@ def test_a_translated_form_is_accessible_and_fits_a_phone(serve, visit, violatio
     assert expected.items() <= answers(served)[0].items()
 
 
-def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work: Any, visit: Any) -> None:
+def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work, visit):
     lost = ("ERR_INTERNET_DISCONNECTED",)
     served, page = at_work("yes-no", 4, allowed=lost)
     context = page.context
@@ -267,7 +265,7 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work: Any,
     assert [each["match"] for each in answers(served)] == ["yes", "no", "no", "yes"]
 
 
-def test_what_was_written_and_is_refused_stays_to_be_put_right(at_work: Any) -> None:
+def test_what_was_written_and_is_refused_stays_to_be_put_right(at_work):
     served, page = at_work("quad-authoring", allowed=("422",))
     press(page, ["1", "text:a dog", "Enter", "2", "text:a cat", "Enter", "1", "1", "Enter"])
     notice = page.locator("#notice.alert", has_text="the same words")
@@ -292,7 +290,7 @@ _FILLED = """[...document.querySelectorAll(
 
 
 @pytest.mark.parametrize("form", HALVES)
-def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(at_work: Any, form: str) -> None:
+def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(at_work, form):
     served, page = at_work(form, 2)
     press(page, HALVES[form])
     filled = page.evaluate(_FILLED)
@@ -316,7 +314,7 @@ def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(at_w
     assert seconds > 0.3 + 0.7
 
 
-def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: Any) -> None:
+def test_arrows_and_quick_presses_answer_nothing_by_accident(serve, visit):
     served = serve("yes-no", n=3)
     page = visit(served.link())
     page.locator("main button.primary:focus").wait_for()
@@ -358,7 +356,7 @@ def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: 
     assert [each["match"] for each in answers(served)] == ["yes", "yes", "no"]
 
 
-def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve: Any, visit: Any) -> None:
+def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve, visit):
     served = serve("best-of-k", n=2)
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
     page = visit(served.link(), **phone)
@@ -387,7 +385,7 @@ def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve:
     assert 0.3 < seconds < begun / 1000 - 1.2
 
 
-def test_words_are_marked_by_pointer_and_counted_in_characters(at_work: Any) -> None:
+def test_words_are_marked_by_pointer_and_counted_in_characters(at_work):
     served, page = at_work("error-spans")
     press(page, ["2"])
     # After a character beyond 16 bits, places of Python and of JavaScript differ.
@@ -409,7 +407,7 @@ def test_words_are_marked_by_pointer_and_counted_in_characters(at_work: Any) -> 
     ]
 
 
-def test_a_preview_shows_an_item_and_takes_no_answer(serve: Any, visit: Any, violations: Any) -> None:
+def test_a_preview_shows_an_item_and_takes_no_answer(serve, visit, violations):
     served = serve("yes-no", entry="mturk", completion="")
     page = visit(f"{served.url}/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H")
     title(page, "Item 1")
@@ -419,7 +417,7 @@ def test_a_preview_shows_an_item_and_takes_no_answer(serve: Any, visit: Any, vio
     assert answers(served) == []
 
 
-def test_an_open_link_asks_for_its_code(serve: Any, visit: Any, violations: Any) -> None:
+def test_an_open_link_asks_for_its_code(serve, visit, violations):
     served = serve("yes-no", entry="open", code="tern")
     page = visit(f"{served.url}/open", allowed=("403",))
     assert violations(page) == []
@@ -469,7 +467,7 @@ def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
     assert seconds < time.monotonic() - seen
 
 
-def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) -> None:
+def test_an_image_that_fails_at_first_comes_by_itself(serve, visit):
     served = serve("yes-no", n=1)
     page = visit(served.link(), allowed=("Failed to load resource",))
     refusals = []
@@ -487,7 +485,7 @@ def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) ->
 
 
 @pytest.mark.parametrize("apart", [0, 430], ids=["at once", "slow system"])
-def test_a_double_click_answers_one_item(at_work: Any, apart: int) -> None:
+def test_a_double_click_answers_one_item(at_work, apart):
     served, page = at_work("yes-no", 3)
     page.wait_for_timeout(_SETTLED)
 
@@ -558,7 +556,7 @@ def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violatio
     assert len(answers(served)) == 1
 
 
-def test_who_finishes_early_keeps_what_they_did(at_work: Any, violations: Any) -> None:
+def test_who_finishes_early_keeps_what_they_did(at_work, violations):
     served, page = at_work("yes-no", 3, viewport={"width": 390, "height": 844})
     press(page, ["1"])
     title(page, "Item 2")
@@ -575,7 +573,7 @@ def test_who_finishes_early_keeps_what_they_did(at_work: Any, violations: Any) -
     assert len(answers(served)) == 1
 
 
-def test_a_refusal_is_seen_at_the_end_of_a_long_page(at_work: Any) -> None:
+def test_a_refusal_is_seen_at_the_end_of_a_long_page(at_work):
     _, page = at_work("quad-authoring", viewport={"width": 390, "height": 500})
     page.get_by_role("button", name="Send answer").scroll_into_view_if_needed()
     assert page.evaluate("scrollY") > 300
