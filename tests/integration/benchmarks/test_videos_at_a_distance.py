@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
-from counterfoil.jobs.caption_inputs import MediaFolder
 
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.benchmarks.caption_files import Written
