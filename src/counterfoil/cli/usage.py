@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
@@ -19,6 +19,40 @@ if TYPE_CHECKING:
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
 UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+
+
+#: What people type for an option, and for its values, as other tools call them.
+_OPTION_SYNONYMS = {
+    "-o": "--out",
+    "--output": "--out",
+    "--dtype": "--precision",
+    "--num-workers": "--workers",
+}
+_VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+
+
+def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
+    """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
+
+    >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
+    ['--batch-size=3', '--precision', 'fp16', '--out']
+    """
+    words: list[str] = []
+    rest = iter(args)
+    for word in rest:
+        if word == "--":
+            return [*words, word, *rest]
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and name not in options:
+            plain = name.replace("_", "-")
+            plain = _OPTION_SYNONYMS.get(plain, plain)
+            name = plain if plain in options else name
+        elif not equals and words and words[-1] == "--precision":
+            name = _VALUE_SYNONYMS.get(name, name)
+        if name == "--precision":
+            value = _VALUE_SYNONYMS.get(value, value)
+        words.append(f"{name}{equals}{value}")
+    return words
 
 
 #: Commands that were removed, and what to use instead.
@@ -62,15 +96,16 @@ class _PlainFlags:
 
 
 class Command(_PlainFlags, TyperCommand):
-    """A command that knows which of its options were removed."""
+    """A command that takes options as people type them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As Typer does it; an option that was removed names its replacement."""
+        """As Typer does it, with options as people type them; one that was removed names its replacement."""
         removed = _REMOVED_OPTIONS.get(ctx.command_path.partition("counterfoil ")[2], {})
         for name in (arg.partition("=")[0] for arg in args):
             if name in removed:
                 raise InputError("the option was removed", given=name, hint=removed[name])
-        rest: list[str] = super().parse_args(ctx, args)
+        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+        rest: list[str] = super().parse_args(ctx, as_meant(args, options))
         return rest
 
 

@@ -10,6 +10,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks import hub_reach
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.rows import hub_rows
+from counterfoil.cli.usage import as_meant
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.models.registry import kinds_of, scorers_called
 
@@ -42,6 +43,23 @@ def test_separators_and_capitals_of_names_do_not_count(typed, name):
 def test_underscores_count_in_kinds_and_metrics_too():
     assert catalog.scorer_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
     assert catalog.scorer_name("metric:clip_s")[0] == "metric"
+
+
+def test_options_are_taken_as_other_tools_call_them(counterfoil: Run, pairs: Path) -> None:
+    words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
+    done = counterfoil.succeeds(*words, "--limit 0.1 --batch_size 3 --num_workers=0 -o runs/a")
+    assert "2 questions" in done.out
+    assert (pairs / "runs" / "a" / "pairs" / "manifest.json").is_file()
+    assert counterfoil(*words, "--output", "runs/b", "--dtype", "float32").code == 0
+    assert (pairs / "runs" / "b" / "pairs").is_dir()
+
+
+def test_what_follows_two_hyphens_stays_as_it_is() -> None:
+    assert as_meant(["--batch_size", "1", "--", "--batch_size"], ["--batch-size"])[2:] == [
+        "--",
+        "--batch_size",
+    ]
+    assert as_meant(["--k_s", "-o"], ["--k_s"]) == ["--k_s", "-o"]
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "half", "nan", "inf"])

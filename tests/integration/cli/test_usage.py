@@ -12,7 +12,6 @@ import pytest
         ("list recipe", "no such command 'recipe'; did you mean 'recipes'?; see 'counterfoil list --help'"),
         ("--speed", "no such option: --speed; see 'counterfoil --help'"),
         ("train", "missing argument 'recipe'; see 'counterfoil train --help'"),
-        ("evaluate x y --batch_size 3", "no such option: --batch_size (Possible options: --batch-size"),
         (
             "evaluate blind:random world-quads --draws many",
             "--draws: not a whole number; given: many; allowed: 100 to 1,000,000",
