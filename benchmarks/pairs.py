@@ -209,7 +209,7 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
     import tiny_generative
     import tiny_matchers
     from counterfoil.models import itm
-    from counterfoil.models.generative import answers, likelihood
+    from counterfoil.models.generative import likelihood, vqa
 
     device = torch.device("cuda" if options.device == "auto" and torch.cuda.is_available() else "cpu")
     precision = "bf16" if size == "large" else "fp32"
@@ -230,7 +230,7 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
         if not place.exists():
             save = tiny_matchers.save if kind == "itm" else tiny_generative.save
             save(family, place, side=side, patch=patch, **SIZES[size])
-        load = {"vqa": answers.load, "likelihood": likelihood.load, "itm": itm.load}[kind]
+        load = {"vqa": vqa.load, "likelihood": likelihood.load, "itm": itm.load}[kind]
         scorer = load(str(place), Options(device=device.type, precision=precision))
         one = plain(kind, family, place, device, dtype)
         for captions in options.captions:

@@ -19,7 +19,7 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import drawing, figures
+from counterfoil.report import figures
 from counterfoil.report.page import page
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.

@@ -1,6 +1,6 @@
 """Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
 
-`releases.toml` lists them: released benchmarks in public repositories, pinned to commits and checksums. A
+`downloads.toml` lists them: released benchmarks in public repositories, pinned to commits and checksums. A
 file is written to NAME.part, continued from its end when the command runs again, and takes its name once
 size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
 whose files have other sizes, does not count as fetched.
@@ -79,7 +79,7 @@ def releases() -> dict[str, Release]:
     >>> releases()["sugarcrepe"].repository
     'RAIVNLab/sugar-crepe'
     """
-    text = files("counterfoil.benchmarks").joinpath("releases.toml").read_text(encoding="utf-8")
+    text = files("counterfoil.benchmarks").joinpath("downloads.toml").read_text(encoding="utf-8")
     rows = tomllib.loads(text)
     return {name: Release(name=name, **facts) for name, facts in rows.items()}
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema

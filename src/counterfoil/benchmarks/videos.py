@@ -17,9 +17,9 @@ import PIL.Image
 from jaxtyping import Float, Float32
 from numpy import ndarray
 
-from counterfoil.benchmarks.decoding import ALL, Sampling, Timeline, chosen, cut, evenly, pictures
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import FileSource, Image, Source, cropped, decode
+from counterfoil.benchmarks.video_frames import ALL, Sampling, Timeline, chosen, cut, evenly, pictures
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
 from counterfoil.storage import Location, is_distant, location
@@ -148,7 +148,7 @@ class Video(Image):
     def frames(self) -> Iterator[PIL.Image.Image]:
         """Its frames in RGB, in order, one at a time; the file is open while the iterator is in use.
 
-        Which ones: `counterfoil.benchmarks.decoding.chosen`; a frame that is chosen twice is one object both
+        Which ones: `benchmarks.video_frames.chosen`; a frame that is chosen twice is one object both
         times. Raises `DataError` naming the video where it is not at hand, is none, has no frames, is cut off
         or has no such part, and `MissingExtraError` without PyAV.
         """

@@ -98,7 +98,7 @@ def command(
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
             usage.check_outputs(**files)
             if "html" in targets and getattr(kind, "page_has_figures", True):
-                from counterfoil.report.drawing import check
+                from counterfoil.report.figure_style import check
 
                 check()
             if "save" in targets:
@@ -224,7 +224,7 @@ def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, An
         if name == "html":
             result.to_html(target, **page)
         elif name == "plot":
-            from counterfoil.report.drawing import save
+            from counterfoil.report.figure_style import save
 
             save(result.plot(), target, title=result.plot_title)
         elif name == "save":

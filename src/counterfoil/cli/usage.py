@@ -209,7 +209,7 @@ def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | Non
         path = Path(target)
         check_writable(path)
         if option == "plot":
-            from counterfoil.report.drawing import kind_of
+            from counterfoil.report.figure_style import kind_of
 
             kind_of(path)
         outputs.file(path)

@@ -94,7 +94,7 @@ class AnnotatorStudy(Tabular):
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with figures. Needs matplotlib."""
         from counterfoil.report.annotators import bias_page
-        from counterfoil.report.drawing import check
+        from counterfoil.report.figure_style import check
 
         check()
         html = bias_page(self.studies, self.coverages, self.multiplicities, self.notes)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import versions
 from counterfoil.benchmarks.caption_files import Named, Written, read_candidates, read_references
-from counterfoil.benchmarks.decoding import ALL, Sampling
 from counterfoil.benchmarks.image_files import image_names, image_path, is_image_folder
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.references import References, contained
 from counterfoil.benchmarks.tables import first_double
+from counterfoil.benchmarks.video_frames import ALL, Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, Video, find, video_folder
 from counterfoil.engine.caption_scoring import CaptionInputs, metric_for, texts
 from counterfoil.engine.caption_scoring import score_captions as scores_of_rows

@@ -360,7 +360,7 @@ class ModelRankings(Tabular):
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page with figures; `private` keeps paths and users. Needs matplotlib."""
-        from counterfoil.report.drawing import check
+        from counterfoil.report.figure_style import check
         from counterfoil.report.rankings_page import page
 
         check()

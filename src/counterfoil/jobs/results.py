@@ -308,7 +308,7 @@ def write_page(
     overwrite: bool,
 ) -> None:
     """Write the page of these comparisons, with the pictures that are allowed; needs matplotlib."""
-    from counterfoil.report.drawing import check
+    from counterfoil.report.figure_style import check
     from counterfoil.report.page import page
 
     check()

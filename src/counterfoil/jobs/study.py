@@ -97,7 +97,7 @@ def study(
     feedback, worked = feedback_of(reporting), process_time()
     began, out = perf_counter(), Path(out)
     check_writable(out, folder=True)
-    from counterfoil.report.drawing import check
+    from counterfoil.report.figure_style import check
 
     check()
     for library in ("torch", "lightning_fabric", "safetensors"):

@@ -1,15 +1,6 @@
 """Retrieval where a query has many right answers: measures from the ranks of the positives.
 
-All take `Ranks` (see `ranks`) and give one value per query. What a tie between items counts for has a name:
-`strict` puts the wrong items of a tie before the right ones (and lesser gains before greater), `optimistic`
-behind, `half` is the expected value over all orders of the tied items, in closed form. With `a` items above
-the tie, `p` positives and `w` wrong ones in it, n = p + w:
-
-* a positive of the tie stands at each of the places a + 1 .. a + n with chance 1 / n, which gives the
-  measures that are sums over positives (R-Precision, nDCG, the graded ones);
-* its first j places hold no positive with chance C(w, j) / C(n, j): recall and the reciprocal rank;
-* place a + j holds a positive with chance p / n, and then on average (j - 1)(p - 1) / (n - 1) of the tie's
-  other positives stand before it: mAP@R.
+All take `Ranks` (see `ranks`) and give one value per query; `ties` says what a tie between items counts for.
 
 A query without positives has no value under any measure: it gets NaN, and `Qrels.defined` tells it apart,
 so that a mean over queries is an explicit decision. A ranking that was cut is refused by name wherever
@@ -17,7 +8,6 @@ the value depends on what stood behind the cut.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import comb
 from typing import Any
@@ -28,8 +18,8 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.measure import Measure, MeasureAtK, by_name
-from counterfoil.metrics.ranks import Ranks, runs
-from counterfoil.metrics.ties import Ties
+from counterfoil.metrics.ranks import Ranks
+from counterfoil.metrics.ties import Ties, chance_within, positions, tied_items
 
 # More places than any gallery has: the depth of measures over the whole ranking.
 _EVERYWHERE = int(np.iinfo(np.int64).max)
@@ -50,9 +40,9 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
         raise InputError("recall needs places to look at", given=k, allowed="k of 1 or more")
     _known(ranks, f"recall at {k}", _unless_found(ranks, k))
     if ties != Ties.HALF:
-        position, _ = _positions(ranks, ties)
+        position, _ = positions(ranks, ties)
         return _per_query(ranks, (position <= k) & _is_first(ranks))
-    tie = _ties(ranks, ranks.before == 0)
+    tie = tied_items(ranks, ranks.before == 0)
     places = np.clip(k - tie.above, 0, tie.size)
     chance = _cases(_chance_of_none, tie.wrong, tie.size, places)
     return _per_query(ranks, 1 - chance, tie.query)
@@ -92,7 +82,7 @@ def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarr
     [0.5, 0.75, 1.0]
     """
     _known(ranks, "graded recall at 1", np.ones(len(ranks.depth), np.int64))
-    chance, gains = _chance_within(ranks, np.ones(len(ranks.query), np.int64), ties)
+    chance, gains = chance_within(ranks, np.ones(len(ranks.query), np.int64), ties)
     return _per_query(ranks, chance * gains)
 
 
@@ -131,10 +121,10 @@ def average_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarra
 def _precisions(ranks: Ranks, within: ndarray, ties: Ties) -> Float[ndarray, "queries"]:
     """The sum of the precisions at positives among the first places; the expected one over tied orders."""
     if ties != Ties.HALF:
-        position, _ = _positions(ranks, ties)
+        position, _ = positions(ranks, ties)
         nth = np.arange(len(position)) - np.searchsorted(ranks.query, ranks.query) + 1
         return _per_query(ranks, np.where(position <= within[ranks.query], nth / position, 0.0))
-    tie = _ties(ranks)
+    tie = tied_items(ranks)
     places = np.clip(within[tie.query] - tie.above, 0, tie.size)
     last = int((tie.above + places)[places > 0].max(initial=1))
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, last + 1))])
@@ -159,9 +149,9 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
     """
     _known(ranks, "the reciprocal rank", _unless_found(ranks, _EVERYWHERE))
     if ties != Ties.HALF:
-        position, _ = _positions(ranks, ties)
+        position, _ = positions(ranks, ties)
         return _per_query(ranks, _is_first(ranks) / position)
-    tie = _ties(ranks, ranks.before == 0)
+    tie = tied_items(ranks, ranks.before == 0)
     return _per_query(ranks, _cases(_mean_inverse_place, tie.above, tie.wrong, tie.right), tie.query)
 
 
@@ -185,13 +175,13 @@ def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Flo
     places = np.arange(1, longest + 1)
     discount = np.where(places <= (k or _EVERYWHERE), 1 / np.log2(1 + places), 0.0)
     if ties == Ties.HALF:
-        tie = _ties(ranks)
+        tie = tied_items(ranks)
         total = np.concatenate([[0.0], np.cumsum(discount)])
         share = (total[tie.above + tie.size] - total[tie.above]) / tie.size
         share = np.where(tie.size == 1, discount[np.minimum(tie.above, longest - 1)], share)
         value = _per_query(ranks, share * tie.gains, tie.query)
     else:
-        position, gains = _positions(ranks, ties)
+        position, gains = positions(ranks, ties)
         value = _per_query(ranks, discount[position - 1] * gains)
     order = np.lexsort((-wanted.gains, wanted.queries))
     nth = np.arange(len(order)) - wanted.starts[:-1][wanted.queries]
@@ -239,52 +229,6 @@ MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
 )
 
 
-@dataclass(frozen=True)
-class _Tied:
-    """Qrels of one query and score: items `above`, positives `before` them, `right` and `wrong` in it."""
-
-    query: ndarray
-    above: ndarray
-    before: ndarray
-    right: ndarray
-    wrong: ndarray
-    gains: ndarray
-
-    @property
-    def size(self) -> ndarray:
-        return self.right + self.wrong
-
-
-def _ties(ranks: Ranks, chosen: ndarray | None = None) -> _Tied:
-    """One entry per query and score (of the chosen positives), `gains` being the sum."""
-    keep = np.ones(len(ranks.query), dtype=bool) if chosen is None else chosen
-    query, before = ranks.query[keep], ranks.before[keep]
-    group, size = runs(query, before)
-    first = np.cumsum(size) - size
-    gains = np.bincount(group, weights=ranks.gains[keep], minlength=len(size))
-    above = (ranks.wrong[keep] + before)[first]
-    return _Tied(query[first], above, before[first], size, ranks.tied[keep][first], gains)
-
-
-def _positions(ranks: Ranks, ties: Ties) -> tuple[ndarray, ndarray]:
-    """Place of each positive from 1 on, by query and place, and the gain of what stands there."""
-    worst_first = 1 if ties == Ties.STRICT else -1
-    order = np.lexsort((worst_first * ranks.gains, ranks.before, ranks.query))
-    nth = np.arange(len(order)) - np.searchsorted(ranks.query, ranks.query) + 1
-    behind = ranks.tied if ties == Ties.STRICT else 0
-    return ranks.wrong + behind + nth, ranks.gains[order]
-
-
-def _chance_within(ranks: Ranks, places: ndarray, ties: Ties) -> tuple[ndarray, ndarray]:
-    """The chance that each positive is among the first `places`, and the gains in the same order."""
-    if ties != Ties.HALF:
-        position, gains = _positions(ranks, ties)
-        return (position <= places).astype(np.float64), gains
-    group, size = runs(ranks.query, ranks.before)
-    above = ranks.wrong + ranks.before
-    return np.clip((places - above) / (size[group] + ranks.tied), 0.0, 1.0), ranks.gains
-
-
 def _hits(
     ranks: Ranks, measure: str, *, cap: int | None, ties: Ties, weights: ndarray | None
 ) -> Float[ndarray, "queries"]:
@@ -293,7 +237,7 @@ def _hits(
         raise InputError(f"{measure} needs places to look at", given=cap, allowed="a cap of 1 or more")
     wanted = np.minimum(ranks.positives.counts, cap) if cap is not None else ranks.positives.counts
     _known(ranks, measure, wanted)
-    chance, gains = _chance_within(ranks, wanted[ranks.query], ties)
+    chance, gains = chance_within(ranks, wanted[ranks.query], ties)
     hits = np.bincount(
         ranks.query, weights=chance * (gains if weights is None else weights), minlength=len(wanted)
     )

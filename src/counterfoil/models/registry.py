@@ -128,7 +128,7 @@ _ENTRIES = (
         "the probability of yes to a question about the caption, from an image-text-to-text model of "
         "transformers (Qwen-VL, LLaVA, PaliGemma, ...)",
         "vqa:Qwen/Qwen3-VL-4B-Instruct",
-        "counterfoil.models.generative.answers:load",
+        "counterfoil.models.generative.vqa:load",
         "models",
         ("score", "question"),
     ),

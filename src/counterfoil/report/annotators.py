@@ -11,7 +11,7 @@ from counterfoil.evaluation.annotators import KINDS, AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
 from counterfoil.report import html
-from counterfoil.report.drawing import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
+from counterfoil.report.figure_style import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
 from counterfoil.report.html import drawn
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Table

@@ -9,7 +9,7 @@ import numpy as np
 from counterfoil.benchmarks.records import Image
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.report import audit_page, html
-from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, panels, plain
+from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, panels, plain
 from counterfoil.report.html import drawn, shareable
 from counterfoil.report.tables import Cell, Column, Table
 from counterfoil.report.thumbnails import Thumbnails

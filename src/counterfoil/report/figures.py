@@ -14,7 +14,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.report.comparison_tables import groupings, main_measures, ranking, style_of
-from counterfoil.report.drawing import (
+from counterfoil.report.figure_style import (
     INK,
     MUTED,
     RIGHT,

@@ -15,7 +15,7 @@ from typing import Any
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import tenths
-from counterfoil.report import drawing
+from counterfoil.report import figure_style
 from counterfoil.report.labels import measure_label
 from counterfoil.report.tables import Table, number, plainly, written
 
@@ -43,7 +43,7 @@ class Drawing:
 
 def drawn(title: str, caption: str, name: str, figure: Any, alt: str = "") -> Drawing:
     """A figure in the page; `alt` is what a screen reader says, by default the title."""
-    return Drawing(title, caption, drawing.svg(figure, name=name, title=alt or title))
+    return Drawing(title, caption, figure_style.svg(figure, name=name, title=alt or title))
 
 
 def wide_and_narrow(
@@ -55,7 +55,7 @@ def wide_and_narrow(
     narrow: Mapping[str, Any],
 ) -> Drawing:
     """What `draw` draws with the arguments for wide screens, and with those for narrow ones."""
-    small = drawing.svg(draw(**narrow), name=f"{name}-n", title=title)
+    small = figure_style.svg(draw(**narrow), name=f"{name}-n", title=title)
     return replace(drawn(title, caption, name, draw(**wide)), narrow=small)
 
 

@@ -17,7 +17,7 @@ from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report import html
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
+from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
 from counterfoil.report.html import Section, drawn, shareable, users
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Table, csv_lines

@@ -19,7 +19,7 @@ from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
 from counterfoil.report import comparison_tables, figures, html
 from counterfoil.report.comparison_tables import style_of
-from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
+from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
 from counterfoil.report.forms import READING, rated, report_of
 from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label, short

@@ -15,9 +15,9 @@ from numpy import ndarray
 from PIL import features
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Image
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison

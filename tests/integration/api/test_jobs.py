@@ -15,7 +15,7 @@ from cli.annotator_world import NAMES, World, judged, made
 from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
-from counterfoil.report import drawing
+from counterfoil.report import figure_style
 from counterfoil.studies import plan
 from tiny_study import TINY
 
@@ -132,7 +132,7 @@ def test_a_model_is_trained(here):
     check_tables(found, "measure")
     figure = found.plot()
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(found.outcome.curves)
-    drawing.save(figure, Path("training.png"))
+    figure_style.save(figure, Path("training.png"))
     with PIL.Image.open("training.png") as opened:
         assert opened.size > (100, 100)
     # What was finished is not trained again; another folder's files are not replaced.

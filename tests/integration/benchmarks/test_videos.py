@@ -10,8 +10,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.records import FileSource
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys

@@ -8,8 +8,8 @@ import pytest
 
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.benchmarks.caption_files import Written
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.records import FileSource
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFolder, Video, find
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys

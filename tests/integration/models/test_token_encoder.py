@@ -10,8 +10,8 @@ import torch
 from open_clip import SimpleTokenizer
 from transformers import AutoTokenizer, CLIPModel
 
-from counterfoil.benchmarks.decoding import Sampling, evenly
 from counterfoil.benchmarks.records import Caption
+from counterfoil.benchmarks.video_frames import Sampling, evenly
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import DataError, ModelError
 from counterfoil.models import clip_fast, dual, hf, open_clip

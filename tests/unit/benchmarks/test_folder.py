@@ -12,10 +12,10 @@ import pytest
 import small_galleries
 from contracts import forms
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
 from counterfoil.benchmarks.forms import Quad, Rated
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.store import begin

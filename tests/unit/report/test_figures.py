@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.report import drawing, figures
+from counterfoil.report import figure_style, figures
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.drawing import RIGHT, WRONG
+from counterfoil.report.figure_style import RIGHT, WRONG
 from counterfoil.report.labels import short
 
 
@@ -32,10 +32,10 @@ def texts(svg):
 def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(quads):
     again = every(quads)
     for name, figure in every(quads).items():
-        svg = drawing.svg(figure, name=name, title="A & <title>")
+        svg = figure_style.svg(figure, name=name, title="A & <title>")
         root = ElementTree.fromstring(svg)
         assert root.find("{http://www.w3.org/2000/svg}title").text == "A & <title>"
-        assert svg == drawing.svg(again[name], name=name, title="A & <title>")
+        assert svg == figure_style.svg(again[name], name=name, title="A & <title>")
         said = texts(svg)
         for run in quads.runs:
             if name != "margins" or run.name == "good":
@@ -60,13 +60,13 @@ def test_a_figure_that_was_written_as_svg_is_what_it_was(quads):
         return figure.dpi, figure.canvas, figure.patch.get_facecolor(), figure.axes[0].patch.get_facecolor()
 
     before = state()
-    assert drawing.svg(figure, name="m", title="m") == drawing.svg(figure, name="m", title="m")
+    assert figure_style.svg(figure, name="m", title="m") == figure_style.svg(figure, name="m", title="m")
     assert state() == before
     assert before[2][3] == 1
 
 
 def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads):
-    svg = drawing.svg(figures.measures(quads), name="m", title="m")
+    svg = figure_style.svg(figures.measures(quads), name="m", title="m")
     assert f"var(--right, {RIGHT})" in svg
     assert f"var(--wrong, {WRONG})" in svg
     loose = re.sub(r"var\([^)]*\)", "", svg)
@@ -129,7 +129,7 @@ def test_significance_is_coloured_only_where_it_is_significant(quads):
 @pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
 def test_figures_are_saved_whole_and_alike(quads, tmp_path, suffix):
     for name in ("a", "b"):
-        drawing.save(figures.measures(quads), tmp_path / f"{name}.{suffix}", title="measures")
+        figure_style.save(figures.measures(quads), tmp_path / f"{name}.{suffix}", title="measures")
     first, second = (tmp_path / f"{name}.{suffix}" for name in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
     assert first.read_bytes()[:4] == {"svg": b"<svg", "pdf": b"%PDF", "png": b"\x89PNG"}[suffix]
@@ -137,7 +137,7 @@ def test_figures_are_saved_whole_and_alike(quads, tmp_path, suffix):
 
 def test_an_unknown_kind_of_file_is_refused(quads, tmp_path):
     with pytest.raises(InputError, match=r"unknown kind of figure; given: \.gif; allowed: svg, pdf, png"):
-        drawing.save(figures.measures(quads), tmp_path / "a.gif")
+        figure_style.save(figures.measures(quads), tmp_path / "a.gif")
     assert list(tmp_path.iterdir()) == []
 
 

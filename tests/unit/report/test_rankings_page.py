@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
-from counterfoil.report import drawing, html
+from counterfoil.report import figure_style, html
 from counterfoil.report.rankings_page import bump, first_choice, heatmap, labels, lead, list_tau, page, to_csv
 from report.outlines import closed
 
@@ -45,7 +45,7 @@ def lists(n):
 
 
 def texts(figure):
-    svg = drawing.svg(figure, name="f", title="f")
+    svg = figure_style.svg(figure, name="f", title="f")
     return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 

@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.records import decode
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameStack, Video
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys

@@ -20,7 +20,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, catalog
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.forms import Paraphrase
 from counterfoil.benchmarks.readers.coco_files import photographs
 from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, statements, truths, unique_ids
@@ -41,6 +40,7 @@ from counterfoil.benchmarks.tables import (
     stack,
     texts,
 )
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import Video, find
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json

@@ -19,7 +19,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import comparison_tables, drawing, figures
+from counterfoil.report import comparison_tables, figure_style, figures
 from counterfoil.report import labels as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
@@ -317,7 +317,7 @@ def small_figures(
     by_name = {run.name: run for run in comparison.runs if shown(run)}
     order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
     return tuple(
-        drawing.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
+        figure_style.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
         for number, scorer in enumerate(order)
     )
 

@@ -13,7 +13,7 @@ from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables, figures
-from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain
+from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, panels, plain
 from counterfoil.report.forms import (
     READING,
     SINGLE,

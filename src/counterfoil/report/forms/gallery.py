@@ -27,7 +27,7 @@ from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
-from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
+from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
 from counterfoil.report.forms import (
     READING,
     WORST,

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report.drawing import MUTED, RIGHT, panels, plain
+from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
 from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
 from counterfoil.report.html import Panels, Section
 from counterfoil.report.labels import amount, listed, short

@@ -12,7 +12,7 @@ from counterfoil.evaluation.findings import findings, ordering
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Run
 from counterfoil.models.precomputed import load
-from counterfoil.report import drawing, html, study_page
+from counterfoil.report import figure_style, html, study_page
 from counterfoil.report.reproduction import all_papers
 from counterfoil.report.reproduction.evidence import ReleasedFiles
 from counterfoil.report.study_page import TrainingSummary, page
@@ -136,8 +136,11 @@ def test_with_findings_alone_and_with_nothing(found):
 @pytest.mark.parametrize("value", [-0.3, 0.0, 0.05, 0.3])
 def test_a_difference_has_the_colour_of_what_it_says(value, width):
     each = Evidence("a − b", "group", "difference", value, value - 0.1, value + 0.1, 9, decides=True)
-    drawn = drawing.svg(study_page.differences([each], width=width), name="f", title="t")
-    right, wrong = f"var(--right, {drawing.RIGHT})" in drawn, f"var(--wrong, {drawing.WRONG})" in drawn
+    drawn = figure_style.svg(study_page.differences([each], width=width), name="f", title="t")
+    right, wrong = (
+        f"var(--right, {figure_style.RIGHT})" in drawn,
+        f"var(--wrong, {figure_style.WRONG})" in drawn,
+    )
     assert (right, wrong) == (each.low > 0, each.high < 0)
     assert "a − b" in drawn
 

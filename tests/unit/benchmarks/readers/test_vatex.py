@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.records import FileSource
+from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from judged_rows import judged_rows

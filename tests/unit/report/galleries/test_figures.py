@@ -12,8 +12,8 @@ from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.evaluation.compare import compare
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import drawing, figures
-from counterfoil.report.drawing import spaced
+from counterfoil.report import figure_style, figures
+from counterfoil.report.figure_style import spaced
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.forms.gallery import (
     CHANCE,
@@ -100,7 +100,7 @@ def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries):
         drawn = {tuple(np.round(line.get_ydata(), 6)) for line in axes.lines}
         assert {tuple(np.round(100 * curve.values, 6)) for curve in of} == drawn
         assert {text.get_text() for text in axes.texts} >= {curve.name for curve in of}
-    one, again = (drawing.svg(recall_curves(found), name="c", title="c") for _ in range(2))
+    one, again = (figure_style.svg(recall_curves(found), name="c", title="c") for _ in range(2))
     assert one == again
     narrow = recall_curves(found, columns=1)
     assert narrow.get_size_inches()[0] < 4.2

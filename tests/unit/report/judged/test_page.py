@@ -10,7 +10,7 @@ import pytest
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.evaluation.compare import Difference, compare
 from counterfoil.report.comparison_tables import by_group, differences, leading, overview, ranking
-from counterfoil.report.drawing import svg
+from counterfoil.report.figure_style import svg
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms.rated import MOST_LEVELS, levels, points, score_spread
 from counterfoil.report.notes import lead

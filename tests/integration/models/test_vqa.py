@@ -17,7 +17,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models.base import Options
-from counterfoil.models.generative import answers, likelihood, prefixes
+from counterfoil.models.generative import likelihood, prefixes, vqa
 from counterfoil.models.generative.writing import load_writer
 from counterfoil.models.text_models import load_lm
 from embedded import batched, noise, scored
@@ -64,7 +64,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def answering(models):
-    return cache(lambda family: answers.load(str(models / family), Options(device="cpu")))
+    return cache(lambda family: vqa.load(str(models / family), Options(device="cpu")))
 
 
 def pictures():
@@ -124,7 +124,7 @@ def test_equal_to_one_pair_at_a_time(family, models, answering):
     assert np.ptp(grid, axis=0).min() > 1e-6
     assert np.ptp(grid, axis=1).min() > 1e-6
     if family == "qwen2-vl":
-        odds = answers.load(str(models / family), Options(device="cpu", settings={"score": "log-odds"}))
+        odds = vqa.load(str(models / family), Options(device="cpu", settings={"score": "log-odds"}))
         np.testing.assert_allclose(
             scored(odds, pairs, 5), np.log(expected["yes"]) - np.log(expected["no"]), rtol=1e-5, atol=1e-5
         )
@@ -165,7 +165,7 @@ def test_a_model_that_can_think_is_told_not_to(models, tmp_path):
     file = folder / "chat_template.jinja"
     thought = "{% if enable_thinking is defined and not enable_thinking %}no thoughts{% endif %}"
     file.write_text(file.read_text().replace("<|im_start|>assistant\n", "<|im_start|>assistant\n" + thought))
-    scorer = answers.load(str(folder), Options(device="cpu"))
+    scorer = vqa.load(str(folder), Options(device="cpu"))
     (row,) = scorer.rows("a cat")
     assert scorer.decoder.template.tokenizer.decode(row.ids).endswith("assistant\nno thoughts")
 
@@ -178,7 +178,7 @@ def test_answers_of_several_tokens_are_forced(models, tmp_path):
     kept = [merge for merge in state["model"]["merges"] if "".join(merge)[-2:].lower() not in ("es", "no")]
     state["model"]["merges"] = kept
     (folder / "tokenizer.json").write_text(json.dumps(state))
-    scorer = answers.load(str(folder), Options(device="cpu"))
+    scorer = vqa.load(str(folder), Options(device="cpu"))
     lengths = {len(ids) for ids in scorer.identity.options["answers"]["yes"]}
     assert min(lengths) > 1
     images, texts = pictures()[:2], TEXTS[:2]
@@ -228,19 +228,19 @@ def test_bad_models_and_questions_are_refused(models, tmp_path):
         ({"score": "yes"}, "no such score"),
     ):
         with pytest.raises(InputError, match=message):
-            answers.load(whole, Options(device="cpu", settings=settings))
+            vqa.load(whole, Options(device="cpu", settings=settings))
     changed = tmp_path / "changed"
     shutil.copytree(whole, changed)
     (changed / "chat_template.jinja").write_text("{{ messages[0].content[1].text }}")
     with pytest.raises(ModelError, match="its chat template makes no prompt of a picture"):
-        answers.load(str(changed), cpu)
+        vqa.load(str(changed), cpu)
     (changed / "chat_template.jinja").unlink()
-    for load in (answers.load, likelihood.load):
+    for load in (vqa.load, likelihood.load):
         with pytest.raises(ModelError, match="the model has no chat template"):
             load(str(changed), cpu)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     with pytest.raises(ModelError, match="the model takes no images, or writes no text about them"):
-        answers.load(str(tmp_path), cpu)
+        vqa.load(str(tmp_path), cpu)
     shutil.copytree(whole, changed, dirs_exist_ok=True)
     state = json.loads((changed / "tokenizer.json").read_text())
     state["model"] = {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1}, "unk_token": "<unk>"}
@@ -249,7 +249,7 @@ def test_bad_models_and_questions_are_refused(models, tmp_path):
     marks = changed / "tokenizer_config.json"
     marks.write_text(json.dumps({**json.loads(marks.read_text()), "unk_token": "<unk>"}))
     with pytest.raises(ModelError, match="its tokenizer has no tokens for yes"):
-        answers.load(str(changed), cpu)
+        vqa.load(str(changed), cpu)
 
 
 def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(tmp_path):
@@ -424,7 +424,7 @@ def test_the_unconditional_term(models, text_models):
 @pytest.mark.parametrize("kind", ["blip-2", "instructblip", "florence2"])
 def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path, kind):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-    for load in (likelihood.load, answers.load, load_writer):
+    for load in (likelihood.load, vqa.load, load_writer):
         with pytest.raises(ModelError, match=rf"nor write captions here; given: model type {kind}"):
             load(str(tmp_path), Options(device="cpu"))
 
