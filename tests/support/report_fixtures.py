@@ -19,7 +19,7 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import figures
+from counterfoil.report import figure_style, figures
 from counterfoil.report.page import page
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
@@ -233,7 +233,7 @@ def report(everything):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pages without their figures, which take most of the time."""
-    monkeypatch.setattr(drawing, "svg", lambda figure, **names: "")
+    monkeypatch.setattr(figure_style, "svg", lambda figure, **names: "")
     for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
         monkeypatch.setattr(figures, name, lambda *values, **options: None)
 

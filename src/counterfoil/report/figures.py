@@ -1,7 +1,7 @@
 """Figures of a comparison, drawn with matplotlib's object interface: no window, no global state.
 
-Each returns a matplotlib `Figure`; `drawing.svg` and `drawing.save` write it. No colour carries a meaning
-alone: position, sign or words say it too.
+Each returns a matplotlib `Figure`; `figure_style.svg` and `figure_style.save` write it. No colour carries a
+meaning alone: position, sign or words say it too.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Rank correlations of measures, and the agreement of metrics with people: pages, tables and figures.
 
-Figures are matplotlib's; `drawing.svg` and `drawing.save` write them. No colour carries a meaning alone:
-numbers, frames, weight and words say it too.
+Figures are matplotlib's; `figure_style.svg` and `figure_style.save` write them. No colour carries a meaning
+alone: numbers, frames, weight and words say it too.
 """
 
 from collections.abc import Callable, Sequence
