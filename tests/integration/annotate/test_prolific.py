@@ -31,6 +31,7 @@ PLAN = StudyPlan(
     minutes=10,
     pay_per_hour=12.0,
 )
+
 LONG = (
     "In 7 of 20 pairs you answered that an image shows a dog where there is no animal at all; see 3, 5 and 9."
 )
@@ -38,8 +39,8 @@ LONG = (
 
 @pytest.fixture(scope="module")
 def fake_server():
-    with running() as found:
-        yield found
+    with running() as server:
+        yield server
 
 
 @pytest.fixture
@@ -70,31 +71,25 @@ def published(client: ProlificClient, plan: StudyPlan = PLAN) -> str:
     return client.move(client.create(plan).id, "PUBLISH").id
 
 
-def test_a_campaign_from_draft_to_payment(client, fake):
+def test_a_study_has_the_fields_of_today_and_frees_the_places_of_who_is_refused(client, fake):
     study = client.create(PLAN)
     assert (study.status, study.places, study.reward) == ("UNPUBLISHED", 3, 200)
     sent = fake.studies[study.id]
-    assert sent["external_study_url"] == (
-        "https://example.org/enter?campaign=7&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
-        "&SESSION_ID={{%SESSION_ID%}}"
-    )
+    places = (f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"))
+    assert sent["external_study_url"] == "&".join([PLAN.address, *places])
     assert not set(RETIRED) & set(sent)
     types = [code["code_type"] for code in sent["completion_codes"]]
     assert types == ["COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT"]
-    assert client.move(study.id, "PUBLISH").status == "ACTIVE"
+    client.move(study.id, "PUBLISH")
     subs = {who: fake.join(study.id, who) for who in ("ann", "bob", "cyd")}
     fake.finish(subs["ann"], "C1")
     fake.finish(subs["bob"], "F2")
     fake.end(subs["cyd"], "TIMED-OUT")
-    listed = {each.person: each for each in client.submissions(study.id)}
-    ann = listed["ann"]
+    ann, _, cyd = sorted(client.submissions(study.id), key=lambda each: each.person)
     assert (ann.status, ann.code, ann.seconds) == ("AWAITING REVIEW", "C1", 312.5)
-    assert listed["cyd"].status == "TIMED-OUT"
-    client.approve([subs["ann"]])
+    assert cyd.status == "TIMED-OUT"
     client.reject([Rejection(subs["bob"], LONG, "FAILED_CHECK")])
-    assert fake.status(subs["ann"]) == "APPROVED"
     assert fake.status(subs["bob"]) == "REJECTED"
-    # Both places are free again.
     assert client.study(study.id).taken == 1
 
 
@@ -159,30 +154,25 @@ def test_a_wrong_token_is_named_and_never_shown(fake):
     with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=0)) as client:
         # The server's words hold the token here.
         fake.faults = ["500"]
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError, match=r"\(token\)") as caught:
             client.study("x")
         assert TOKEN not in str(caught.value)
-        assert "(token)" in str(caught.value)
     for token in ("", " ", "a\nb", "tökén"):
         with pytest.raises(InputError, match="no token of Prolific"):
             ProlificClient(token)
 
 
-def test_places_only_grow(client, fake):
-    study = published(client)
-    with pytest.raises(InputError, match="places of a study can only grow; given: 2; allowed: 3 or more"):
-        client.add_places(study, 2)
-    client.add_places(study, 3)
-    assert posts(fake, f"/studies/{study}/") == 0
-
-
-def test_actions_that_lead_nowhere_are_not_sent(client, fake):
+def test_what_leads_nowhere_is_not_sent(client, fake):
     study = client.create(PLAN).id
     with pytest.raises(InputError, match="cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE"):
         client.move(study, "PAUSE")
     client.move(study, "PUBLISH")
     client.move(study, "PUBLISH")
     assert posts(fake, "/transition/") == 1
+    with pytest.raises(InputError, match="places of a study can only grow; given: 2; allowed: 3 or more"):
+        client.add_places(study, 2)
+    client.add_places(study, 3)
+    assert posts(fake, f"/studies/{study}/") == 0
 
 
 def test_a_study_is_made_once(client, fake):
@@ -224,13 +214,10 @@ def test_busy_servers_are_asked_again(client, fake, waits):
 
 
 def test_a_server_that_is_not_there(waits):
-    settings = ProlificSettings("http://127.0.0.1:9", retries=2)
-    message = "no answer after 3 tries; given: ConnectError"
-    with (
-        ProlificClient(TOKEN, settings, sleep=waits.append) as client,
-        pytest.raises(InputError, match=message),
-    ):
-        client.study("x")
+    settings, words = ProlificSettings("http://127.0.0.1:9", retries=2), "no answer after 3 tries; .*Connect"
+    with ProlificClient(TOKEN, settings, sleep=waits.append) as client:  # noqa: SIM117
+        with pytest.raises(InputError, match=words):
+            client.study("x")
     assert len(waits) == 2
 
 
@@ -284,7 +271,6 @@ def bonused(client, fake, tmp_path):
 def test_bonuses_are_paid_once(client, fake, bonused):
     bonuses = {"ann": 150, "bob": 5}
     batch = prolific_bonuses.set_up(client, bonused, bonuses)
-    assert batch is not None
     assert fake.batches[batch.id] == {"csv": "ann,1.50\nbob,0.05", "paid": 0}
     assert (batch.amount, batch.fees, batch.tax, batch.total) == (155, 51, 10, 216)
     prolific_bonuses.pay(client, bonused, bonuses, batch)
@@ -292,7 +278,6 @@ def test_bonuses_are_paid_once(client, fake, bonused):
     assert [each["paid"] for each in fake.batches.values()] == [1]
     # The same people and amounts in another round are another set.
     second = prolific_bonuses.set_up(client, bonused, bonuses, "second week")
-    assert second is not None
     prolific_bonuses.pay(client, bonused, bonuses, second, "second week")
     assert [each["paid"] for each in fake.batches.values()] == [1, 1]
     notes = (bonused.folder / prolific_bonuses.NOTES).read_text()
@@ -304,7 +289,6 @@ def test_bonuses_are_paid_once(client, fake, bonused):
 def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonused, fault, paid):
     bonuses = {"ann": 150}
     batch = prolific_bonuses.set_up(client, bonused, bonuses)
-    assert batch is not None
     fake.faults = [fault]
     with pytest.raises(UnsureRequestError):
         prolific_bonuses.pay(client, bonused, bonuses, batch)
@@ -314,15 +298,13 @@ def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonuse
 
 
 def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
-    batch = prolific_bonuses.set_up(client, bonused, {"ann": 150})
-    assert batch is not None
+    bonuses = {"ann": 150}
+    batch = prolific_bonuses.set_up(client, bonused, bonuses)
     fake.faults = ["400"]
     with pytest.raises(InputError, match="Prolific refuses"):
-        prolific_bonuses.pay(client, bonused, {"ann": 150}, batch)
+        prolific_bonuses.pay(client, bonused, bonuses, batch)
     fake.faults = ["429"]
-    again = prolific_bonuses.set_up(client, bonused, {"ann": 150})
-    assert again is not None
-    prolific_bonuses.pay(client, bonused, {"ann": 150}, again)
+    prolific_bonuses.pay(client, bonused, bonuses, prolific_bonuses.set_up(client, bonused, bonuses))
     assert [each["paid"] for each in fake.batches.values()] == [0, 1]
 
 

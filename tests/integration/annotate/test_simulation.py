@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.agreement import fields_of
-from counterfoil.annotate.campaign import DATABASE, Campaign, CampaignRecipe, create_folder
-from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.labels import label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
 from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
@@ -19,17 +19,14 @@ ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
 def campaign(folder: Path, n: int = 30, truth: bool = True, **recipe: object) -> Campaign:
     """Pairs to judge, half of them right, with four golden ones and four for a test."""
-    items = []
-    for at in range(n):
-        right = ("yes", "no")[at % 2] if truth else ""
-        items.append(WorkItem(str(at), {"image": "a.png", "caption": f"c{at}"}, truth=right))
-    for role in ("golden", "onboarding"):
-        for at in range(4):
-            cells, golden = {"image": "a.png", "caption": f"k{at}"}, {"match": [("yes", "no")[at % 2]]}
-            items.append(WorkItem(f"{role}{at}", cells, role, golden))  # type: ignore[arg-type]
-    made = CampaignRecipe(form="yes-no", title="Pairs", **recipe)  # type: ignore[arg-type]
-    # The salt orders items and people: with one of its own, each run of a test is another campaign.
-    return create_folder(folder, made, items, {"a.png": b"image"}, salt="0" * 64)
+    items = pairs(n, golden=4, onboarding=4)
+    if truth:
+        items[:n] = [replace(item, truth=("yes", "no")[at % 2]) for at, item in enumerate(items[:n])]
+    return make(folder, items, **recipe)
+
+
+def able(n: int) -> list[SimulatedPerson]:
+    return [replace(ABLE, name=f"p{at}") for at in range(n)]
 
 
 def answers(found: Simulation) -> list[tuple[str, str, str]]:
@@ -44,7 +41,7 @@ def answers(found: Simulation) -> list[tuple[str, str, str]]:
     ids=["queue", "golden", "blocks"],
 )
 def test_every_item_gets_its_answers_by_different_people(tmp_path, recipe):
-    found = simulate(campaign(tmp_path / "c", **recipe), [replace(ABLE, name=f"p{at}") for at in range(16)])
+    found = simulate(campaign(tmp_path / "c", **recipe), able(16))
     rows = answers(found)
     assert set(Counter(item for item, _, _ in rows).values()) == {3}
     assert len({(item, person) for item, person, _ in rows}) == len(rows) == 90
@@ -56,14 +53,13 @@ def test_every_item_gets_its_answers_by_different_people(tmp_path, recipe):
 
 def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path):
     made = campaign(tmp_path / "c")
-    people = [replace(ABLE, name=f"p{at}") for at in range(6)]
-    first, again, other = (simulate(made, people, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (simulate(made, able(6), seed=seed) for seed in (1, 1, 2))
     assert first.judgements.equals(again.judgements)
     assert answers(first) != answers(other)
 
 
 def test_truths_that_are_not_known_are_drawn(tmp_path):
-    found = simulate(campaign(tmp_path / "c", truth=False), [replace(ABLE, name=f"p{at}") for at in range(4)])
+    found = simulate(campaign(tmp_path / "c", truth=False), able(4))
     assert found.drawn == 30
     assert set(found.truth.values()) == {"yes", "no"}
 
@@ -81,8 +77,6 @@ def test_what_came_out_is_within_what_was_promised(tmp_path):
     made = campaign(tmp_path / "c", 100, golden_share=0.1)
     found = annotate_simulate(made.folder, people=8, accuracy=0.9)
     for promised, came in found.estimates.values():
-        assert promised is not None
-        assert came is not None
         assert promised.low <= came.value <= promised.high
     assert len(found.estimates) == 3
     hours, pay = found.hours, found.pay
@@ -103,8 +97,6 @@ def test_people_who_guess_are_found_and_weigh_less(tmp_path):
     right = {each.model: each.right for each in found.labels}
     assert right["one accuracy per person"] > right["majority"]
     promised, came = found.estimates["items whose label is right"]
-    assert promised is not None
-    assert came is not None
     # Who guesses is fast, and gives more than their share of a queue's answers.
     assert came.value < promised.value
     assert found.to_arrow(by="kind").column("people").to_pylist() == [16, 4]
@@ -112,11 +104,10 @@ def test_people_who_guess_are_found_and_weigh_less(tmp_path):
 
 def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path):
     made = campaign(tmp_path / "c", 150)
-    people = [replace(ABLE, name=f"p{at}", accuracy=0.7 + 0.025 * at) for at in range(10)]
+    people = [replace(person, accuracy=0.7 + 0.025 * at) for at, person in enumerate(able(10))]
     found = simulate(made, people, seed=1)
-    by_model = {
-        each.model: each for each in label_outcomes(found.judgements, fields_of(made)["match"], found.truth)
-    }
+    outcomes = label_outcomes(found.judgements, fields_of(made)["match"], found.truth)
+    by_model = {each.model: each for each in outcomes}
     assert by_model["one accuracy per person"].calibrated
     assert by_model["majority"].calibrated is None
 

@@ -87,3 +87,31 @@ def site_of(tmp_path):
 def site(site_of):
     """A site of three pairs to judge."""
     return site_of()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Opens an address; at the end, no page may have complained or asked another site for anything."""
+    contexts, troubles = [], []
+
+    def open_page(address, *, context=None, allowed=(), **settings):
+        if context is None:
+            context = chromium.new_context(**{"viewport": {"width": 1280, "height": 720}, **settings})
+            contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        site = "/".join(address.split("/")[:3])
+
+        def complain(text: str, harmless: bool = False) -> None:
+            troubles.extend([] if harmless else [text])
+
+        page.on("console", lambda sent: complain(sent.text, any(part in sent.text for part in allowed)))
+        page.on("pageerror", lambda error: complain(str(error)))
+        page.on("request", lambda sent: complain(sent.url, sent.url.startswith((site, "data:"))))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
