@@ -13,9 +13,8 @@ import pytest
 from annotate.small_campaigns import Worker, make, pair, pairs
 from counterfoil.annotate import database, tables
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
-from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, items_table, open_campaign
+from counterfoil.annotate.database import open_database
 from counterfoil.annotate.tables import METADATA, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 from counterfoil.store import write_parquet
@@ -91,7 +90,7 @@ def test_changed_items_are_refused_once_there_are_answers(tmp_path, new_database
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()
 
-    def change(items: list[WorkItem]) -> Campaign:
+    def change(items):
         write_parquet(campaign.folder / ITEMS, items_table(items, campaign.form))
         return open_campaign(campaign.folder)
 
@@ -166,8 +165,7 @@ def test_a_campaign_is_not_served_twice(tmp_path, new_database):
 def test_addresses_that_lead_nowhere_are_refused_without_the_password(tmp_path, url, message):
     with pytest.raises((InputError, StorageError), match=message) as error:
         open_database(make(tmp_path / "c", pairs(2)), url)
-    assert "secret" not in str(error.value)
-    assert "\n" not in str(error.value)
+    assert not any(text in str(error.value) for text in ("secret", "\n"))
 
 
 def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
@@ -180,7 +178,7 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
         closing(open_database(campaign, address)) as beside,
     ):
 
-        def run(number: int) -> None:
+        def run(number):
             worker = Worker(beside if number % 4 == 0 else db, campaign, number)
             # The same answer comes twice, as from a page with a bad connection.
             found = worker.state()
@@ -193,21 +191,17 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):
 
         with ThreadPoolExecutor(12) as pool:
             list(pool.map(run, range(1, 13)))
-        check_once(db, campaign, overlap=2)
         assert counts(db).complete == 30
-
-
-def check_once(db: Database, campaign: Campaign, *, overlap: int) -> None:
-    """No item has more answers than wanted, nobody answered an instance twice, and the counts are true."""
-    table = judgement_table(db, campaign, everything=True).to_pylist()
-    of_item = Counter(row["item"] for row in table if row["role"] == "work" and row["counted"])
-    assert max(of_item.values(), default=0) <= overlap
-    apart = {item.id: item.apart for item in campaign.items}
-    had = Counter((row["person"], apart[row["item"]]) for row in table)
-    assert set(had.values()) <= {1}
-    with db.reading() as connection:
-        rows = connection.execute(sa.select(METADATA.tables["items"])).all()
-        live = sa.text("SELECT item FROM leases WHERE state = 'live' AND role = 'work'")
-        leased = Counter(connection.execute(live).scalars())
-    for row in rows:
-        assert (row.answered, row.leased) == (of_item[campaign.items[row.position].id], leased[row.position])
+        # No item has more answers than wanted, nobody answered an instance twice, and the counts are true.
+        table = judgement_table(db, campaign, everything=True).to_pylist()
+        of_item = Counter(row["item"] for row in table if row["role"] == "work" and row["counted"])
+        assert max(of_item.values()) <= 2
+        apart = {item.id: item.apart for item in campaign.items}
+        assert len({(row["person"], apart[row["item"]]) for row in table}) == len(table)
+        with db.reading() as connection:
+            rows = connection.execute(sa.select(METADATA.tables["items"])).all()
+            live = sa.text("SELECT item FROM leases WHERE state = 'live' AND role = 'work'")
+            leased = Counter(connection.execute(live).scalars())
+        for row in rows:
+            answers = of_item[campaign.items[row.position].id]
+            assert (row.answered, row.leased) == (answers, leased[row.position])

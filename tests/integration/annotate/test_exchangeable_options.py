@@ -11,12 +11,8 @@ from counterfoil.annotate.agreement import campaign_agreement
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
+from served_campaign import CELLS
 
-CELLS = {"image": "a", "text": "a", "images": list("abc"), "texts": list("abc")}
-OWN: dict[str, dict[str, Any]] = {
-    "choose": {"images": ["a"]},
-    "preference": {"second": "b", "first_captions": [], "second_captions": []},
-}
 #: The questions of each form whose options are not the same thing from item to item; other forms have none.
 EXCHANGEABLE = {
     "best-of-k": {"best"},
@@ -30,9 +26,7 @@ EXCHANGEABLE = {
 
 def questions(name: str) -> dict[str, FormField]:
     """The questions of a form that are answered by one option."""
-    form = WORK_FORMS[name].form({}, where=name)
-    cells = {each: CELLS[kind] for each, kind in form.columns.items()} | OWN.get(name, {})
-    page = form.page(WorkItem("1", cells))
+    page = WORK_FORMS[name].form({}, where=name).page(WorkItem("1", CELLS[name]))
     return {each.name: each for each in page.fields if each.kind == "one"}
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,7 +24,7 @@ from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem, WorkPage
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
-from counterfoil.benchmarks.judgements import gain_of, read_judgements, read_votes
+from counterfoil.benchmarks.judgements import read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.verification import read_answers, read_choices
 from counterfoil.cli import app
@@ -62,15 +61,6 @@ def answered(campaign: Campaign, people: int, answers: Answers, url: str | None 
                 answer = placed(assignment.page, answers(assignment.item, number))
                 state = worker.answer(assignment, "yes", answer=answer, seconds=2.0).work
     return campaign
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    (tmp_path / "photos").mkdir()
-    for at in range(6):
-        PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any) -> Campaign:
@@ -156,7 +146,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here):
     campaign = made(here, "match", rows)
     votes = {"1": ("100% YES", "Partially YES", "Partially YES"), "2": ("100% NO", "Mostly NO", "100% NO")}
 
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+    def says(item, n):
         word = votes[item.id][n]
         return {"match": word} | ({"shortcomings": ["lacking"]} if word[0] in "PM" else {})
 
@@ -179,7 +169,7 @@ def test_votes_between_rankings_are_what_preferences_reads(here):
     rows = [{"id": str(at), "first": a, "second": b, **shown} for at, (a, b) in enumerate(pairs)]
     campaign = made(here, "preference", rows, settings={"same": True})
 
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+    def says(item, n):
         """The first of the alphabet, or by the second person the other one; the third has no preference."""
         order = sorted(("first", "second"), key=item.cells.__getitem__)
         return {"better": [*order, "same"][n]}
@@ -188,15 +178,13 @@ def test_votes_between_rankings_are_what_preferences_reads(here):
     votes = read_votes(exported(campaign, "votes.csv"))
     assert votes.names == ("A", "B", "C")
     assert votes.wins.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    run("annotate", "preferences", "campaign/export/votes.csv", "--draws", "100")
 
 
 def test_ratings_are_a_benchmark_of_ones_own(here):
     campaign = made(here, "rating", PAIRS)
     answered(campaign, 3, lambda item, n: {"rating": str(1 + (int(item.id[1]) + n) % 4)})
     annotate_export(campaign.folder)
-    place = ["--data", "campaign/export/ratings.csv", "--images", "campaign/images"]
-    run("evaluate", "blind:length", "ratings", *place, "--no-cache", "--draws", "100")
+
     data, images = campaign.folder / "export" / "ratings.csv", campaign.folder / "images"
     benchmark = catalog.benchmark("ratings", data=data, images=images)
     found = dict(zip(benchmark.questions.ids, np.sort(benchmark.rated.ratings).tolist(), strict=True))
@@ -212,8 +200,7 @@ def write_quads(item: WorkItem, n: int) -> Mapping[str, Any]:
 
 def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
     rows = [{"id": "t", "images": ["0.png", "1.png", "2.png"], "topic": "pets"}]
-    campaign = made(here, "quad-authoring", rows, overlap=2)
-    answered(campaign, 2, write_quads)
+    campaign = answered(made(here, "quad-authoring", rows, overlap=2), 2, write_quads)
     made_tables = annotate_export(campaign.folder)
     assert list(made_tables.written) == ["judgements", "rows"]
     data, images = campaign.folder / "export" / "rows.csv", campaign.folder / "images"
@@ -244,8 +231,7 @@ def test_error_spans_say_which_words(here):
 
 
 def test_people_can_be_left_out_altogether(here):
-    campaign = made(here, "yes-no", PAIRS)
-    answered(campaign, 3, lambda item, n: {"match": "yes"})
+    campaign = answered(made(here, "yes-no", PAIRS), 3, lambda item, n: {"match": "yes"})
     persons = {row["person"] for row in rows_of(exported(campaign, "judgements.csv"))}
     assert len(persons) == 3
     assert not persons & {*participants.make_links(campaign, 3)}
@@ -327,7 +313,6 @@ def test_gains_are_of_the_four_answers_alone():
     with pytest.raises(InputError, match="a label without a gain; given: 3"):
         merged_gains(ratings)
     assert merged_gains(item_labels(judged_rows({"a": "yy"}), QUESTION)).tolist() == [1.0]
-    assert gain_of("Partially YES") == 0.5
 
 
 def test_decisions_of_a_researcher_are_in_the_export(here):
@@ -377,7 +362,7 @@ def test_several_answers_to_a_query_count_as_their_mean(here):
     for name in ("campaign", "campaign/export"):
         found = catalog.scorer(f"people:{name}")
         values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
-        assert [values[f"q{at}"] for at in range(12)] == share
+        assert values == {f"q{at}": value for at, value in enumerate(share)}
         assert found.described == f"24 answers of 2 people (choose); {ties}"
     # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
     given = catalog.scorer("given:campaign/export/outcomes.csv")
@@ -389,14 +374,14 @@ def test_several_answers_to_a_query_count_as_their_mean(here):
 def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
     campaign = made(here, "choose", "world-quads", sample=10, overlap=2)
     name = min(item.instance for item in campaign.items)
-    seen: list[str] = []
+    seen = Counter()
 
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
-        seen.append(item.id)
-        late = item.instance == name and seen.count(item.id) == 2
-        return {"best": str(1 - int(item.truth)) if late else item.truth}
+    def answer(item, n):
+        seen[item.id] += 1
+        wrong = item.instance == name and seen[item.id] == 2
+        return {"best": str(int(item.truth) ^ wrong)}
 
-    answered(campaign, 10, says)
+    answered(campaign, 10, answer)
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100, out=here / "run")
     # Of one question each query is a tie: two of them both right in a quarter of cases, four in a sixteenth.
     values = [found.result[name].value for name in ("ipos2t", "i2t", "group")]
@@ -426,12 +411,9 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
 
     # Everybody is right, but one of two people says yes to one wrong pair of the first question.
     name = min(item.instance for item in campaign.items)
-    of_that_pair = iter(("yes", "no"))
-    answered(
-        campaign,
-        8,
-        lambda item, n: {"match": next(of_that_pair) if item.id == f"{name}_c0_i1" else item.truth},
-    )
+    votes = iter(("yes", "no"))
+    odd = f"{name}_c0_i1"
+    answered(campaign, 8, lambda item, n: {"match": next(votes) if item.id == odd else item.truth})
     scorer = catalog.scorer("people:campaign")
     at = list(scorer.ids).index(name)
     assert scorer.values[at].tolist() == [[1.0, 0.5], [0.0, 1.0]]
@@ -472,9 +454,8 @@ def test_one_person_completes_no_question_of_several_pairs(here):
 def test_ratings_and_matches_score_benchmarks_too(here):
     campaign = made(here, "rating", "world-rated", sample=12, overlap=2)
     benchmark = catalog.benchmark("world-rated")
-    truth = dict(zip(benchmark.questions.ids, np.nanmean(benchmark.rated.ratings, axis=1), strict=True))
-    order = sorted(truth.values())
-    grade = {name: str(1 + min(3, 4 * order.index(value) // len(order))) for name, value in truth.items()}
+    quarters = np.argsort(np.argsort(np.nanmean(benchmark.rated.ratings, axis=1))) * 4 // len(benchmark)
+    grade = dict(zip(benchmark.questions.ids, map(str, 1 + quarters), strict=True))
     answered(campaign, 2, lambda item, n: {"rating": grade[item.id]})
     found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
     assert found.result["kendall_tau_b"].value > 0.5

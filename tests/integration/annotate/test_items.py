@@ -3,8 +3,8 @@
 import io
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -66,7 +66,7 @@ def pixels(data: bytes | Path) -> bytes:
 def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos):
     pictures = Pictures()
 
-    def add(name: str, **more: Any) -> str:
+    def add(name, **more):
         return pictures.add(Image(name, FileSource(photos / name), **more))
 
     (red,) = {add(name) for name in ("red.png", "again.png", "red.tiff")}
@@ -128,18 +128,16 @@ def test_a_table_of_pairs(tmp_path, photos, kind):
 
 def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path, photos):
     pictures = Pictures()
-    names = {colour: pictures.add(Image(colour, FileSource(photos / f"{colour}.png"))) for colour in COLOURS}
-    wanted = [names["red"], names["blue"]]
+    wanted = [pictures.add(Image(name, FileSource(photos / f"{name}.png"))) for name in ("red", "blue")]
     for kind, cells in (
         ("json", {"images": ["red.png", "blue.png"]}),
         ("csv", {"images": "red.png | blue.png"}),
         ("csv", {"image_2": "blue.png", "image_1": "red.png"}),
         ("csv", {"image_1": "red.png", "image_2": "blue.png", "image_3": ""}),
     ):
-        rows: list[dict[str, Any]] = [{"caption": "a square", **cells}]
+        rows = [{"caption": "a square", **cells}]
         (item,) = made(tmp_path, photos, "best-of-k", rows, kind=kind, pictures=pictures).items
-        assert item.cells["images"] == wanted
-        assert item.id == "0"
+        assert (item.id, item.cells["images"]) == ("0", wanted)
 
 
 def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
@@ -159,13 +157,11 @@ def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
 
 
 def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path, photos):
+    proposed = (1, "i2t", "red", "c1"), (2, "i2t", "red", "c2"), (1, "t2i", "c1", "red")
     pool = [
-        {"pair": pair, "direction": way, "query": query, "item": item, "image": "red.png", "caption": caption}
-        for pair, way, query, item, caption in (
-            (1, "i2t", "red", "c1", "c1"),
-            (2, "i2t", "red", "c2", "c2"),
-            (1, "t2i", "c1", "red", "c1"),
-        )
+        {"pair": pair, "direction": way, "query": query, "item": item}
+        | {"image": "red.png", "caption": f"c{pair}"}
+        for pair, way, query, item in proposed
     ]
     with pytest.raises(DataError, match=r"have no words; name the benchmark"):
         made(tmp_path, photos, "match", pool)
@@ -209,11 +205,7 @@ def test_right_answers_are_values_or_what_one_option_shows(tmp_path, photos):
 @pytest.mark.parametrize(
     ("form", "row", "message"),
     [
-        (
-            "choose",
-            {**CHOICE, "truth": "c"},
-            "row 1, column 'truth': no option .*; given: c; allowed: 0, 1",
-        ),
+        ("choose", {**CHOICE, "truth": "c"}, "row 1, column 'truth': no option .*; given: c; allowed: 0"),
         ("choose", {**CHOICE, "captions": ["a", "a"], "truth": "a"}, "given: a; allowed: 0, 1"),
         ("choose", {**CHOICE, "truth": "2"}, "given: 2; allowed: 0, 1"),
         ("yes-no", {**PAIR, "truth": "true"}, "given: true; allowed: yes, no"),
@@ -311,24 +303,19 @@ def test_golden_pairs_are_drawn_from_the_gallery():
     items = drawn_golden(gallery, asked, 12, form, pictures, np.random.default_rng(3))
     assert Counter(item.kind for item in items) == {"true pair": 12, "random pair": 12}
     assert all(item.role == "golden" for item in items)
-    questions = gallery.gallery
+    owners = gallery.gallery.owners
     of_image = {pictures.add(known.images[name]): name for name in images}
     texts = {known.captions[name]: name for name in captions}
-    number = {image.id: at for at, image in enumerate(gallery.images)}
-    caption_number = {caption.id: at for at, caption in enumerate(gallery.captions)}
+    owner = {caption.id: gallery.images[owners[at]].id for at, caption in enumerate(gallery.captions)}
     for item in items:
         if item.kind == "random pair":
             image, caption = of_image[item.cells["image"]], texts[item.cells["caption"]]
             assert (image, caption) not in asked
-            assert questions.owners[caption_number[caption]] != number[image]
+            assert owner[caption] != image
         gains = {gain_of(value) for value in item.golden["match"]}
         assert gains == ({1.0, 0.5} if item.kind == "true pair" else {0.0})
     with pytest.raises(InputError, match="drawn for pairs"):
         drawn_golden(gallery, asked, 1, form_of("rating"), pictures, np.random.default_rng(3))
-
-
-def recipe(**values: Any) -> CampaignRecipe:
-    return CampaignRecipe(form="yes-no", title="t", **values)
 
 
 @pytest.mark.parametrize(
@@ -342,6 +329,7 @@ def recipe(**values: Any) -> CampaignRecipe:
 )
 def test_fewer_items_than_the_design_needs(values, message):
     work = [WorkItem(str(at), {}, instance=str(at // 2)) for at in range(6)]
+    recipe = partial(CampaignRecipe, form="yes-no", title="t")
     others = [WorkItem("g", {}, "golden"), WorkItem("o", {}, "onboarding"), WorkItem("p", {}, "onboarding")]
     with pytest.raises(InputError, match=message):
         check_items(work + others, recipe(**values))

@@ -1,6 +1,5 @@
 """A changed last answer, what cannot be seen, comments and an early end: once, and in every table."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.review import approve
 from counterfoil.annotate.tables import people, sa
-
-NewDatabase = Callable[[], str | None]
 
 
 @pytest.fixture

@@ -24,10 +24,9 @@ def test_labels_hours_and_cost():
 
 
 def test_an_aim_gives_the_fewest_labels_that_reach_it():
-    found = annotate_plan("yes-no", items=400, accuracy=0.8, half_width=0.03, of="agreement")
-    reached = found.plan.agreement.half_width
-    fewer = annotate_plan("yes-no", items=400, labels=found.plan.design.labels - 1, accuracy=0.8)
-    assert reached <= 0.03 < fewer.plan.agreement.half_width
+    aim = annotate_plan("yes-no", items=400, accuracy=0.8, half_width=0.03, of="agreement").plan
+    fewer = annotate_plan("yes-no", items=400, labels=aim.design.labels - 1, accuracy=0.8).plan
+    assert aim.agreement.half_width <= 0.03 < fewer.agreement.half_width
     right = annotate_plan("yes-no", items=400, accuracy=0.85, label_accuracy=0.95)
     assert right.plan.design.labels == 5
 

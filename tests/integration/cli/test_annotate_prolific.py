@@ -6,7 +6,6 @@ import tomllib
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,7 +58,7 @@ def folder(tmp_path):
 def prolific(counterfoil, fake, folder, monkeypatch):
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
 
-    def run(command: str, *more: object) -> Any:
+    def run(command, *more):
         return counterfoil("annotate", "prolific", command, folder, *more, "--api", fake.address)
 
     return Run(run)
@@ -67,13 +66,11 @@ def prolific(counterfoil, fake, folder, monkeypatch):
 
 def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
     before = (folder / "campaign.toml").read_text()
-    planned = prolific.succeeds("create", "--url", URL, "--dry-run", "--json", "-")
-    plan = json.loads(planned.out)["plan"]
+    plan = json.loads(prolific("create", "--url", URL, "--dry-run", "--json", "-").out)["plan"]
     # 4 items of 4 s each, twice: a minute for each of two people, at 12 an hour.
     assert (plan["total_available_places"], plan["estimated_completion_time"], plan["reward"]) == (2, 1, 20)
     assert (folder / "campaign.toml").read_text() == before
     assert fake.log == []
-
     for _ in range(2):
         created = prolific.succeeds("create", "--url", URL, "--places", 3)
         assert "0.60 without fees" in created.out
@@ -83,11 +80,9 @@ def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
     codes = dict(each.split("=") for each in recipe.pop("completion").split(", "))
     assert recipe == {name: value for name, value in tomllib.loads(before).items() if name != "completion"}
     assert [each["code"] for each in fake.studies[study]["completion_codes"]] == list(codes.values())
-    platform = campaign_platform("prolific", open_campaign(folder).recipe.completion)
-    assert platform.codes == codes
-
-    assert prolific("publish").code == 0
     campaign = open_campaign(folder)
+    assert campaign_platform("prolific", campaign.recipe.completion).codes == codes
+    prolific.succeeds("publish")
     with closing(open_database(campaign)) as db:
         sessions = {pid: fake.join(study, pid) for pid in ("ann", "bob", "cyd")}
         ann, bob, cyd = (ProlificWorker(db, campaign, pid=pid, session=sessions[pid]) for pid in sessions)
@@ -108,7 +103,6 @@ def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
         assert cyd.do().state == "done"
         assert (counts(db).complete, counts(db).wanted) == (4, 0)
         fake.finish(cyd.session, codes["completed"])
-
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "APPROVED")):
         prolific.succeeds("approve", *words)
         assert [fake.status(each.session) for each in (ann, cyd)] == [status] * 2

@@ -48,6 +48,11 @@ class Site:
         lease = (client or self.client).get(f"/api/work/{token}").json()["items"][0]["lease"]
         return {"lease": lease, "key": "key-0001", "answer": answer, "seconds": 1.0, **more}
 
+    def browser(self, address: str = "testclient", url: str = "https://study.example") -> TestClient:
+        """Another browser at an address, with cookies of its own."""
+        more = {"follow_redirects": False, "raise_server_exceptions": False}
+        return TestClient(self.client.app, url, client=(address, 50_000), **more)
+
     def answer(self, token: str, answer: Any, **more: Any) -> Any:
         """The reply to an answer to the first item that a person has."""
         return self.client.post(f"/api/work/{token}/answers", json=self.given(token, answer, **more))
@@ -64,11 +69,11 @@ def site_of(tmp_path):
     """Makes sites of campaigns of a form, with settings of the recipe."""
     opened = []
 
-    def make(form: str = "yes-no", **recipe: Any) -> Site:
+    def make(form="yes-no", **recipe):
         campaign = campaign_of(tmp_path / f"campaign {len(opened)}", form, **recipe)
         database = open_database(campaign)
         opened.append(database)
-        log: list[str] = []
+        log = []
         clock = [1_800_000_000.0]
         app = make_app(
             campaign, database, public_url="https://study.example", clock=lambda: clock[0], log=log.append
@@ -102,7 +107,7 @@ def visit(chromium):
         page.set_default_timeout(10_000)
         site = "/".join(address.split("/")[:3])
 
-        def complain(text: str, harmless: bool = False) -> None:
+        def complain(text, harmless=False):
             troubles.extend([] if harmless else [text])
 
         page.on("console", lambda sent: complain(sent.text, any(part in sent.text for part in allowed)))

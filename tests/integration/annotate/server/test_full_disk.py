@@ -49,30 +49,27 @@ class SmallDisk:
 
 @pytest.fixture(params=["mounted", "limited"])
 def disk(tmp_path, request):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if request.param == "limited":
-        yield SmallDisk(folder, False)
-        return
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True)
-    if done.returncode:
-        pytest.skip(f"a small disk cannot be mounted: {done.stderr.decode().strip()}")
-    try:
-        yield SmallDisk(folder, True)
-    finally:
-        subprocess.run(["umount", folder], check=True)
+    small = SmallDisk(tmp_path / "disk", request.param == "mounted")
+    small.folder.mkdir()
+    if small.mounted:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", small.folder]
+        if (done := subprocess.run(mount, capture_output=True)).returncode:
+            pytest.skip(f"a small disk cannot be mounted: {done.stderr.decode().strip()}")
+    yield small
+    if small.mounted:
+        subprocess.run(["umount", small.folder], check=True)
 
 
 def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk):
     campaign = make(disk.folder / "campaign", pairs(40), overlap=2)
-    acknowledged: list[str] = []
+    acknowledged = []
     with serving(campaign) as server, httpx.Client() as client:
         site = f"http://127.0.0.1:{server.port}"
         entered = client.get(f"{site}/enter/{make_links(campaign, 1)[0]}")
         api = entered.headers["location"].replace("/work/", f"{site}/api/work/")
         seen = client.post(f"{api}/consent", json={}).json()
 
-        def answer() -> httpx.Response:
+        def answer():
             key, lease = f"key-{len(acknowledged):04}", seen["items"][0]["lease"]
             given = {"lease": lease, "key": key, "answer": {"match": 0}, "seconds": 1.0}
             reply = client.post(f"{api}/answers", json=given)

@@ -1,7 +1,5 @@
 """The researcher's pages in a real browser: by keyboard, on a phone, at 200 % zoom, for screen readers."""
 
-from typing import Any
-
 import pytest
 
 from annotate.small_campaigns import Worker
@@ -27,7 +25,7 @@ def served(tmp_path_factory):
 def page(visit, served):
     """Opens the overview, logged in."""
 
-    def opened(width: int = 1280, *, dark: bool = False) -> Any:
+    def opened(width=1280, *, dark=False):
         # Browsers report a refusal, which the page shows.
         settings = {"viewport": {"width": width, "height": 800}, "color_scheme": "dark" if dark else "light"}
         view = visit(f"{served.url}/research", allowed=(" 401 ", " 422 "), **settings)

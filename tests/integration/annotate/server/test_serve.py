@@ -59,7 +59,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
 
 
 def test_people_get_the_address_of_their_platform(tmp_path):
-    def people(entry: str, site: str) -> str:
+    def people(entry, site):
         campaign = campaign_of(tmp_path / entry, "yes-no", entry=entry, completion="")
         return addresses(campaign, site).people
 

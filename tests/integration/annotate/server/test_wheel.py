@@ -34,7 +34,7 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     rows = [f"{name},A disc on a ground." for name in PICTURES]
     (tmp_path / "pairs.csv").write_text("\n".join(["image,caption", *rows]))
 
-    def counterfoil(*words: str) -> str:
+    def counterfoil(*words):
         done = subprocess.run(
             [bin / "counterfoil", "annotate", *words], cwd=tmp_path, env=env, capture_output=True, text=True
         )

@@ -25,12 +25,7 @@ PRESSED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "choose": (["1"], {}),
     "match": (
         ["2", "3", "Enter", "0", "Enter", "text:its shadow", "Enter"],
-        {
-            "match": "Partially YES",
-            "shortcomings": ["wrong"],
-            "errors": ["other"],
-            "error": "its shadow",
-        },
+        {"match": "Partially YES", "shortcomings": ["wrong"], "errors": ["other"], "error": "its shadow"},
     ),
     "preference": (["1"], {}),
     "rating": (["4"], {"rating": "4"}),
@@ -45,6 +40,7 @@ PRESSED: dict[str, tuple[list[str], dict[str, Any]]] = {
     ),
 }
 
+PHONE = {"viewport": {"width": 360, "height": 740}}
 #: Longer than an answer is refused that comes right after an item.
 _SETTLED = 600
 
@@ -62,7 +58,7 @@ def serve(tmp_path):
 def at_work(serve, visit):
     """Serves a campaign, and opens the page of a person who has begun."""
 
-    def start(form: str, n: int = 1, allowed: tuple[str, ...] = (), **settings: Any) -> tuple[Served, Any]:
+    def start(form, n=1, allowed=(), **settings):
         served = serve(form, n=n)
         page = visit(served.link(), allowed=allowed, **settings)
         begin(page)
@@ -71,14 +67,16 @@ def at_work(serve, visit):
     return start
 
 
-def press(page: Any, keys: list[str]) -> None:
-    """Press keys on an item that has just appeared."""
+def press(page: Any, keys: list[str], then: str = "") -> None:
+    """Press keys on an item that has just appeared, and wait for the heading that comes then."""
     page.wait_for_timeout(_SETTLED)
     for key in keys:
         if key.startswith("text:"):
             page.keyboard.type(key.removeprefix("text:"))
         else:
             page.keyboard.press(key)
+    if then:
+        title(page, then)
 
 
 def answers(served: Served) -> list[dict[str, Any]]:
@@ -134,7 +132,7 @@ def test_a_form_is_done_by_keyboard_alone(serve, visit, violations, form, tmp_pa
 
 def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violations):
     served = serve("yes-no", n=1, onboarding={"match": ["yes"]})
-    page = visit(served.link(), color_scheme="dark", viewport={"width": 360, "height": 740})
+    page = visit(served.link(), color_scheme="dark", **PHONE)
     title(page, "Discs")
     assert violations(page) == []
     begin(page)
@@ -145,14 +143,12 @@ def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violation
     press(page, ["2"])
     page.locator("#notice:not([hidden])", has_text="not right").wait_for()
     assert violations(page) == []
-    press(page, ["2"])
-    title(page, "Your part ends here")
+    press(page, ["2"], then="Your part ends here")
     assert violations(page) == []
     page = visit(served.link(2))
     begin(page)
-    for _ in range(2):
-        press(page, ["1"])
-    title(page, "Item 1")
+    press(page, ["1"])
+    press(page, ["1"], then="Item 1")
     work.set_running(served.database, "paused", 0.0)
     page.reload()
     title(page, "Paused")
@@ -176,12 +172,11 @@ def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violation
 )
 def test_a_translated_form_is_accessible_and_fits_a_phone(serve, visit, violations, language):
     served = serve("match", n=1, languages=("en", language), pay_per_item=0.25)
-    narrow = {"viewport": {"width": 360, "height": 740}}
-    page = visit(served.link(), locale=f"{language}-{language.upper()}", **narrow)
+    page = visit(served.link(), locale=f"{language}-{language.upper()}", **PHONE)
     page.locator("main button.primary:focus").wait_for()
     assert page.locator("html").get_attribute("lang") == language
 
-    def sound() -> None:
+    def sound():
         assert violations(page) == []
         assert fits(page)
 
@@ -204,14 +199,11 @@ def test_a_translated_form_is_accessible_and_fits_a_phone(serve, visit, violatio
 
 
 def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work, visit):
-    lost = ("ERR_INTERNET_DISCONNECTED",)
-    served, page = at_work("yes-no", 4, allowed=lost)
+    served, page = at_work("yes-no", 4, allowed=("ERR_INTERNET_DISCONNECTED",))
     context = page.context
     context.set_offline(True)
-    press(page, ["1"])
-    title(page, "Item 2")
-    press(page, ["2"])
-    title(page, "One moment")
+    press(page, ["1"], then="Item 2")
+    press(page, ["2"], then="One moment")
     page.locator("#sending:not([hidden])", has_text="Not sent yet: 2").wait_for()
     assert answers(served) == []
     context.set_offline(False)
@@ -220,22 +212,28 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work, visi
     assert [each["match"] for each in answers(served)] == ["yes", "no"]
     # A page that is closed before its answer was sent sends it when it is opened again.
     context.set_offline(True)
-    press(page, ["2"])
-    title(page, "Item 4")
+    press(page, ["2"], then="Item 4")
     address = page.url
     page.close()
     context.set_offline(False)
     page = visit(address, context=context)
     title(page, "Instructions")
-    press(page, ["Enter"])
-    title(page, "Item 4")
-    press(page, ["1"])
-    title(page, "Done")
+    press(page, ["Enter"], then="Item 4")
+    press(page, ["1"], then="Done")
     assert [each["match"] for each in answers(served)] == ["yes", "no", "no", "yes"]
 
 
-def test_what_was_written_and_is_refused_stays_to_be_put_right(at_work):
-    served, page = at_work("quad-authoring", allowed=("422",))
+def test_a_refusal_is_seen_on_a_long_page_and_what_was_written_stays_to_be_put_right(at_work):
+    served, page = at_work("quad-authoring", allowed=("422",), viewport={"width": 390, "height": 500})
+    page.get_by_role("button", name="Send answer").scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") > 300
+    page.get_by_role("button", name="Send answer").click()
+    notice = page.locator("#notice.alert", has_text="Not answered yet")
+    notice.wait_for()
+    box = notice.bounding_box()
+    assert 0 <= box["y"] < 500 - box["height"]
+    page.evaluate("scrollTo(0, 0)")
+    page.locator("h1").focus()
     press(page, ["1", "text:a dog", "Enter", "2", "text:a cat", "Enter", "1", "1", "Enter"])
     page.locator("#notice.alert", has_text="the same words").wait_for()
     second = page.locator("textarea").nth(1)
@@ -273,8 +271,7 @@ def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(at_w
         page.locator("#second_caption-text").fill("a cat sees a dog")
         page.locator("#swap-0").check()
         page.locator("#predicates-1").check()
-    press(page, ["Enter"])
-    title(page, "Item 2")
+    press(page, ["Enter"], then="Item 2")
     wait_for_answers(page, served, 1)
     assert page.evaluate(kept) == 0
     (seconds,) = set(judgement_table(served.database, served.campaign)["seconds"].to_pylist())
@@ -300,33 +297,25 @@ def test_arrows_and_quick_presses_answer_nothing_by_accident(serve, visit):
     title(page, "Instructions")
     page.keyboard.press("Enter")
     title(page, "Item 1")
-    page.wait_for_timeout(_SETTLED)
     page.locator("input").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
+    press(page, ["ArrowDown", "ArrowDown"])
     page.wait_for_timeout(100)
     assert answers(served) == []
     assert page.locator("main input:checked").count() == 1
     # A second press so soon was meant for the item before.
-    page.keyboard.press("1")
-    page.keyboard.press("1")
-    title(page, "Item 2")
-    page.wait_for_timeout(_SETTLED)
+    press(page, ["1", "1"], then="Item 2")
     wait_for_answers(page, served, 1)
-    page.keyboard.press("1")
-    title(page, "Item 3")
+    press(page, ["1"], then="Item 3")
     page.wait_for_timeout(280)
     page.keyboard.press("2")
     page.locator("#notice.alert", has_text="Choose once more").wait_for()
-    press(page, ["2"])
-    title(page, "Done")
+    press(page, ["2"], then="Done")
     assert [each["match"] for each in answers(served)] == ["yes", "yes", "no"]
 
 
 def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve, visit):
     served = serve("best-of-k", n=2)
-    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-    page = visit(served.link(), **phone)
+    page = visit(served.link(), has_touch=True, is_mobile=True, **PHONE)
     for heading in ("Instructions", "Item 1"):
         page.locator("main button.primary").tap()
         title(page, heading)
@@ -379,20 +368,16 @@ def test_a_preview_takes_no_answer_and_an_open_link_asks_for_its_code(serve, vis
     assert answers(served) == []
     page = visit(f"{serve('rating', entry='open', code='tern').url}/open", allowed=("403",))
     assert violations(page) == []
-    page.keyboard.type("gull")
-    page.keyboard.press("Enter")
+    press(page, ["text:gull", "Enter"])
     page.locator("[role=alert]", has_text="not the code").wait_for()
     assert violations(page) == []
-    page.keyboard.type("tern")
-    page.keyboard.press("Enter")
+    press(page, ["text:tern", "Enter"])
     begin(page)
 
 
 def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(at_work, violations):
-    lost = ("Failed to load resource",)
-    served, page = at_work("which-image", 3, allowed=lost, viewport={"width": 390, "height": 844})
-    press(page, ["1"])
-    title(page, "Item 2")
+    served, page = at_work("which-image", 3, allowed=("Failed to load resource",), **PHONE)
+    press(page, ["1"], then="Item 2")
     wait_for_answers(page, served, 1)
     page.route("**/media/*", lambda route: route.fulfill(status=503))
     page.reload()
@@ -416,8 +401,7 @@ def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
     seen = time.monotonic()
     page.get_by_role("button", name="Try again").click()
     page.locator(".images-state[hidden]").wait_for(state="attached")
-    press(page, ["2"])
-    title(page, "Done")
+    press(page, ["2"], then="Done")
     (seconds,) = judgement_table(served.database, served.campaign)["seconds"].to_pylist()[2:]
     # The time in which there was nothing to see does not count.
     assert seconds < time.monotonic() - seen
@@ -430,8 +414,7 @@ def test_an_image_that_fails_at_first_comes_by_itself(serve, visit):
     begin(page)
     page.locator(".images-state[hidden]").wait_for(state="attached")
     assert page.evaluate("document.querySelector('main img').naturalWidth") == 320
-    press(page, ["1"])
-    title(page, "Done")
+    press(page, ["1"], then="Done")
 
 
 @pytest.mark.parametrize("apart", [0, 430], ids=["at once", "slow system"])
@@ -439,7 +422,7 @@ def test_a_double_click_answers_one_item(at_work, apart):
     served, page = at_work("yes-no", 3)
     page.wait_for_timeout(_SETTLED)
 
-    def press_mouse(count: int) -> None:
+    def press_mouse(count):
         """A click on the first answer, as the system counts it."""
         box = page.locator("main label").first.bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -463,16 +446,13 @@ def test_a_double_click_answers_one_item(at_work, apart):
     press_mouse(1)
     title(page, "Item 3")
     wait_for_answers(page, served, 2)
-    press(page, ["1"])
-    title(page, "Done")
+    press(page, ["1"], then="Done")
 
 
 @pytest.mark.parametrize("form", ["yes-no", "quad-authoring"])
 def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violations, form):
-    served, page = at_work(form, 2, viewport={"width": 390, "height": 844})
-    keys, _ = PRESSED[form]
-    press(page, keys)
-    title(page, "Item 2")
+    served, page = at_work(form, 2, **PHONE)
+    press(page, PRESSED[form][0], then="Item 2")
     page.locator("#undo:not([hidden])").wait_for()
     page.locator("h1").focus()
     page.keyboard.press("u")
@@ -492,18 +472,16 @@ def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violatio
     page.locator("#comment").fill("Looked again.")
     if form == "yes-no":
         page.locator("h1").focus()
-    press(page, ["1" if form == "yes-no" else "Enter"])
-    title(page, "Item 2")
-    table = judgement_table(served.database, served.campaign)
-    assert set(table["comment"].to_pylist()) == {"Looked again."}
+    press(page, ["1" if form == "yes-no" else "Enter"], then="Item 2")
+    comments = judgement_table(served.database, served.campaign)["comment"].to_pylist()
+    assert set(comments) == {"Looked again."}
     (answer,) = answers(served)
     assert {"yes", "the cat sees the dog"} & set(answer.values())
 
 
 def test_who_finishes_early_keeps_what_they_did(at_work, violations):
-    served, page = at_work("yes-no", 3, viewport={"width": 390, "height": 844})
-    press(page, ["1"])
-    title(page, "Item 2")
+    served, page = at_work("yes-no", 3, **PHONE)
+    press(page, ["1"], then="Item 2")
     wait_for_answers(page, served, 1)
     page.get_by_role("button", name="Finish here").press("Enter")
     assert violations(page) == []
@@ -515,14 +493,3 @@ def test_who_finishes_early_keeps_what_they_did(at_work, violations):
     title(page, "Finished")
     assert violations(page) == []
     assert len(answers(served)) == 1
-
-
-def test_a_refusal_is_seen_at_the_end_of_a_long_page(at_work):
-    _, page = at_work("quad-authoring", viewport={"width": 390, "height": 500})
-    page.get_by_role("button", name="Send answer").scroll_into_view_if_needed()
-    assert page.evaluate("scrollY") > 300
-    page.get_by_role("button", name="Send answer").click()
-    notice = page.locator("#notice.alert", has_text="Not answered yet")
-    notice.wait_for()
-    box = notice.bounding_box()
-    assert 0 <= box["y"] < 500 - box["height"]
