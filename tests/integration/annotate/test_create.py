@@ -62,12 +62,11 @@ def test_a_campaign_from_a_table_by_command(here):
     made = open_campaign(here / "new")
     assert Counter(item.role for item in made.items) == {"work": 10, "golden": 4, "onboarding": 4}
     # What is given is used, where the recipe says nothing of it.
-    assert (made.recipe.golden_share, made.recipe.onboarding, made.recipe.overlap) == (0.1, 4, 2)
-    assert (made.recipe.title, made.recipe.languages) == ("T", ("eu", "en"))
+    assert (made.recipe.golden_share, made.recipe.onboarding) == (0.1, 4)
+    assert (made.recipe.overlap, made.recipe.title, made.recipe.languages) == (2, "T", ("eu", "en"))
     assert sorted(path.name for path in (here / "new" / "images").iterdir()) == sorted(made.image_names)
     assert made.source.column("item").to_pylist()[:2] == ["p0", "p1"]
-    first = made.items[0]
-    assert made.image(first.cells["image"]).read_bytes()[:4] == b"\x89PNG"
+    assert made.image(made.items[0].cells["image"]).read_bytes()[:4] == b"\x89PNG"
 
 
 @pytest.mark.parametrize("design", ["queue", "blocks"])
@@ -89,12 +88,12 @@ def test_the_budget_is_what_comes_out(here, design):
     assert done["work"] == budget.parts["work"].answers == 40
     assert done["onboarding"] == budget.parts["onboarding"].answers == 12 * 4
     assert done["golden"] == pytest.approx(budget.parts["golden"].answers, abs=3)
-    least = found["budget"]
-    assert least["parts"]["golden"]["answers"] > 0
+    people, parts = found["budget"]["people"], found["budget"]["parts"]
+    assert parts["golden"]["answers"] > 0
     # Texts of some hundred words are read by each person, at the pay per hour.
-    reading = least["parts"]["reading"]
-    assert reading["answers"] == least["people"]
-    assert 0.1 < reading["hours"] * 60 / least["people"] < 5
+    reading = parts["reading"]
+    assert reading["answers"] == people
+    assert 0.1 < reading["hours"] * 60 / people < 5
     assert reading["cost"] == pytest.approx(9 * reading["hours"])
 
 
@@ -103,8 +102,8 @@ def test_settings_and_texts_of_ones_own(here):
     words = ("--set", "levels=5", "--set", "labels=bad,good", "--instructions", "told.md")
     create("rating", *YES_NO[1:], *words)
     made = open_campaign(here / "new")
-    assert made.instructions_in() == "# Look well"
-    assert made.recipe.settings == {"levels": 5, "labels": ["bad", "good"]}
+    settings = {"levels": 5, "labels": ["bad", "good"]}
+    assert (made.instructions_in(), made.recipe.settings) == ("# Look well", settings)
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,8 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_datab
     old.close()
     with closing(open_database(campaign, address)) as db, db.reading() as connection:
         assert judgement_table(db, campaign)["answer"].to_pylist() == ["yes"]
-        version, wanted = (
-            connection.execute(sa.text(f"SELECT {name}")).scalar()
-            for name in ("version_num FROM alembic_version", "wanted FROM people")
-        )
+        version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+        wanted = connection.execute(sa.text("SELECT wanted FROM people")).scalar()
     assert (version, wanted) == (database.REVISIONS[-1], 1)
 
 

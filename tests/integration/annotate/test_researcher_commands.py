@@ -78,8 +78,8 @@ def test_reviews_are_listed_taken_and_exported(campaign):
     assert "4 answers set aside" in printed(campaign, "reject", second[:8], "--reason", "Wrong on item 1.")
     printed(campaign, "review", "--out", "reviews.csv")
     rows = {row["person"]: row for row in csv_of(campaign, "reviews.csv")}
-    assert (rows[first]["decision"], rows[first]["by"]) == ("approved", "ann")
-    assert (rows[second]["decision"], rows[second]["reason"]) == ("rejected", "Wrong on item 1.")
+    assert rows[first].items() >= {"decision": "approved", "by": "ann"}.items()
+    assert rows[second].items() >= {"decision": "rejected", "reason": "Wrong on item 1."}.items()
     assert facts(campaign, "status")["needed"] == 8
 
 
@@ -108,8 +108,8 @@ def test_a_person_is_withdrawn_by_link_or_id(campaign):
 
 
 def test_everything_is_deleted_when_asked_twice(campaign):
-    assert "answers are not to be deleted yet" in printed(campaign, "delete-after", "--yes", code=2)
-    assert "pass --yes" in printed(campaign, "delete-after", "--now", code=2)
+    for option, words in (("--yes", "not to be deleted yet"), ("--now", "pass --yes")):
+        assert words in printed(campaign, "delete-after", option, code=2)
     assert len(ids(campaign)) == 2
     assert "2 people and 8 answers deleted" in printed(campaign, "delete-after", "--now", "--yes")
     assert ids(campaign) == []

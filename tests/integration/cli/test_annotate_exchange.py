@@ -52,19 +52,14 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(cou
     assert set(table["person"].to_pylist()) == {participants.person_id(campaign, "label-studio", "1")}
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
+def test_judgements_of_other_campaigns(counterfoil, tmp_path):
+    campaign = make(tmp_path / "campaign", pairs(1))
+    answers, out = tmp_path / "answers.csv", tmp_path / "out.csv"
+    command = f"annotate import {answers} --from table --campaign {campaign.folder} --out {out}"
+    for row, words in (
         ("x,ann,match,yes", "judgement 1: no such item in the campaign; given: x"),
         ("0,ann,odd,yes", "judgement 1: no such question of this item; given: odd; allowed: match"),
-    ],
-)
-def test_judgements_of_other_campaigns(counterfoil, tmp_path, rows, words):
-    campaign = make(tmp_path / "campaign", pairs(1))
-    (tmp_path / "answers.csv").write_text(f"item,person,question,answer\n{rows}\n")
-    counterfoil.fails(
-        f"annotate import {tmp_path}/answers.csv --from table --campaign {campaign.folder} "
-        f"--out {tmp_path}/out.csv",
-        says=words,
-    )
-    assert not (tmp_path / "out.csv").exists()
+    ):
+        answers.write_text(f"item,person,question,answer\n{row}\n")
+        counterfoil.fails(command, says=words)
+        assert not out.exists()

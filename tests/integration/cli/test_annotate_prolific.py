@@ -117,14 +117,14 @@ def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
 
 
 def test_a_study_is_moved_and_grows(prolific, fake):
-    assert prolific("create", "--url", URL).code == 0
-    (study,) = fake.studies
+    prolific.succeeds("create", "--url", URL)
+    (study,) = fake.studies.values()
     for command, state in (("publish", "ACTIVE"), ("pause", "PAUSED"), ("start", "ACTIVE")):
-        said = prolific(command, "--json", "-")
-        assert json.loads(said.out)["state"] == state == fake.studies[study]["status"]
-    assert prolific("places", 9).code == 0
-    assert fake.studies[study]["total_available_places"] == 9
-    assert prolific("stop").code == 0
+        ended = prolific(command, "--json", "-")
+        assert json.loads(ended.out)["state"] == state == study["status"]
+    prolific.succeeds("places", 9)
+    assert study["total_available_places"] == 9
+    prolific.succeeds("stop")
 
 
 def rejections(path: Path, *rows: tuple[str, str, str]) -> Path:
@@ -153,14 +153,11 @@ def test_rejections_are_all_checked_before_one_is_sent(prolific, fake, folder, t
         assert fake.status(sub) == status
 
 
-def test_without_a_study_nothing_is_sent_or_written(prolific, fake, folder):
+def test_without_a_study_of_these_items_nothing_is_sent_or_written(prolific, fake, folder):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     prolific.fails("publish", says="no study on Prolific yet")
     assert not fake.log
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
-
-
-def test_a_study_of_other_items_is_not_this_campaigns(prolific, fake, folder):
     prolific("create", "--url", URL)
     (study,) = fake.studies
     (folder / "items.parquet").unlink()

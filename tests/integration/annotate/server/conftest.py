@@ -1,5 +1,6 @@
 """A campaign behind the application, asked without a network."""
 
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,25 +68,20 @@ def patient_clients(monkeypatch):
 @pytest.fixture
 def site_of(tmp_path):
     """Makes sites of campaigns of a form, with settings of the recipe."""
-    opened = []
+    with ExitStack() as stack:
 
-    def make(form="yes-no", **recipe):
-        campaign = campaign_of(tmp_path / f"campaign {len(opened)}", form, **recipe)
-        database = open_database(campaign)
-        opened.append(database)
-        log = []
-        clock = [1_800_000_000.0]
-        app = make_app(
-            campaign, database, public_url="https://study.example", clock=lambda: clock[0], log=log.append
-        )
-        client = TestClient(
-            app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False
-        )
-        return Site(campaign, database, client, log, clock)
+        def make(form="yes-no", **recipe):
+            campaign = campaign_of(tmp_path / f"campaign {len(list(tmp_path.iterdir()))}", form, **recipe)
+            database = stack.enter_context(closing(open_database(campaign)))
+            log, clock = [], [1_800_000_000.0]
+            settings = {"public_url": "https://study.example", "clock": lambda: clock[0], "log": log.append}
+            app = make_app(campaign, database, **settings)
+            client = TestClient(
+                app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False
+            )
+            return Site(campaign, database, client, log, clock)
 
-    yield make
-    for database in opened:
-        database.close()
+        yield make
 
 
 @pytest.fixture

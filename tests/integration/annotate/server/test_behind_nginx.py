@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -18,7 +17,7 @@ from annotate.server.test_strangers import ADDRESSES
 from counterfoil.annotate.server.security import MOST_WRONG
 from served_campaign import Served, campaign_of, serving
 
-NGINX = shutil.which("nginx") or next((p for p in ("/usr/sbin/nginx",) if os.access(p, os.X_OK)), None)
+NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
 #: The part of docs/deployment.md that is nginx's.
 WRITTEN = Path(__file__).parents[4].joinpath("docs", "deployment.md")

@@ -17,8 +17,7 @@ from counterfoil.annotate.tables import meta, sa
 def test_all_who_wait_are_one_transaction_unless_one_fails(tmp_path, new_database, odd, commits):
     database = open_database(make(tmp_path / "c", pairs(2)), new_database())
     begun, go_on = threading.Event(), threading.Event()
-    waits = []
-    answered = []
+    waits, answered = [], []
 
     @sa.event.listens_for(database.engine, "commit")
     def slow(connection):

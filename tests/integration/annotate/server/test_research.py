@@ -177,10 +177,9 @@ def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judg
     monkeypatch.setattr(research_page, "read_overview", slow)
     judged.clock[0] += 7200
     judged.client.post("/api/research/state", json={"state": "paused"}, headers=header)
-    page = judged.client.get("/research")
-    assert f"as of {moment(judged.clock[0] - 7200)}; newer figures are being made" in page.text
+    before = f"as of {moment(judged.clock[0] - 7200)}; newer figures are being made"
+    assert before in judged.client.get("/research").text
     may_go_on.set()
     monkeypatch.setattr(research_cache, "PATIENCE", 300.0)
     # The one that was begun knows of the decision, and its time.
-    page = judged.client.get("/research")
-    assert f"as of {moment(judged.clock[0])}</p>" in page.text
+    assert f"as of {moment(judged.clock[0])}</p>" in judged.client.get("/research").text

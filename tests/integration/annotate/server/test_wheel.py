@@ -31,8 +31,8 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     (tmp_path / "photos").mkdir()
     for name, data in PICTURES.items():
         (tmp_path / "photos" / name).write_bytes(data)
-    rows = [f"{name},A disc on a ground." for name in PICTURES]
-    (tmp_path / "pairs.csv").write_text("\n".join(["image,caption", *rows]))
+    rows = [f"{name},A disc on a ground.\n" for name in PICTURES]
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + "".join(rows))
 
     def counterfoil(*words):
         done = subprocess.run(
@@ -62,9 +62,9 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
             assert client.post(f"{api}/answers", json=given).json()["accepted"]
             login = client.post("/research/login", data={"token": token})
             assert (login.status_code, "Progress" in login.text) == (200, True)
-            assert client.get("/research/disputes").status_code == 200
             assert "research.js" in login.text
-            assert client.get("/static/research.js").status_code == 200
+            for path in ("/research/disputes", "/static/research.js"):
+                assert client.get(path).status_code == 200
     finally:
         server.terminate()
         server.wait(30)

@@ -167,8 +167,7 @@ def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violation
 
 #: What pages of any language say, and that no English is left in them, is held without a browser.
 @pytest.mark.parametrize(
-    "language",
-    [pytest.param(each, marks=[] if each == "de" else pytest.mark.slow) for each in LANGUAGES[1:]],
+    "language", [pytest.param(each, marks=[] if each == "de" else pytest.mark.slow) for each in LANGUAGES[1:]]
 )
 def test_a_translated_form_is_accessible_and_fits_a_phone(serve, visit, violations, language):
     served = serve("match", n=1, languages=("en", language), pay_per_item=0.25)
@@ -332,7 +331,6 @@ def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve,
     assert answers(served) == []
     begun = page.evaluate("performance.now()")
     page.locator("label", has_text="None of them fits").tap()
-    title(page, "Item 2")
     wait_for_answers(page, served, 1)
     (seconds,) = judgement_table(served.database, served.campaign)["seconds"].to_pylist()
     assert 0.3 < seconds < begun / 1000 - 1.2
@@ -476,7 +474,7 @@ def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violatio
     comments = judgement_table(served.database, served.campaign)["comment"].to_pylist()
     assert set(comments) == {"Looked again."}
     (answer,) = answers(served)
-    assert {"yes", "the cat sees the dog"} & set(answer.values())
+    assert ("yes" if form == "yes-no" else "the cat sees the dog") in answer.values()
 
 
 def test_who_finishes_early_keeps_what_they_did(at_work, violations):
