@@ -1,3 +1,16 @@
-"""The fixtures of these tests, which those of tests/unit have too."""
+"""The fixtures of these tests, which those of tests/unit have too, and a folder with photographs."""
+
+import PIL.Image
+import pytest
 
 from annotate_fixtures import *  # noqa: F403
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with ten images, in which the test is."""
+    (tmp_path / "photos").mkdir()
+    for at in range(10):
+        PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

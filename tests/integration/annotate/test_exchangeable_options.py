@@ -11,32 +11,22 @@ from counterfoil.annotate.agreement import campaign_agreement
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
+from served_campaign import CELLS
 
-CELLS = {"image": "a", "text": "a", "images": list("abc"), "texts": list("abc")}
-OWN: dict[str, dict[str, Any]] = {
-    "choose": {"images": ["a"]},
-    "preference": {"second": "b", "first_captions": [], "second_captions": []},
-}
-#: The questions of each form whose options are not the same thing from item to item.
+#: The questions of each form whose options are not the same thing from item to item; other forms have none.
 EXCHANGEABLE = {
     "best-of-k": {"best"},
     "which-image": {"fits"},
     "choose": {"best"},
-    "match": set(),
-    "yes-no": set(),
     "preference": {"better"},
-    "rating": set(),
     "quad-authoring": {"first_image", "second_image"},
     "quad-validation": {"first_image", "second_image"},
-    "error-spans": set(),
 }
 
 
 def questions(name: str) -> dict[str, FormField]:
     """The questions of a form that are answered by one option."""
-    form = WORK_FORMS[name].form({}, where=name)
-    cells = {each: CELLS[kind] for each, kind in form.columns.items()} | OWN.get(name, {})
-    page = form.page(WorkItem("1", cells))
+    page = WORK_FORMS[name].form({}, where=name).page(WorkItem("1", CELLS[name]))
     return {each.name: each for each in page.fields if each.kind == "one"}
 
 
@@ -55,15 +45,18 @@ def answered(field: FormField, seed: int = 0) -> tuple[list[dict[str, Any]], lis
 
 
 def table(rows: list[dict[str, Any]], question: str) -> pa.Table:
-    return pa.Table.from_pylist(
-        [{**row, "question": question, "seconds": 4.0, "golden": None} for row in rows]
-    )
+    more = {"question": question, "seconds": 4.0, "golden": None}
+    return pa.Table.from_pylist([row | more for row in rows])
+
+
+def agreements(field: FormField, *tables: pa.Table) -> list[dict[str, Any]]:
+    return [campaign_agreement(each, {field.name: field}, draws=50).to_json() for each in tables]
 
 
 def test_forms_say_which_options_are_not_the_same_thing_throughout():
-    assert {
-        name: {each.name for each in questions(name).values() if each.exchangeable} for name in WORK_FORMS
-    } == EXCHANGEABLE
+    for name in WORK_FORMS:
+        exchangeable = {each.name for each in questions(name).values() if each.exchangeable}
+        assert exchangeable == EXCHANGEABLE.get(name, set())
 
 
 #: One form whose last option stays what it is, and one of which all are exchanged; the others are alike.
@@ -71,12 +64,7 @@ _IN_THE_SUITE = ("best-of-k", "choose")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in _IN_THE_SUITE else pytest.mark.slow)
-        for name, own in EXCHANGEABLE.items()
-        if own
-    ],
+    "name", [pytest.param(n, marks=[] if n in _IN_THE_SUITE else pytest.mark.slow) for n in EXCHANGEABLE]
 )
 def test_no_figure_depends_on_the_order_of_options(name):
     for question in sorted(EXCHANGEABLE[name]):
@@ -85,21 +73,17 @@ def test_no_figure_depends_on_the_order_of_options(name):
         again = [{**row, "answer": orders[int(row["item"])][row["answer"]]} for row in rows]
         assert rows != again
         one, two = table(rows, question), table(again, question)
-        found, other = (
-            campaign_agreement(each, {question: field}, draws=50).to_json() for each in (one, two)
-        )
-        assert found == other
+        first, second = agreements(field, one, two)
+        assert first == second
+        back = np.array([[field.values.index(order[value]) for value in field.values] for order in orders])
         for model in MODELS:
             mine, theirs = item_labels(one, field, model=model), item_labels(two, field, model=model)
-            back = np.array(
-                [[field.values.index(order[value]) for value in field.values] for order in orders]
+            items = [int(item) for item in mine.items]
+            np.testing.assert_array_equal(
+                np.take_along_axis(theirs.posterior, back[items], 1), mine.posterior
             )
-            assert (
-                np.take_along_axis(theirs.posterior, back[[int(n) for n in mine.items]], 1) == mine.posterior
-            ).all()
-            assert theirs.labels == tuple(
-                orders[int(n)].get(label, "") for n, label in zip(mine.items, mine.labels, strict=True)
-            )
+            labels = zip(items, mine.labels, strict=True)
+            assert theirs.labels == tuple(orders[item].get(label, "") for item, label in labels)
         truth = {str(at): field.values[0] for at in range(40)}
         turned = {item: orders[int(item)][value] for item, value in truth.items()}
         # As texts, so that the majority's missing promise equals itself.
@@ -113,11 +97,9 @@ def test_two_people_have_one_kappa_in_any_order():
     rows, orders = answered(field)
     both = [row for row in rows if row["person"] in ("p1", "p2")]
     again = [{**row, "answer": orders[int(row["item"])][row["answer"]]} for row in both]
-    found = [
-        campaign_agreement(table(each, "best"), {"best": field}, draws=50).to_json() for each in (both, again)
-    ]
-    assert found[0] == found[1]
-    assert found[0]["questions"][0]["alpha"]["value"] is not None
+    first, second = agreements(field, table(both, "best"), table(again, "best"))
+    assert first == second
+    assert first["questions"][0]["alpha"]["value"] is not None
 
 
 def test_guessing_is_chance_though_one_place_is_right_throughout():

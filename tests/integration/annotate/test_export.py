@@ -2,13 +2,13 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,12 +19,12 @@ from annotate.small_campaigns import Worker
 from counterfoil import catalog
 from counterfoil.annotate import adjudication, participants
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem, WorkPage
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
-from counterfoil.benchmarks.judgements import gain_of, read_judgements, read_votes
+from counterfoil.benchmarks.judgements import read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.verification import read_answers, read_choices
 from counterfoil.cli import app
@@ -63,15 +63,6 @@ def answered(campaign: Campaign, people: int, answers: Answers, url: str | None 
     return campaign
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    (tmp_path / "photos").mkdir()
-    for at in range(6):
-        PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any) -> Campaign:
     """A campaign of rows, or of a benchmark."""
     source = rows if isinstance(rows, str) else str(here / "items.json")
@@ -80,6 +71,11 @@ def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any
         options["images"] = here / "photos"
     options = {"overlap": 3, **options}
     return create_campaign(form, source, here / "campaign", **options, overwrite=True).campaign
+
+
+def labels_of(campaign: Campaign) -> dict[str, dict[str, str]]:
+    """The exported labels by item."""
+    return {row["item"]: row for row in rows_of(campaign.folder / "export" / "labels.csv")}
 
 
 def exported(campaign: Campaign, name: str = "", **options: Any) -> Path:
@@ -111,15 +107,12 @@ def test_choices_of_candidates_are_what_the_step_choose_reads(here):
     # Of row 0 two people choose the third image; of row 1 two say that none fits.
     votes = {"0": ("2", "2", "none"), "1": ("none", "none", "0")}
     answered(campaign, 3, lambda item, n: {"best": votes[item.id][n]})
-    made_tables = annotate_export(campaign.folder)
-    assert [row["table"] for row in made_tables.to_arrow().to_pylist()] == ["judgements", "labels", "choices"]
-    found = read_choices(
-        campaign.folder / "export" / "choices.csv", [row["id"] for row in rows], [row["of"] for row in rows]
-    )
-    assert found is not None
-    assert np.flatnonzero(~np.isnan(found[0])).tolist() == [2]
-    assert found[1].all()
-    labels = {row["item"]: row for row in rows_of(campaign.folder / "export" / "labels.csv")}
+    assert list(annotate_export(campaign.folder).written) == ["judgements", "labels", "choices"]
+    ids, of = ([row[name] for row in rows] for name in ("id", "of"))
+    chosen, judged = read_choices(campaign.folder / "export" / "choices.csv", ids, of)
+    assert np.flatnonzero(~np.isnan(chosen)).tolist() == [2]
+    assert judged.all()
+    labels = labels_of(campaign)
     assert (labels["0"]["label"], labels["1"]["label"]) == ("2", "none")
     assert (labels["0"]["votes:2"], labels["1"]["votes:none"]) == ("2", "2")
 
@@ -133,36 +126,33 @@ def test_answers_about_ambiguity_are_what_the_step_filter_reads(here):
     votes = {"q0": ("image",) * 3, "q1": ("image", "both", "negative_image"), "q2": ("both",) * 3}
     answered(campaign, 3, lambda item, n: {"fits": votes[item.id][n]})
     found, stray = read_answers(exported(campaign, "answers.csv"), ["q0", "q1", "q2"])
-    assert stray == 0
-    assert found.yes.sum(axis=0).tolist() == [3, 1, 0]
-    assert found.no.sum(axis=0).tolist() == [0, 2, 3]
+    votes = [each.sum(axis=0).tolist() for each in (found.yes, found.no)]
+    assert (votes, stray) == ([[3, 1, 0], [0, 2, 3]], 0)
     assert found.accepted("majority").tolist() == [True, False, False]
 
 
 def test_judged_pools_are_what_bias_and_evaluation_read(here):
-    pool = [
-        {"pair": 1, "direction": "i2t", "query": "0.png", "item": "c1", "image": "0.png", "caption": "c1"},
-        {"pair": 2, "direction": "i2t", "query": "0.png", "item": "c2", "image": "0.png", "caption": "c2"},
-        {"pair": 1, "direction": "t2i", "query": "c1", "item": "0.png", "image": "0.png", "caption": "c1"},
+    proposed = ("i2t", "0.png", "c1", "c1"), ("i2t", "0.png", "c2", "c2"), ("t2i", "c1", "0.png", "c1")
+    rows = [
+        {"pair": caption[1], "direction": way, "query": query, "item": item, "image": "0.png"}
+        | {"caption": caption, "text": f"words of {caption}", "place:clip": 1}
+        for way, query, item, caption in proposed
     ]
-    rows = [{**row, "text": f"words of {row['caption']}", "place:clip": 1} for row in pool]
     campaign = made(here, "match", rows)
     votes = {"1": ("100% YES", "Partially YES", "Partially YES"), "2": ("100% NO", "Mostly NO", "100% NO")}
 
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+    def says(item, n):
         word = votes[item.id][n]
         return {"match": word} | ({"shortcomings": ["lacking"]} if word[0] in "PM" else {})
 
     answered(campaign, 3, says)
     table = read_judgements(exported(campaign, "judged.csv"))
     assert (table.rows, table.pairs, table.several) == (9, 2, 2)
-    by_direction = {each.direction: each for each in table.directions}
-    assert by_direction["i2t"].gain.tolist() == [0.5, 0.0]
-    assert by_direction["t2i"].gain.tolist() == [0.5]
     merged = read_judgements(campaign.folder / "export" / "gains.csv")
-    gains = {each.direction: each.gain.tolist() for each in merged.directions}
-    assert gains == {"i2t": [0.5, 0.0], "t2i": [0.5]}
-    assert "clip" in by_direction["i2t"].place
+    for judged in (table, merged):
+        gains = {each.direction: each.gain.tolist() for each in judged.directions}
+        assert gains == {"i2t": [0.5, 0.0], "t2i": [0.5]}
+    assert "clip" in table.directions[0].place
     for partly, gain in (("full", 1.0), ("none", 0.0)):
         merged = read_judgements(exported(campaign, "gains.csv", partly=partly, overwrite=True))
         assert merged.directions[0].gain.tolist() == [gain, 0.0]
@@ -174,7 +164,7 @@ def test_votes_between_rankings_are_what_preferences_reads(here):
     rows = [{"id": str(at), "first": a, "second": b, **shown} for at, (a, b) in enumerate(pairs)]
     campaign = made(here, "preference", rows, settings={"same": True})
 
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+    def says(item, n):
         """The first of the alphabet, or by the second person the other one; the third has no preference."""
         order = sorted(("first", "second"), key=item.cells.__getitem__)
         return {"better": [*order, "same"][n]}
@@ -183,15 +173,12 @@ def test_votes_between_rankings_are_what_preferences_reads(here):
     votes = read_votes(exported(campaign, "votes.csv"))
     assert votes.names == ("A", "B", "C")
     assert votes.wins.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    assert run("annotate", "preferences", "campaign/export/votes.csv", "--draws", "100").count("A") >= 1
 
 
 def test_ratings_are_a_benchmark_of_ones_own(here):
     campaign = made(here, "rating", PAIRS)
     answered(campaign, 3, lambda item, n: {"rating": str(1 + (int(item.id[1]) + n) % 4)})
     annotate_export(campaign.folder)
-    place = ["--data", "campaign/export/ratings.csv", "--images", "campaign/images"]
-    run("evaluate", "blind:length", "ratings", *place, "--no-cache", "--draws", "100")
     data, images = campaign.folder / "export" / "ratings.csv", campaign.folder / "images"
     benchmark = catalog.benchmark("ratings", data=data, images=images)
     found = dict(zip(benchmark.questions.ids, np.sort(benchmark.rated.ratings).tolist(), strict=True))
@@ -200,24 +187,15 @@ def test_ratings_are_a_benchmark_of_ones_own(here):
 
 
 def write_quads(item: WorkItem, n: int) -> Mapping[str, Any]:
-    words = f"cat{n} dog{n}".split()
-    return {
-        "first_image": "0",
-        "second_image": "1",
-        "first_caption": f"a {words[0]} bites a {words[1]}",
-        "second_caption": f"a {words[1]} bites a {words[0]}",
-        "swap": "object",
-        "predicates": "1",
-        "visual": ["symbolic"],
-    }
+    captions = {"first_caption": f"a cat{n} bites a dog{n}", "second_caption": f"a dog{n} bites a cat{n}"}
+    more = {"swap": "object", "predicates": "1", "visual": ["symbolic"]}
+    return {"first_image": "0", "second_image": "1", **captions, **more}
 
 
 def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
     rows = [{"id": "t", "images": ["0.png", "1.png", "2.png"], "topic": "pets"}]
-    campaign = made(here, "quad-authoring", rows, overlap=2)
-    answered(campaign, 2, write_quads)
-    made_tables = annotate_export(campaign.folder)
-    assert list(made_tables.written) == ["judgements", "rows"]
+    campaign = answered(made(here, "quad-authoring", rows, overlap=2), 2, write_quads)
+    assert list(annotate_export(campaign.folder).written) == ["judgements", "rows"]
     data, images = campaign.folder / "export" / "rows.csv", campaign.folder / "images"
     benchmark = catalog.benchmark("pairs", data=data, images=images)
     assert (benchmark.card.form, len(benchmark), benchmark.images_at_hand) == ("quad", 2, True)
@@ -227,13 +205,8 @@ def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
     authors = {row["author"] for row in rows_of(data)}
     assert {item.cells["author"] for item in validation.items} == authors
     assert len(authors) == 2
-    seen: list[tuple[str, int]] = []
-
-    def holds(item: WorkItem, n: int) -> Mapping[str, Any]:
-        seen.append((item.cells["author"], n))
-        return {"first_image": "first", "second_image": "second" if item.id.endswith("0") else "equal"}
-
-    answered(validation, 2, holds)
+    right = {"first_image": "first", "second_image": "second"}
+    answered(validation, 2, lambda item, n: right if item.id.endswith("0") else dict.fromkeys(right, "equal"))
     annotate_export(validation.folder)
     found, _ = read_answers(validation.folder / "export" / "answers.csv", [i.id for i in validation.items])
     assert found.accepted("majority").tolist() == [item.id.endswith("0") for item in validation.items]
@@ -243,28 +216,22 @@ def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here):
 
 def test_error_spans_say_which_words(here):
     campaign = made(here, "error-spans", PAIRS)
-    span = {"start": 0, "end": 7, "label": "object"}
-    wrong = {"verdict": "wrong", "errors": [span]}
+    wrong = {"verdict": "wrong", "errors": [{"start": 0, "end": 7, "label": "object"}]}
     answered(campaign, 3, lambda item, n: {"verdict": "right"} if item.id == "p0" else wrong)
-    rows = rows_of(exported(campaign, "spans.csv"))
-    assert len(rows) == 9
-    spans = {(row["text"], row["label"], row["start"], row["end"]) for row in rows}
-    assert spans == {("caption", "object", "0", "7")}
-    assert "p0" not in {row["item"] for row in rows}
+    names = ("item", "text", "label", "start", "end")
+    spans = Counter(tuple(row[name] for name in names) for row in rows_of(exported(campaign, "spans.csv")))
+    assert spans == {(item, "caption", "object", "0", "7"): 3 for item in ("p1", "p2", "p3")}
 
 
 def test_people_can_be_left_out_altogether(here):
-    campaign = made(here, "yes-no", PAIRS)
-    answered(campaign, 3, lambda item, n: {"match": "yes"})
-    with_people = rows_of(exported(campaign, "judgements.csv"))
-    persons = {row["person"] for row in with_people}
+    campaign = answered(made(here, "yes-no", PAIRS), 3, lambda item, n: {"match": "yes"})
+    persons = {row["person"] for row in rows_of(exported(campaign, "judgements.csv"))}
     assert len(persons) == 3
     assert not persons & {*participants.make_links(campaign, 3)}
     run("annotate", "export", "campaign", "--out", "without", "--no-people", "--kind", "parquet")
     sheet = (here / "without" / "data_sheet.md").read_text()
     with closing(open_database(campaign)) as db:
         assert sheet == "".join(f"* {line}\n" for line in data_sheet(campaign, judgement_table(db, campaign)))
-    assert "3 people judged 4 items" in sheet
     for path in (here / "without").iterdir():
         content = path.read_bytes()
         assert not any(person.encode() in content for person in persons)
@@ -274,10 +241,9 @@ def test_people_can_be_left_out_altogether(here):
 
 def test_export_says_what_is_wrong(here):
     campaign = made(here, "yes-no", PAIRS)
-    with pytest.raises(InputError, match="no answers yet"):
-        annotate_export(campaign.folder)
-    with pytest.raises(InputError, match="no answers yet"):
-        catalog.scorer("people:campaign")
+    for read in (lambda: annotate_export(campaign.folder), lambda: catalog.scorer("people:campaign")):
+        with pytest.raises(InputError, match="no answers yet"):
+            read()
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
         annotate_export(campaign.folder, model="majorty")
@@ -294,9 +260,11 @@ def test_export_says_what_is_wrong(here):
 
 def judged_rows(votes: Mapping[str, str]) -> pa.Table:
     """A table of judgements: each letter of an item's text is the answer of a person of its own."""
-    flat = [(item, f"p{n}", vote) for item, said in votes.items() for n, vote in enumerate(said)]
-    names = {"y": "yes", "n": "no"}
-    rows = [{"item": i, "person": who, "question": "q", "answer": names[vote]} for i, who, vote in flat]
+    rows = [
+        {"item": item, "person": f"p{n}", "question": "q", "answer": {"y": "yes", "n": "no"}[letter]}
+        for item, letters in votes.items()
+        for n, letter in enumerate(letters)
+    ]
     return pa.Table.from_pylist(rows)
 
 
@@ -307,11 +275,13 @@ QUESTION = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"))
 def test_labels_of_every_model_have_a_posterior(model):
     votes = {"a": "yyyy", "b": "nnnn", "c": "yyyn", "d": "nnny", "e": "yyyn", "f": "nnny"}
     found = item_labels(judged_rows(votes), QUESTION, model=model)
-    most = {item: "yes" if said.count("y") > 2 else "no" for item, said in votes.items()}
-    assert dict(zip(found.items, found.labels, strict=True)) == most
+    assert (found.items, found.labels) == (tuple(votes), ("yes", "no") * 3)
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1)
-    assert found.votes.tolist() == [[said.count("y"), said.count("n")] for said in votes.values()]
+    assert found.votes.tolist() == [[text.count("y"), text.count("n")] for text in votes.values()]
     assert found.table.column_names[-2:] == ["posterior:yes", "posterior:no"]
+    # Of one answer each nothing tells how good people are: one coin would turn most of these answers around.
+    single = item_labels(judged_rows(dict.fromkeys("abcde", "n") | {"f": "y"}), QUESTION, model=model)
+    assert (single.labels, single.model) == (("no",) * 5 + ("yes",), "majority")
 
 
 def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label():
@@ -319,18 +289,9 @@ def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label():
     plain = item_labels(table, QUESTION, model="majority")
     assert plain.labels == ("", "yes")
     decided = item_labels(table, QUESTION, model="majority", decided={("a", "q"): "no"})
-    assert decided.labels == ("no", "yes")
+    assert (decided.labels, decided.decided.tolist()) == (("no", "yes"), [True, False])
     assert decided.posterior[0].tolist() == [0.0, 1.0]
-    assert decided.decided.tolist() == [True, False]
     assert plain.table.column("label").to_pylist() == [None, "yes"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_of_one_answer_each_the_label_is_the_answer(model):
-    """Nothing tells how good people are: one coin would turn most of these answers around."""
-    found = item_labels(judged_rows(dict.fromkeys("abcde", "n") | {"f": "y"}), QUESTION, model=model)
-    assert found.labels == ("no",) * 5 + ("yes",)
-    assert found.model == "majority"
 
 
 def test_gains_are_of_the_four_answers_alone():
@@ -339,7 +300,6 @@ def test_gains_are_of_the_four_answers_alone():
     with pytest.raises(InputError, match="a label without a gain; given: 3"):
         merged_gains(ratings)
     assert merged_gains(item_labels(judged_rows({"a": "yy"}), QUESTION)).tolist() == [1.0]
-    assert gain_of("Partially YES") == 0.5
 
 
 def test_decisions_of_a_researcher_are_in_the_export(here):
@@ -347,16 +307,10 @@ def test_decisions_of_a_researcher_are_in_the_export(here):
     answered(campaign, 2, lambda item, n: {"match": ("yes", "no")[n]})
     with closing(open_database(campaign)) as db:
         adjudication.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
-    made_tables = annotate_export(campaign.folder, model="majority")
-    assert made_tables.tied == 3
-    labels = {row["item"]: row for row in rows_of(campaign.folder / "export" / "labels.csv")}
+    assert annotate_export(campaign.folder, model="majority").tied == 3
+    labels = labels_of(campaign)
     assert (labels["p1"]["label"], labels["p1"]["decided"]) == ("no", "true")
     assert labels["p0"]["label"] == ""
-
-
-def choose(wrong: set[str]) -> Answers:
-    """The right one, but for items in `wrong`."""
-    return lambda item, n: {"best": item.truth if item.id not in wrong else str(1 - int(item.truth))}
 
 
 def test_people_answer_quads_by_single_directions(here):
@@ -364,16 +318,12 @@ def test_people_answer_quads_by_single_directions(here):
     campaign = made(here, "choose", "world-quads", sample=10, overlap=1)
     names = sorted({item.instance for item in campaign.items})
     wrong = {f"{names[0]}_i2t-0", f"{names[1]}_t2i-1", f"{names[2]}_t2i-0", f"{names[2]}_t2i-1"}
-    answered(campaign, 4, choose(wrong))
+    answered(campaign, 4, lambda item, n: {"best": str(int(item.truth) ^ (item.id in wrong))})
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
-    assert found.result["i2t"].value == pytest.approx(0.9)
-    assert found.result["t2i"].value == pytest.approx(0.8)
-    assert found.result["group"].value == pytest.approx(0.7)
-    assert found.result["group"].n == 10
+    values = [found.result[name].value for name in ("i2t", "t2i", "group")]
+    assert values == pytest.approx([0.9, 0.8, 0.7])
     shown = run("evaluate", "people:campaign", "world-quads", "--no-cache", "--draws", "100", "--out", "runs")
-    assert "40 answers of 4 people (choose)" in shown
-    whole = len(catalog.benchmark("world-quads"))
-    assert f"10 of {whole:,} questions are answered in full" in shown
+    assert f"10 of {len(catalog.benchmark('world-quads')):,} questions are answered in full" in shown
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
     again = counterfoil.evaluate("people:campaign/export", "world-quads", draws=100)
@@ -392,38 +342,36 @@ def asked_twice(here: Path, **more: str) -> Campaign:
 
 def test_several_answers_to_a_query_count_as_their_mean(here):
     campaign = asked_twice(here, truth="0")
-    share = [0.5 if at % 2 else 1.0 for at in range(12)]
+    share = [1.0, 0.5] * 6
     ties = "a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
     annotate_export(campaign.folder)
     for name in ("campaign", "campaign/export"):
         found = catalog.scorer(f"people:{name}")
         values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
-        assert [values[f"q{at}"] for at in range(12)] == share
+        assert values == {f"q{at}": value for at, value in enumerate(share)}
         assert found.described == f"24 answers of 2 people (choose); {ties}"
     # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
     given = catalog.scorer("given:campaign/export/outcomes.csv")
     assert sorted(given.right["accuracy"].tolist()) == sorted(share)
     labelled = catalog.scorer("people:campaign", Options(settings={"model": "majority"}))
     assert labelled.right["accuracy"].mean() == pytest.approx(0.75)
-    assert "a query counts the label by majority, and 6 of 12 (50.0 %) are ties" in labelled.described
 
 
 def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
     campaign = made(here, "choose", "world-quads", sample=10, overlap=2)
     name = min(item.instance for item in campaign.items)
-    seen: list[str] = []
+    seen = Counter()
 
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
-        seen.append(item.id)
-        late = item.instance == name and seen.count(item.id) == 2
-        return {"best": str(1 - int(item.truth)) if late else item.truth}
+    def answer(item, n):
+        seen[item.id] += 1
+        wrong = item.instance == name and seen[item.id] == 2
+        return {"best": str(int(item.truth) ^ wrong)}
 
-    answered(campaign, 10, says)
+    answered(campaign, 10, answer)
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100, out=here / "run")
     # Of one question each query is a tie: two of them both right in a quarter of cases, four in a sixteenth.
-    assert found.result["ipos2t"].value == pytest.approx(0.95)
-    assert found.result["i2t"].value == pytest.approx(0.9 + 0.1 / 4)
-    assert found.result["group"].value == pytest.approx(0.9 + 0.1 / 16)
+    values = [found.result[name].value for name in ("ipos2t", "i2t", "group")]
+    assert values == pytest.approx([0.95, 0.9 + 0.1 / 4, 0.9 + 0.1 / 16])
     assert catalog.scorer("people:campaign").described.endswith("4 of 40 (10.0 %) are ties")
     stored = load_run(here / "run" / "world-quads")
     assert stored.result["group"] == found.result["group"]
@@ -433,8 +381,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here):
 def test_judgements_without_a_known_truth_are_exported(here):
     campaign = asked_twice(here)
     found = annotate_export(campaign.folder)
-    assert {"judgements", "labels"} <= set(found.written)
-    assert "outcomes" not in found.written
+    assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
     assert any("12 items have no known right answer" in line for line in found.notes)
     for name in ("campaign", "campaign/export"):
         with pytest.raises(InputError, match="'truth'"):
@@ -449,21 +396,14 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
 
     # Everybody is right, but one of two people says yes to one wrong pair of the first question.
     name = min(item.instance for item in campaign.items)
-    first: list[str] = []
-
-    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
-        if item.id == f"{name}_c0_i1":
-            first.append(item.id)
-            return {"match": "yes" if len(first) == 1 else "no"}
-        return {"match": item.truth}
-
-    answered(campaign, 8, says)
+    votes = iter(("yes", "no"))
+    odd = f"{name}_c0_i1"
+    answered(campaign, 8, lambda item, n: {"match": next(votes) if item.id == odd else item.truth})
     scorer = catalog.scorer("people:campaign")
     at = list(scorer.ids).index(name)
     assert scorer.values[at].tolist() == [[1.0, 0.5], [0.0, 1.0]]
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
-    assert found.result["group"].value == 1.0
-    assert found.result["group"].n == 4
+    assert (found.result["group"].value, found.result["group"].n) == (1.0, 4)
     annotate_export(campaign.folder, here / "kept", kind="parquet")
     for name, settings in (("kept", {}), ("kept/judgements.parquet", {"campaign": "campaign"})):
         other = catalog.scorer(f"people:{name}", Options(settings=settings))
@@ -482,39 +422,28 @@ def test_people_are_read_from_the_database_that_is_named(here, new_database):
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
     with pytest.raises(InputError, match="no answers yet"):
         catalog.scorer("people:campaign")
-    words = ("evaluate", "people:campaign", "world-quads", "--no-cache", "--draws", "100")
-    found = run(*words, "--set", f"database={url}")
-    assert "8 answers of 4 people (yes-no)" in found
+    found = catalog.scorer("people:campaign", Options(settings={"database": url}))
+    assert found.described == "8 answers of 4 people (yes-no)"
 
 
 def test_one_person_completes_no_question_of_several_pairs(here):
-    campaign = made(here, "yes-no", "world-choices", sample=5, overlap=1)
-    answered(campaign, 1, lambda item, n: {"match": item.truth})
+    created = create_campaign("yes-no", "world-choices", here / "campaign", sample=5, overlap=1)
+    assert any("at most 5 of the 10 items" in line and "2 people or more" in line for line in created.notes)
+    answered(created.campaign, 1, lambda item, n: {"match": item.truth})
     whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
-    for settings in ("refuse", "leave-out"):
+    for unanswered in ("refuse", "leave-out"):
         with pytest.raises(InputError, match=whole):
-            catalog.scorer("people:campaign", Options(unanswered=settings))
-
-
-def test_create_says_how_much_one_person_can_do(here):
-    found = create_campaign("yes-no", "world-choices", here / "campaign", sample=5, overlap=2)
-    said = (
-        "one person does at most 5 of the 10 items, and never two of one question: it takes 4 people or more"
-    )
-    assert said in found.notes
-    assert "people are not paid (--pay-per-hour)" in found.notes
+            catalog.scorer("people:campaign", Options(unanswered=unanswered))
 
 
 def test_ratings_and_matches_score_benchmarks_too(here):
     campaign = made(here, "rating", "world-rated", sample=12, overlap=2)
     benchmark = catalog.benchmark("world-rated")
-    truth = dict(zip(benchmark.questions.ids, np.nanmean(benchmark.rated.ratings, axis=1), strict=True))
-    order = sorted(truth.values())
-    grade = {name: str(1 + min(3, 4 * order.index(value) // len(order))) for name, value in truth.items()}
+    quarters = np.argsort(np.argsort(np.nanmean(benchmark.rated.ratings, axis=1))) * 4 // len(benchmark)
+    grade = dict(zip(benchmark.questions.ids, map(str, 1 + quarters), strict=True))
     answered(campaign, 2, lambda item, n: {"rating": grade[item.id]})
     found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
     assert found.result["kendall_tau_b"].value > 0.5
     made(here / "photos", "which-image", "world-quads", sample=3)
     with pytest.raises(InputError, match="score no questions"):
         catalog.scorer("people:photos/campaign")
-    assert open_campaign(here / "campaign").recipe.overlap == 2

@@ -3,8 +3,8 @@
 import io
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -15,9 +15,9 @@ from PIL.PngImagePlugin import PngInfo
 from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import QUAD_KINDS, drawn_golden, items_of_benchmark, known_items
 from counterfoil.annotate.campaign import CampaignRecipe
-from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.base import WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
-from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.items import check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image
@@ -25,6 +25,8 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.errors import DataError, InputError
 
 COLOURS = ("red", "green", "blue", "white")
+PAIR = {"image": "red.png", "caption": "a red square"}
+CHOICE = {"images": ["red.png"], "captions": ["a", "b"]}
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +42,19 @@ def photos(tmp_path_factory):
     return folder
 
 
-def made(tmp_path, photos, form, rows, *, kind="json", **options):
+def form_of(name: str) -> WorkForm:
+    return WORK_FORMS[name].form({}, where="here")
+
+
+def made(tmp_path, photos, form, rows, *, kind="json", pictures=None, role="work"):
     path = tmp_path / f"items.{kind}"
     if kind == "json":
         path.write_text(json.dumps(rows))
     else:
         lines = [",".join(rows[0])] + [",".join(f'"{cell}"' for cell in row.values()) for row in rows]
         path.write_text("\n".join(lines) + "\n")
-    pictures = options.pop("pictures", Pictures())
-    folder = options.pop("folder", photos)
-    own = WORK_FORMS[form].form({}, where="here")
-    return items_of_table(read_table(path), own, pictures, folder=folder, **options)
+    pictures = Pictures() if pictures is None else pictures
+    return items_of_table(read_table(path), form_of(form), pictures, folder=photos, role=role)
 
 
 def pixels(data: bytes | Path) -> bytes:
@@ -61,14 +65,16 @@ def pixels(data: bytes | Path) -> bytes:
 
 def test_images_are_named_by_their_pixels_and_read_when_asked_for(photos):
     pictures = Pictures()
-    red = pictures.add(Image("red", FileSource(photos / "red.png")))
-    assert pictures.add(Image("again", FileSource(photos / "again.png"))) == red
-    assert pictures.add(Image("tiff", FileSource(photos / "red.tiff"))) == red
+
+    def add(name, **more):
+        return pictures.add(Image(name, FileSource(photos / name), **more))
+
+    (red,) = {add(name) for name in ("red.png", "again.png", "red.tiff")}
     assert pixels(pictures[red]) == pixels(photos / "red.png")
-    cropped = pictures.add(Image("crop", FileSource(photos / "red.png"), crop=(0, 0, 4, 4)))
+    cropped = add("red.png", crop=(0, 0, 4, 4))
     assert list(pictures) == [red, cropped]
     PIL.Image.new("RGB", (7, 7), "red").save(photos / "changed.png")
-    changed = pictures.add(Image("changed", FileSource(photos / "changed.png")))
+    changed = add("changed.png")
     PIL.Image.new("RGB", (9, 9), "red").save(photos / "changed.png")
     with pytest.raises(DataError, match="changed while"):
         pictures[changed]
@@ -99,11 +105,10 @@ def test_neither_metadata_nor_the_format_of_an_image_reaches_a_browser(photos):
 def test_a_picture_that_is_cut_off_is_refused(kind):
     buffer = io.BytesIO()
     PIL.Image.effect_noise((60, 40), 50).convert("RGB").save(buffer, kind)
-    data = buffer.getvalue()
     for share in (0.3, 0.6, 0.95):
-        cut = BytesSource(data[: int(len(data) * share)], "cut")
+        data = buffer.getvalue()[: int(buffer.tell() * share)]
         with pytest.raises(DataError, match="cut off"):
-            Pictures().add(Image("cut", cut))
+            Pictures().add(Image("cut", BytesSource(data, "cut")))
 
 
 @pytest.mark.parametrize("kind", ["json", "csv"])
@@ -115,26 +120,24 @@ def test_a_table_of_pairs(tmp_path, photos, kind):
     pictures = Pictures()
     found = made(tmp_path, photos, "yes-no", rows, kind=kind, pictures=pictures)
     first, second = found.items
-    assert (first.id, first.kind, first.instance, first.role) == ("a", "colour", "q", "work")
-    assert first.cells["caption"] == "a red square"
+    facts = (first.id, first.kind, first.instance, first.role, first.cells["caption"])
+    assert facts == ("a", "colour", "q", "work", "a red square")
     assert pixels(pictures[second.cells["image"]]) == pixels(photos / "blue.png")
     assert found.rows.to_pylist()[1] == {"item": "b", **rows[1]} | {"kind": rows[1]["kind"]}
 
 
 def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path, photos):
     pictures = Pictures()
-    names = {colour: pictures.add(Image(colour, FileSource(photos / f"{colour}.png"))) for colour in COLOURS}
-    wanted = [names["red"], names["blue"]]
+    wanted = [pictures.add(Image(name, FileSource(photos / f"{name}.png"))) for name in ("red", "blue")]
     for kind, cells in (
         ("json", {"images": ["red.png", "blue.png"]}),
         ("csv", {"images": "red.png | blue.png"}),
         ("csv", {"image_2": "blue.png", "image_1": "red.png"}),
         ("csv", {"image_1": "red.png", "image_2": "blue.png", "image_3": ""}),
     ):
-        rows: list[dict[str, Any]] = [{"caption": "a square", **cells}]
+        rows = [{"caption": "a square", **cells}]
         (item,) = made(tmp_path, photos, "best-of-k", rows, kind=kind, pictures=pictures).items
-        assert item.cells["images"] == wanted
-        assert item.id == "0"
+        assert (item.id, item.cells["images"]) == ("0", wanted)
 
 
 def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
@@ -145,9 +148,8 @@ def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
         for k in (0, 1, 2)
     ]
     found = made(tmp_path, photos, "best-of-k", rows)
-    assert [item.id for item in found.items] == ["0", "1"]
-    assert [item.cells["caption"] for item in found.items] == ["a square 0", "a square 1"]
-    assert [len(item.cells["images"]) for item in found.items] == [3, 3]
+    facts = [(item.id, item.cells["caption"], len(item.cells["images"])) for item in found.items]
+    assert facts == [("0", "a square 0", 3), ("1", "a square 1", 3)]
     assert found.rows.column("item").to_pylist() == ["0"] * 3 + ["1"] * 3
     assert found.rows.column("id").to_pylist()[3:] == ["1#0", "1#1", "1#2"]
     with pytest.raises(DataError, match="candidates without images"):
@@ -155,37 +157,33 @@ def test_candidates_of_a_build_become_one_item_per_row(tmp_path, photos):
 
 
 def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path, photos):
+    proposed = (1, "i2t", "red", "c1"), (2, "i2t", "red", "c2"), (1, "t2i", "c1", "red")
     pool = [
-        {"pair": 1, "direction": "i2t", "query": "red", "item": "c1", "image": "red", "caption": "c1"},
-        {"pair": 2, "direction": "i2t", "query": "red", "item": "c2", "image": "red", "caption": "c2"},
-        {"pair": 1, "direction": "t2i", "query": "c1", "item": "red", "image": "red", "caption": "c1"},
+        {"pair": pair, "direction": way, "query": query, "item": item}
+        | {"image": "red.png", "caption": f"c{pair}"}
+        for pair, way, query, item in proposed
     ]
     with pytest.raises(DataError, match=r"have no words; name the benchmark"):
         made(tmp_path, photos, "match", pool)
-    texts = {"c1": "a red square", "c2": "a blue square"}
-    named = [{**row, "text": texts[str(row["caption"])], "image": f"{row['image']}.png"} for row in pool]
-    found = made(tmp_path, photos, "match", named)
-    words = {item.id: item.cells["caption"] for item in found.items}
-    assert words == {"1": "a red square", "2": "a blue square"}
+    found = made(tmp_path, photos, "match", [{**row, "text": f"square {row['caption']}"} for row in pool])
+    assert {item.id: item.cells["caption"] for item in found.items} == {"1": "square c1", "2": "square c2"}
     assert found.rows.column("item").to_pylist() == ["1", "1", "2"]
     assert found.rows.column("direction").to_pylist() == ["i2t", "t2i", "i2t"]
 
 
 def test_golden_items_of_a_table(tmp_path, photos):
-    pair = {"image": "red.png", "caption": "a red square"}
     rows = [
-        {**pair, "golden": "100% YES | Partially YES"},
-        {**pair, "golden": {"match": ["100% NO"], "shortcomings": ["wrong"]}},
-        {**pair, "golden": '{"match": "Mostly NO"}'},
+        {**PAIR, "golden": "100% YES | Partially YES"},
+        {**PAIR, "golden": {"match": ["100% NO"], "shortcomings": ["wrong"]}},
+        {**PAIR, "golden": '{"match": "Mostly NO"}'},
     ]
     items = made(tmp_path, photos, "match", rows, role="golden").items
-    assert [item.id for item in items] == ["golden-0", "golden-1", "golden-2"]
-    assert [dict(item.golden) for item in items] == [
-        {"match": ["100% YES", "Partially YES"]},
-        {"match": ["100% NO"], "shortcomings": ["wrong"]},
-        {"match": ["Mostly NO"]},
-    ]
-    mixed = made(tmp_path, photos, "yes-no", [pair, {**pair, "role": "onboarding", "golden": "yes"}]).items
+    assert {item.id: dict(item.golden) for item in items} == {
+        "golden-0": {"match": ["100% YES", "Partially YES"]},
+        "golden-1": {"match": ["100% NO"], "shortcomings": ["wrong"]},
+        "golden-2": {"match": ["Mostly NO"]},
+    }
+    mixed = made(tmp_path, photos, "yes-no", [PAIR, {**PAIR, "role": "onboarding", "golden": "yes"}]).items
     assert [(item.id, item.role) for item in mixed] == [("0", "work"), ("onboarding-1", "onboarding")]
 
 
@@ -207,26 +205,18 @@ def test_right_answers_are_values_or_what_one_option_shows(tmp_path, photos):
 @pytest.mark.parametrize(
     ("form", "row", "message"),
     [
-        (
-            "choose",
-            {"images": ["red.png"], "captions": ["a", "b"], "truth": "c"},
-            "row 1, column 'truth': no option of this item; given: c; allowed: 0, 1; places count from 0",
-        ),
-        ("choose", {"images": ["red.png"], "captions": ["a", "a"], "truth": "a"}, "given: a; allowed: 0, 1"),
-        ("choose", {"images": ["red.png"], "captions": ["a", "b"], "truth": "2"}, "given: 2; allowed: 0, 1"),
-        ("yes-no", {"image": "red.png", "caption": "c", "truth": "true"}, "given: true; allowed: yes, no"),
-        ("match", {"image": "red.png", "caption": "c", "golden": "yes"}, "of another form; given: yes"),
-        ("match", {"image": "red.png", "caption": "c", "golden": {"best": ["1"]}}, "given: best"),
+        ("choose", {**CHOICE, "truth": "c"}, "row 1, column 'truth': no option .*; given: c; allowed: 0"),
+        ("choose", {**CHOICE, "captions": ["a", "a"], "truth": "a"}, "given: a; allowed: 0, 1"),
+        ("choose", {**CHOICE, "truth": "2"}, "given: 2; allowed: 0, 1"),
+        ("yes-no", {**PAIR, "truth": "true"}, "given: true; allowed: yes, no"),
+        ("match", {**PAIR, "golden": "yes"}, "of another form; given: yes"),
+        ("match", {**PAIR, "golden": {"best": ["1"]}}, "given: best"),
         ("match", {"image": "red.png"}, "no caption; the table has no column caption"),
-        ("match", {"image": "red.png", "caption": ""}, "items.json, row 1: .*no caption"),
-        ("match", {"image": "", "caption": "c"}, "no image"),
-        ("match", {"image": "none.png", "caption": "c"}, "no such image; given: none.png; name the folder"),
-        (
-            "match",
-            {"image": "text.png", "caption": "c"},
-            "row 1, column 'image': .*text.png: .*not an image file",
-        ),
-        ("match", {"image": "red.png", "caption": "c", "role": "play"}, "no such role; given: play"),
+        ("match", {**PAIR, "caption": ""}, "items.json, row 1: .*no caption"),
+        ("match", {**PAIR, "image": ""}, "no image"),
+        ("match", {**PAIR, "image": "none.png"}, "no such image; given: none.png; name the folder"),
+        ("match", {**PAIR, "image": "text.png"}, "row 1, column 'image': .*text.png: .*not an image file"),
+        ("match", {**PAIR, "role": "play"}, "no such role; given: play"),
         ("best-of-k", {"caption": "c", "images": ["red.png"]}, "a choice needs images"),
         ("best-of-k", {"caption": "c", "images": {"a": 1}}, "not a list"),
         ("best-of-k", {"caption": "c", "images": ["red.png", ""]}, "a choice needs images"),
@@ -239,61 +229,49 @@ def test_rows_that_make_no_item(tmp_path, photos, form, row, message):
     assert "\n" not in str(error.value)
 
 
-def of_world(name: str, form: str, n: int) -> CampaignItems:
-    benchmark = catalog.benchmark(name)
-    own = WORK_FORMS[form].form({}, where="here")
-    rng = np.random.default_rng(0)
-    return items_of_benchmark(benchmark, own, Pictures(), sample=n, rng=rng)
+def of_world(name: str, form: str, n: int, seed: int = 0) -> tuple[WorkItem, ...]:
+    rng = np.random.default_rng(seed)
+    return items_of_benchmark(catalog.benchmark(name), form_of(form), Pictures(), sample=n, rng=rng).items
 
 
 def test_a_quad_has_four_single_directions():
     """BiVLC section 4: 2,000 queries of 500 instances."""
-    items = of_world("world-quads", "choose", 6).items
+    items = of_world("world-quads", "choose", 6)
     assert Counter(item.kind for item in items) == dict.fromkeys(QUAD_KINDS, 6)
     assert set(Counter(item.instance for item in items).values()) == {4}
     benchmark = catalog.benchmark("world-quads")
-    place = {name: at for at, name in enumerate(benchmark.questions.ids)}
-    captions = [c.text for c in benchmark.captions]
+    slots = dict(zip(benchmark.questions.ids, benchmark.paired.slots()[0].tolist(), strict=True))
     for item in items:
         asked, side = item.kind.split("-")
-        right = benchmark.paired.slots()[0][place[item.instance]].tolist()
-        texts = [captions[at] for at in right]
+        texts = [benchmark.captions[at].text for at in slots[item.instance]]
         assert item.truth == side
         assert item.cells["captions"] == (texts if asked == "i2t" else [texts[int(side)]])
         assert len(item.cells["images"]) == (1 if asked == "i2t" else 2)
 
 
 def test_a_sample_is_drawn_by_the_seed():
-    own = WORK_FORMS["choose"].form({}, where="here")
-    benchmark = catalog.benchmark("world-choices")
-    drawn = []
-    for seed in (0, 0, 1):
-        rng = np.random.default_rng(seed)
-        sample = items_of_benchmark(benchmark, own, Pictures(), sample=9, rng=rng)
-        drawn.append({item.id for item in sample.items})
+    drawn = [{item.id for item in of_world("world-choices", "choose", 9, seed)} for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     with pytest.raises(InputError, match="a sample larger than the benchmark"):
         of_world("world-choices", "choose", 10**6)
 
 
 def test_all_combinations_of_a_quad_are_asked_as_winoground_does():
-    items = of_world("world-quads", "yes-no", 3).items
+    items = of_world("world-quads", "yes-no", 3)
     assert len(items) == 12
     for item in items:
         name, caption, image = item.id.rsplit("_", 2)
         assert name == item.instance
-        assert item.truth == ("yes" if caption[1] == image[1] else "no")
-        assert item.kind == ("right pair" if caption[1] == image[1] else "wrong pair")
+        right = ("yes", "right pair") if caption[1] == image[1] else ("no", "wrong pair")
+        assert (item.truth, item.kind) == right
 
 
 def test_pairs_of_other_forms_of_question():
-    rated = of_world("world-rated", "rating", 5).items
-    assert len(rated) == 5
-    assert {item.truth for item in rated} == {""}
-    choices = of_world("world-choices", "match", 5).items
-    assert {gain_of(item.truth) for item in choices if item.id.endswith("_s0")} == {1.0}
-    assert {gain_of(item.truth) for item in choices if item.id.endswith("_s1")} == {0.0}
-    which = of_world("world-quads", "which-image", 2).items
+    assert [item.truth for item in of_world("world-rated", "rating", 5)] == [""] * 5
+    choices = of_world("world-choices", "match", 5)
+    gains = {(item.id.rpartition("_")[2], gain_of(item.truth)) for item in choices}
+    assert gains == {("s0", 1.0), ("s1", 0.0)}
+    which = of_world("world-quads", "which-image", 2)
     assert set(which[0].cells) == {"caption", "image", "negative_image"}
 
 
@@ -315,34 +293,27 @@ def test_benchmarks_that_a_form_cannot_ask(name, form, message):
 def test_golden_pairs_are_drawn_from_the_gallery():
     """True pairs are right in the gallery; random ones are neither right nor proposed by a model."""
     gallery = catalog.benchmark("world-gallery")
-    known, form = known_items(gallery), WORK_FORMS["match"].form({}, where="here")
+    known, form = known_items(gallery), form_of("match")
     images = [image.id for image in gallery.images][:40]
     captions = [caption.id for caption in gallery.captions][:40]
     asked = {*zip(images, captions, strict=True), *zip(images, captions[1:] + captions[:1], strict=True)}
     pictures = Pictures()
     items = drawn_golden(gallery, asked, 12, form, pictures, np.random.default_rng(3))
-    assert Counter(item.kind for item in items) == {"true pair": 12, "random pair": 12}
-    assert all(item.role == "golden" for item in items)
-    questions = gallery.gallery
+    kinds = Counter((item.role, item.kind) for item in items)
+    assert kinds == {("golden", "true pair"): 12, ("golden", "random pair"): 12}
+    owners = gallery.gallery.owners
     of_image = {pictures.add(known.images[name]): name for name in images}
     texts = {known.captions[name]: name for name in captions}
-    number = {image.id: at for at, image in enumerate(gallery.images)}
-    caption_number = {caption.id: at for at, caption in enumerate(gallery.captions)}
+    owner = {caption.id: gallery.images[owners[at]].id for at, caption in enumerate(gallery.captions)}
     for item in items:
-        image, caption = of_image.get(item.cells["image"]), texts.get(item.cells["caption"])
         if item.kind == "random pair":
-            assert None not in (image, caption)
+            image, caption = of_image[item.cells["image"]], texts[item.cells["caption"]]
             assert (image, caption) not in asked
-            assert questions.owners[caption_number[caption]] != number[image]
+            assert owner[caption] != image
         gains = {gain_of(value) for value in item.golden["match"]}
         assert gains == ({1.0, 0.5} if item.kind == "true pair" else {0.0})
-    other = WORK_FORMS["rating"].form({}, where="here")
     with pytest.raises(InputError, match="drawn for pairs"):
-        drawn_golden(gallery, asked, 1, other, pictures, np.random.default_rng(3))
-
-
-def recipe(**values: Any) -> CampaignRecipe:
-    return CampaignRecipe(form="yes-no", title="t", **values)
+        drawn_golden(gallery, asked, 1, form_of("rating"), pictures, np.random.default_rng(3))
 
 
 @pytest.mark.parametrize(
@@ -356,6 +327,7 @@ def recipe(**values: Any) -> CampaignRecipe:
 )
 def test_fewer_items_than_the_design_needs(values, message):
     work = [WorkItem(str(at), {}, instance=str(at // 2)) for at in range(6)]
+    recipe = partial(CampaignRecipe, form="yes-no", title="t")
     others = [WorkItem("g", {}, "golden"), WorkItem("o", {}, "onboarding"), WorkItem("p", {}, "onboarding")]
     with pytest.raises(InputError, match=message):
         check_items(work + others, recipe(**values))

@@ -50,17 +50,12 @@ def made(folder: Path) -> World:
     image = rng.normal(size=(IMAGES, 6))
     caption = np.repeat(image, PER, axis=0) + 0.6 * rng.normal(size=(IMAGES * PER, 6))
     unit = [points / np.linalg.norm(points, axis=1, keepdims=True) for points in (image, caption)]
+    ids = {"image_ids": np.arange(100, 100 + IMAGES), "caption_ids": np.arange(IMAGES * PER)}
     scores = {}
     for name in NAMES:
         seen = [points + 0.6 * rng.normal(size=points.shape) for points in (image, caption)]
         seen = [points / np.linalg.norm(points, axis=1, keepdims=True) for points in seen]
-        np.savez(
-            folder / f"{name}.npz",
-            images=seen[0],
-            captions=seen[1],
-            image_ids=np.arange(100, 100 + IMAGES),
-            caption_ids=np.arange(IMAGES * PER),
-        )
+        np.savez(folder / f"{name}.npz", images=seen[0], captions=seen[1], **ids)
         scores[name] = seen[0] @ seen[1].T
     owners = np.repeat(np.arange(IMAGES), PER)
     benchmark = Benchmark(
@@ -70,7 +65,7 @@ def made(folder: Path) -> World:
         Gallery(
             (*(f"i2t/{image_id(i)}" for i in range(IMAGES)), *(f"t2i/{c}" for c in range(IMAGES * PER))),
             i2t=RetrievalDirection(
-                np.arange(IMAGES), Qrels.of([[PER * i + j for j in range(PER)] for i in range(IMAGES)])
+                np.arange(IMAGES), Qrels.of(np.arange(IMAGES * PER).reshape(-1, PER).tolist())
             ),
             t2i=RetrievalDirection(np.arange(IMAGES * PER), Qrels.of([[int(o)] for o in owners])),
             owners=owners,
@@ -83,15 +78,14 @@ def made(folder: Path) -> World:
 def judged(world: World, pool: Path, *, words: bool = True) -> Path:
     """The pool with the answers of somebody who knows the truth."""
     table = read_table(pool)
-    names = list(table.columns)
+    names = [name for name in table.columns if name != "text"]
     path = world.folder / "judged.csv"
-    lines = [",".join([*(n for n in names if n != "text"), "answer" if words else "gain"])]
+    lines = [",".join([*names, "answer" if words else "gain"])]
     for row in range(len(table)):
         near = world.true[int(table["image"][row]) - 100, int(table["caption"][row])]
         gain = 1 if near > 0.8 else 0.5 if near > 0.6 else 0
-        said = {1: "100% YES", 0.5: "Partially YES, but", 0: "Mostly NO, because"}[gain]
-        cells = [str(table[n][row]) for n in names if n != "text"]
-        lines.append(",".join([*cells, said.replace(",", "") if words else str(gain)]))
+        answer = {1: "100% YES", 0.5: "Partially YES but", 0: "Mostly NO because"}[gain]
+        lines.append(",".join([*(str(table[name][row]) for name in names), answer if words else str(gain)]))
     path.write_text("\n".join(lines))
     return path
 

@@ -1,5 +1,6 @@
 """A campaign behind the application, asked without a network."""
 
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,11 @@ class Site:
         lease = (client or self.client).get(f"/api/work/{token}").json()["items"][0]["lease"]
         return {"lease": lease, "key": "key-0001", "answer": answer, "seconds": 1.0, **more}
 
+    def browser(self, address: str = "testclient", url: str = "https://study.example") -> TestClient:
+        """Another browser at an address, with cookies of its own."""
+        more = {"follow_redirects": False, "raise_server_exceptions": False}
+        return TestClient(self.client.app, url, client=(address, 50_000), **more)
+
     def answer(self, token: str, answer: Any, **more: Any) -> Any:
         """The reply to an answer to the first item that a person has."""
         return self.client.post(f"/api/work/{token}/answers", json=self.given(token, answer, **more))
@@ -62,28 +68,51 @@ def patient_clients(monkeypatch):
 @pytest.fixture
 def site_of(tmp_path):
     """Makes sites of campaigns of a form, with settings of the recipe."""
-    opened = []
+    with ExitStack() as stack:
 
-    def make(form: str = "yes-no", **recipe: Any) -> Site:
-        campaign = campaign_of(tmp_path / f"campaign {len(opened)}", form, **recipe)
-        database = open_database(campaign)
-        opened.append(database)
-        log: list[str] = []
-        clock = [1_800_000_000.0]
-        app = make_app(
-            campaign, database, public_url="https://study.example", clock=lambda: clock[0], log=log.append
-        )
-        client = TestClient(
-            app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False
-        )
-        return Site(campaign, database, client, log, clock)
+        def make(form="yes-no", **recipe):
+            campaign = campaign_of(tmp_path / f"campaign {len(list(tmp_path.iterdir()))}", form, **recipe)
+            database = stack.enter_context(closing(open_database(campaign)))
+            log, clock = [], [1_800_000_000.0]
+            settings = {"public_url": "https://study.example", "clock": lambda: clock[0], "log": log.append}
+            app = make_app(campaign, database, **settings)
+            client = TestClient(
+                app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False
+            )
+            return Site(campaign, database, client, log, clock)
 
-    yield make
-    for database in opened:
-        database.close()
+        yield make
 
 
 @pytest.fixture
 def site(site_of):
     """A site of three pairs to judge."""
     return site_of()
+
+
+@pytest.fixture
+def visit(chromium):
+    """Opens an address; at the end, no page may have complained or asked another site for anything."""
+    contexts, troubles = [], []
+
+    def open_page(address, *, context=None, allowed=(), **settings):
+        if context is None:
+            context = chromium.new_context(**{"viewport": {"width": 1280, "height": 720}, **settings})
+            contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        site = "/".join(address.split("/")[:3])
+
+        def complain(text, harmless=False):
+            troubles.extend([] if harmless else [text])
+
+        page.on("console", lambda sent: complain(sent.text, any(part in sent.text for part in allowed)))
+        page.on("pageerror", lambda error: complain(str(error)))
+        page.on("request", lambda sent: complain(sent.url, sent.url.startswith((site, "data:"))))
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []

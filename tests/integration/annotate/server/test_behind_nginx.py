@@ -2,13 +2,12 @@
 
 import http.client
 import json
-import os
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +17,20 @@ from annotate.server.test_strangers import ADDRESSES
 from counterfoil.annotate.server.security import MOST_WRONG
 from served_campaign import Served, campaign_of, serving
 
-NGINX = shutil.which("nginx") or next((p for p in ("/usr/sbin/nginx",) if os.access(p, os.X_OK)), None)
+NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
 #: The part of docs/deployment.md that is nginx's.
 WRITTEN = Path(__file__).parents[4].joinpath("docs", "deployment.md")
 PUBLIC = "http://study.example"
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @contextmanager
 def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
     """nginx with a location before a server on a port; gives the port of its own."""
-    port, folder = free_port(), folder / "nginx"
+    folder = folder / "nginx"
     folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     temporary = "".join(
         f"{each}_temp_path {folder}/{each};\n"
         for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -46,14 +41,12 @@ def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
         f"upstream campaign_server {{ server 127.0.0.1:{upstream}; }}\n"
         f"server {{ listen 127.0.0.1:{port}; server_name study.example;\n{location}\n}}\n}}\n"
     )
-    assert NGINX is not None
     with subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]) as process:
         try:
             for _ in range(200):
                 assert process.poll() is None, (folder / "error.log").read_text()
-                with closing(socket.socket()) as tried:
-                    if tried.connect_ex(("127.0.0.1", port)) == 0:
-                        break
+                with suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)):
+                    break
                 time.sleep(0.05)
             yield port
         finally:
@@ -63,12 +56,11 @@ def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
 def ask(port: int, path: str, body: Any = None, **more: str) -> tuple[int, str, str]:
     """Status, location and text of a request as the public site's own page sends it."""
     headers = {"Host": "study.example", **{name.replace("_", "-"): value for name, value in more.items()}}
-    method, content = "GET", None
     if body is not None:
         headers |= {"Origin": PUBLIC, "Content-Type": "application/json", **headers}
-        method, content = "POST", json.dumps(body)
+    given = ("GET", path, None) if body is None else ("POST", path, json.dumps(body))
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
-        connection.request(method, path, content, headers)
+        connection.request(*given, headers)
         reply = connection.getresponse()
         return reply.status, reply.getheader("location", ""), reply.read().decode("latin-1")
 
@@ -116,7 +108,6 @@ def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path):
 def test_headers_of_a_proxy_that_was_not_named_are_not_believed(tmp_path):
     with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
         port = int(served.url.rpartition(":")[2])
-        replies = [
-            ask(port, f"/enter/{at}x", X_Forwarded_For=f"192.0.2.{at}")[0] for at in range(MOST_WRONG + 1)
-        ]
+        addresses = [f"192.0.2.{at}" for at in range(MOST_WRONG + 1)]
+        replies = [ask(port, f"/enter/x-{each}", X_Forwarded_For=each)[0] for each in addresses]
         assert replies == [404] * MOST_WRONG + [429]

@@ -17,11 +17,10 @@ from counterfoil.annotate.tables import meta, sa
 def test_all_who_wait_are_one_transaction_unless_one_fails(tmp_path, new_database, odd, commits):
     database = open_database(make(tmp_path / "c", pairs(2)), new_database())
     begun, go_on = threading.Event(), threading.Event()
-    waits: list[int] = []
-    answered: list[int] = []
+    waits, answered = [], []
 
     @sa.event.listens_for(database.engine, "commit")
-    def slow(connection: sa.Connection) -> None:
+    def slow(connection):
         waits.append(len(answered))
         begun.set()
         assert go_on.wait(10)
@@ -30,7 +29,7 @@ def test_all_who_wait_are_one_transaction_unless_one_fails(tmp_path, new_databas
         group = GroupCommit(database)
 
         async def one(number: int) -> int:
-            def write(connection: sa.Connection) -> int:
+            def write(connection):
                 connection.execute(sa.insert(meta).values(key=f"t-{number}", value=""))
                 if number == odd:
                     raise ValueError("odd")

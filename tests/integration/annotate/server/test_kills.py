@@ -1,7 +1,6 @@
 """Servers that are killed while people work: what was acknowledged is there, once."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from annotate import killed_in_commit, postgres_server
 from annotate.server_load import Load, Server, check, crowd, work_through_kills
 from annotate.small_campaigns import make, pairs
-
-Address = Callable[[], str | None]
 
 
 #: In the suite PostgreSQL is killed in the middle of a commit, which is the sharper case.

@@ -21,7 +21,6 @@ def test_a_process_serves_says_where_and_stops(tmp_path):
     command = [*SERVE, str(campaign.folder), "--port", "0", "--verbose"]
     served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert served.stdout is not None
         printed = dict(served.stdout.readline().split() for _ in range(3))
         assert printed["token"] == campaign.secrets["token"]
         site = printed["researcher"].removesuffix("/research")
@@ -40,25 +39,27 @@ def test_a_process_serves_says_where_and_stops(tmp_path):
     assert not campaign.folder.joinpath(f"{DATABASE}-wal").exists()
 
 
-def test_what_cannot_be_served_is_refused(tmp_path):
-    campaign = campaign_of(tmp_path / "campaign", "yes-no")
-    with pytest.raises(InputError, match="belong together"):
-        serve_campaign(campaign.folder, certificate="cert.pem")
-    with pytest.raises(InputError, match="cannot be used"):
-        serve_campaign(campaign.folder, port=0, certificate=tmp_path / "no.pem", key=tmp_path / "no.key")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        with pytest.raises(InputError, match="choose another port"):
-            serve_campaign(campaign.folder, port=taken.getsockname()[1])
-    with pytest.raises(InputError, match="not the address of a site"):
-        serve_campaign(campaign.folder, port=0, public_url="study.example")
-    with pytest.raises(InputError, match="no campaign"):
-        serve_campaign(tmp_path)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"certificate": "cert.pem"}, "belong together"),
+        ({"certificate": "no.pem", "key": "no.key"}, "cannot be used"),
+        ({"public_url": "study.example"}, "not the address of a site"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        serve_campaign(campaign_of(tmp_path / "campaign", "yes-no").folder, port=0, **settings)
+
+
+def test_a_port_that_is_taken_is_refused(tmp_path):
+    folder = campaign_of(tmp_path / "campaign", "yes-no").folder
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="another port"):
+        serve_campaign(folder, port=taken.getsockname()[1])
 
 
 def test_people_get_the_address_of_their_platform(tmp_path):
-    def people(entry: str, site: str) -> str:
+    def people(entry, site):
         campaign = campaign_of(tmp_path / entry, "yes-no", entry=entry, completion="")
         return addresses(campaign, site).people
 

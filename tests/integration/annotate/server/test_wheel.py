@@ -15,33 +15,26 @@ from served_campaign import PICTURES
 ROOT = Path(__file__).resolve().parents[4]
 
 
-def built(folder: Path) -> Path:
-    """The wheel of this package, built into a folder."""
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    if find_spec("hatchling") is not None:
-        build.append("--no-build-isolation")
-    subprocess.run([*build, "-w", str(folder), str(ROOT)], check=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
 @pytest.mark.slow
 def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     """Installed with its dependencies from where pip gets them, and run by its own commands."""
-    wheel = built(tmp_path)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, ROOT]
+    if find_spec("hatchling") is not None:
+        build.append("--no-build-isolation")
+    subprocess.run(build, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
     bin = tmp_path / "venv" / "bin"
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, env=env)
-    subprocess.run(
-        [bin / "pip", "install", "--quiet", "--no-compile", f"{wheel}[annotate]"], check=True, env=env
-    )
+    install = [bin / "pip", "install", "--quiet", "--no-compile", f"{wheel}[annotate]"]
+    subprocess.run(install, check=True, env=env)
     (tmp_path / "photos").mkdir()
     for name, data in PICTURES.items():
         (tmp_path / "photos" / name).write_bytes(data)
-    rows = [f"{name},A disc on a ground." for name in PICTURES]
-    (tmp_path / "pairs.csv").write_text("\n".join(["image,caption", *rows]))
+    rows = [f"{name},A disc on a ground.\n" for name in PICTURES]
+    (tmp_path / "pairs.csv").write_text("image,caption\n" + "".join(rows))
 
-    def counterfoil(*words: str) -> str:
+    def counterfoil(*words):
         done = subprocess.run(
             [bin / "counterfoil", "annotate", *words], cwd=tmp_path, env=env, capture_output=True, text=True
         )
@@ -53,7 +46,6 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     serve = [bin / "counterfoil", "annotate", "serve", "campaign", "--port", "0"]
     server = subprocess.Popen(serve, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
     try:
-        assert server.stdout is not None
         _, site, token = (server.stdout.readline().split()[1] for _ in range(3))
         with httpx.Client(base_url=site.removesuffix("/research"), follow_redirects=True) as client:
             page = client.get(httpx.URL(link).path)
@@ -70,9 +62,9 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
             assert client.post(f"{api}/answers", json=given).json()["accepted"]
             login = client.post("/research/login", data={"token": token})
             assert (login.status_code, "Progress" in login.text) == (200, True)
-            assert client.get("/research/disputes").status_code == 200
             assert "research.js" in login.text
-            assert client.get("/static/research.js").status_code == 200
+            for path in ("/research/disputes", "/static/research.js"):
+                assert client.get(path).status_code == 200
     finally:
         server.terminate()
         server.wait(30)

@@ -4,37 +4,25 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from starlette.testclient import TestClient
 
 from counterfoil.annotate import participants, work
-from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, phrases_of
 from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
+from counterfoil.annotate.server.work_pages import words_of
 from counterfoil.annotate.tables import events, sa
 from counterfoil.annotate.work import set_running
 from counterfoil.errors import DataError, StorageError
 from served_campaign import CELLS
-
-
-def test_from_the_link_to_the_code(site):
-    token = site.token(agreed=False)
-    assert site.work(token)["state"] == "consent"
-    assert site.client.post(f"/api/work/{token}/consent", json={}).json()["state"] == "work"
-    for at in range(3):
-        now = site.work(token)
-        assert (now["state"], now["done"], now["of"]) == ("work", at, 3)
-        reply = site.answer(token, {"match": 1}, key=f"key-000{at}").json()
-        assert reply["accepted"]
-        assert not reply["repeated"]
-    assert (reply["work"]["state"], reply["work"]["code"]) == ("done", "DONE-1")
-    assert judgement_table(site.database, site.campaign)["answer"].to_pylist() == ["no"] * 3
 
 
 def test_nothing_in_a_view_gives_the_answer_away(site_of):
@@ -45,9 +33,8 @@ def test_nothing_in_a_view_gives_the_answer_away(site_of):
     sources = set(re.findall(r"/media/[^\"]+", text))
     assert len(sources) == 4
     for source in sources:
-        reply = site.client.get(source)
-        assert reply.headers["content-type"] == "image/png"
-        assert "sandbox" in reply.headers["content-security-policy"]
+        head = site.client.get(source).headers
+        assert (head["content-type"], "sandbox" in head["content-security-policy"]) == ("image/png", True)
 
 
 def test_places_are_translated_in_what_opens_a_field(site_of):
@@ -61,10 +48,7 @@ def test_an_open_link_asks_for_its_code(site_of):
     site = site_of(entry="open", code="sesame")
     assert site.client.get("/").headers["location"] == "/open"
     assert 'name="code"' in site.client.get("/open").text
-    wrong = site.client.post("/open", data={"code": "other"})
-    assert (wrong.status_code, 'role="alert"' in wrong.text) == (403, True)
     right = site.client.post("/open", data={"code": " sesame"})
-    assert right.status_code == 303
     assert site.client.get(right.headers["location"]).status_code == 200
     # Without a code it lets everyone in.
     site = site_of(entry="open")
@@ -75,9 +59,8 @@ def test_an_open_link_asks_for_its_code(site_of):
 
 def test_people_of_a_platform_go_back_to_it(site_of):
     site = site_of(entry="prolific", completion="C1X2", n=1)
-    given = "PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b"
     assert site.client.get("/enter?PROLIFIC_PID=5f8a").status_code == 422
-    path = site.client.get(f"/enter?{given}").headers["location"]
+    path = site.client.get("/enter?PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b").headers["location"]
     assert "5f8a" not in path
     page, _, query = path.partition("?")
     token = page.removeprefix("/work/")
@@ -94,10 +77,9 @@ def test_people_of_a_platform_go_back_to_it(site_of):
 def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of):
     site = site_of(entry="mturk", completion="", n=1)
     hosts = "https://www.mturk.com https://workersandbox.mturk.com"
-    preview = site.client.get("/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H")
-    assert preview.status_code == 200
-    assert f"frame-ancestors {hosts}" in preview.headers["content-security-policy"]
-    assert "x-frame-options" not in preview.headers
+    head = site.client.get("/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H").headers
+    assert f"frame-ancestors {hosts}" in head["content-security-policy"]
+    assert "x-frame-options" not in head
     view = site.client.get("/api/preview").json()
     assert (view["state"], len(view["items"])) == ("preview", 1)
     given = "assignmentId=3X&hitId=3H&workerId=A1&turkSubmitTo="
@@ -111,20 +93,18 @@ def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of):
 
 
 def test_other_campaigns_are_not_framed_and_have_no_preview(site):
-    page = site.client.get(f"/work/{site.token()}")
-    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-    assert page.headers["x-frame-options"] == "DENY"
+    head = site.client.get(f"/work/{site.token()}").headers
+    assert "frame-ancestors 'none'" in head["content-security-policy"]
+    assert head["x-frame-options"] == "DENY"
     assert site.client.get("/api/preview").status_code == 404
 
 
 @pytest.mark.parametrize(("what", "status"), [("the disk is full", 507), ("another process is writing", 503)])
 def test_what_cannot_be_stored_is_not_acknowledged(site, monkeypatch, what, status):
-    def fail(*given: object, **more: object) -> None:
-        raise StorageError(what, where="postgresql://counterfoil@db.example/answers")
-
+    error = StorageError(what, where="postgresql://counterfoil@db.example/answers")
     token = site.token()
     with monkeypatch.context() as patch:
-        patch.setattr(work, "record_answer", fail)
+        patch.setattr(work, "record_answer", Mock(side_effect=error))
         reply = site.answer(token, {"match": 0})
     assert (reply.status_code, what in reply.json()["error"]) == (status, True)
     assert "db.example" not in reply.text
@@ -133,12 +113,11 @@ def test_what_cannot_be_stored_is_not_acknowledged(site, monkeypatch, what, stat
 
 @pytest.mark.parametrize("error", [StorageError, DataError])
 def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monkeypatch, error):
-    def fail(*given: object, **more: object) -> None:
-        what = "the database cannot be used: no route to db.example"
-        raise error(what, where="/srv/campaign/database.sqlite")
-
-    told: list[str] = []
-    app = make_app(site.campaign, site.database, trouble=told.append)
+    fail = Mock(
+        side_effect=error("the database cannot be used: no route to db.example", where="/srv/database.sqlite")
+    )
+    seen = []
+    app = make_app(site.campaign, site.database, trouble=seen.append)
     client = TestClient(app, "http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False)
     token = site.token()
     monkeypatch.setattr(participants, "person_of", fail)
@@ -151,51 +130,43 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monk
         reply = client.get(path)
         assert (reply.status_code, reply.headers["content-type"]) == (503, kind)
         assert "the database cannot be used; nothing was stored" in reply.text
-        assert "db.example" not in reply.text
-        assert "/srv" not in reply.text
-    assert len(told) >= 3
-    assert "db.example" in told[0]
-
-
-def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_of):
-    site = site_of(languages=("es", "de"))
-    path = f"/work/{site.token()}"
-    assert '<html lang="es">' in site.client.get(path, headers={"accept-language": "fr"}).text
-    german = site.client.get(path, headers={"accept-language": "de-CH,fr;q=0.5"}).text
-    assert '<html lang="de">' in german
-    assert "Anleitung" in german
+        assert not any(secret in reply.text for secret in ("db.example", "/srv"))
+    assert len(seen) >= 3
+    assert "db.example" in seen[0]
 
 
 def test_all_languages_have_the_same_words_with_the_same_places():
-    from counterfoil.annotate.server.work_pages import words_of
-
-    places = {
-        language: {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in words_of(language).items()}
+    places = [
+        {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in words_of(language).items()}
         for language in LANGUAGES
-    }
-    assert all(found == places["en"] for found in places.values())
+    ]
+    assert all(each == places[0] for each in places)
 
 
-def said_by_forms() -> set[str]:
-    """Every label, question and option of forms, with the settings that show more of them; no contents."""
+def texts_of(shown: Any, fields: Any) -> set[str]:
+    """Labels, questions and options of a page, without the numbers of what is shown."""
+    texts = {each["label"] for each in shown} | {field["prompt"] for field in fields}
+    texts |= {option["label"] for field in fields for option in field["options"]}
+    return {re.sub(r"^\d+: ", "", text) for text in texts} - {""}
+
+
+def written_in_forms() -> set[str]:
+    """What forms say, with the settings that show more of them; no contents."""
     more: dict[str, list[dict[str, Any]]] = {
         "which-image": [{"neither": True}],
         "match": [{"rationale": False}],
         "preference": [{"same": True}],
     }
-    found: set[str] = set()
+    written: set[str] = set()
     for name, cells in CELLS.items():
         kinds = [cells, {"images": ["a.png", "b.png"], "captions": ["c"]}] if name == "choose" else [cells]
         if name == "preference":
             kinds.append({**cells, "image": "a.png", "caption": "c"})
         for settings in ({}, *more.get(name, ())):
             form = WORK_FORMS[name].form(settings, where=name)
-            for each in kinds:
-                page = form.page(WorkItem("1", each))
-                found |= {shown.label for shown in page.shown}
-                for field in page.fields:
-                    found |= {field.prompt, *(option.label for option in field.options)}
-    return {re.sub(r"^\d+: ", "", text) for text in found} - {""}
+            pages = [asdict(form.page(WorkItem("1", each))) for each in kinds]
+            written = written.union(*(texts_of(page["shown"], page["fields"]) for page in pages))
+    return written
 
 
 def test_every_language_has_every_phrase_of_forms_and_notices():
@@ -203,7 +174,7 @@ def test_every_language_has_every_phrase_of_forms_and_notices():
     source = Path(work.__file__).read_text()
     notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', source))
     assert len(notices) >= 7
-    written = said_by_forms() | notices
+    written = written_in_forms() | notices
     assert set(CELLS) == {entry.name for entry in WORK_FORMS.values()}
     for language in LANGUAGES[1:]:
         assert written <= set(phrases_of(language)), language
@@ -222,12 +193,9 @@ def test_a_page_of_any_form_has_no_english_left_in_it(site_of):
         for language in english:
             view = site.client.get(f"/api/work/{token}", headers={"accept-language": language}).json()
             (item, *_) = view["items"]
-            said = {each["label"] for each in item["shown"]}
-            for field in item["fields"]:
-                said |= {field["prompt"], field["text"], *(option["label"] for option in field["options"])}
-            said = {re.sub(r"^\d+: ", "", text) for text in said}
-            assert said & {*phrases_of(language).values()}
-            assert not said & english[language], (form, language)
+            texts = texts_of(item["shown"], item["fields"])
+            assert texts & {*phrases_of(language).values()}
+            assert not texts & english[language], (form, language)
             # A field of spans is about the text that has its label.
             for field in item["fields"]:
                 assert not field["text"] or field["text"] in {each["label"] for each in item["shown"]}
