@@ -172,6 +172,17 @@ def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path, quads):
     assert not is_benchmark_folder(tmp_path)
 
 
+def test_a_benchmark_that_is_not_replaced_stays_as_it_was(tmp_path, quads):
+    save(quads, tmp_path)
+    before = _contents(tmp_path)
+    other = replace(
+        quads, images=(Image("new", BytesSource(b"other")), *quads.images[1:3], Image("x", _Broken()))
+    )
+    refuses("", save, other, tmp_path)
+    assert _contents(tmp_path) == before
+    assert load(tmp_path).digest == quads.digest
+
+
 class _Broken:
     def read(self):
         raise DataError("gone")
