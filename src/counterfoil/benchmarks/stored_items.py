@@ -145,12 +145,11 @@ def check_file(path: Path, expected: str) -> None:
 
 def _save(image: Image, folder: Path) -> tuple[str, str]:
     """Write the item, unless one of the same content is there: the name of its file or folder, and digest."""
-    source = image.source
-    if isinstance(image, Video) and isinstance(source, FrameStack):
-        return _save_frames(source, folder)
     if not isinstance(image, Video):
         data = image.checked()
         ending = ending_of(data)
+    elif isinstance(source := image.source, FrameStack):
+        return _save_frames(source, folder)
     elif isinstance(source, FrameFeatures):
         data, ending = FileSource(source.path).read(), source.path.suffix
     else:
