@@ -571,7 +571,7 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
 
 
 def _check_pairs(given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> None:
-    """Raise `ScoreError` where an image or caption in the table's `rows` is readable and not the question's."""
+    """Raise `ScoreError` where images or captions in the table's `rows` are not those of the questions."""
     for columns, ours in _items(given, benchmark):
         for name in columns:
             column = _read(given, name, *ours)
