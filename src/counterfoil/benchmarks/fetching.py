@@ -366,6 +366,8 @@ def _open(address: str, token: str | None, start: int = 0) -> Any:
     try:
         return urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
+        # The error is the open answer.
+        error.close()
         hint = {
             401: "the data set is gated: accept its licence and set HF_TOKEN",
             403: "the data set is gated: accept its licence and set HF_TOKEN",

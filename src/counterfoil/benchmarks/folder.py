@@ -12,14 +12,17 @@
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
                        of videos the file, the frames or their features
 
-The same benchmark gives the same bytes. A folder without a manifest is not a benchmark: saving takes an old
-manifest away first and puts the new one there last, so a stopped machine never leaves a folder that lies.
+The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first, and then
+moved to its place. A folder without a manifest is not a benchmark: an old manifest is taken away before
+anything is moved and the new one is put there last, so a stopped machine never leaves a folder that lies.
 """
 
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -31,14 +34,15 @@ from counterfoil.benchmarks.forms.tables import Facts, Positive
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.stored_items import (
     IMAGES,
-    Store,
     check_file,
     has_videos,
     load_items,
+    move_items,
+    put,
     remove,
     save_items,
 )
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
 from counterfoil.outputs import UNFINISHED, overwriting
@@ -47,6 +51,7 @@ from counterfoil.store import (
     begun,
     digest_file,
     end,
+    storage_error,
     write_bytes,
     write_json,
     write_parquet,
@@ -100,8 +105,8 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
 
     Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
-    else, `DataError` where an image cannot be read, `StorageError` where the disk is full; nothing that was
-    written stays behind then.
+    else, `DataError` where an image cannot be read, `StorageError` where the disk is full; the folder is left
+    as it was then.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -118,52 +123,51 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     if strange and not overwriting():
         given, hint = ", ".join(strange[:5]), "name a new folder to save the benchmark in"
         raise InputError("the folder holds other files", where=folder, given=given, hint=hint)
-    fresh = [place for place in (folder / _IMAGES, folder) if not place.exists()]
-    begin(folder, _FORMAT)
-    remove(folder / _MANIFEST)
-    written: list[Path] = []
-    store = Store(folder / _IMAGES)
+    fresh = not folder.exists()
     try:
-        images = save_items(benchmark.images, benchmark.photos, store, progress)
+        folder.mkdir(parents=True, exist_ok=True)
+        # So called, it is removed with other unfinished images where a stop leaves it behind.
+        staging = Path(tempfile.mkdtemp(dir=folder, prefix=f".{_IMAGES}.", suffix=".part"))
+    except OSError as error:
+        raise storage_error(folder, error) from None
+    try:
+        images = save_items(benchmark.images, benchmark.photos, staging / _IMAGES, progress)
         tables, facts = tables_of(benchmark, images)
         for name, table in tables.items():
-            written.append(folder / name)
-            write_parquet(folder / name, table)
-        written.append(folder / "card.json")
-        write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
+            write_parquet(staging / name, table)
+        write_json(staging / "card.json", benchmark.card.model_dump(mode="json"))
         questions, videos = benchmark.questions, has_videos(benchmark.images)
-        corpus, held = benchmark.corpus, None
+        corpus = benchmark.corpus
         if corpus is not None and corpus.is_file():
-            held = read_bytes(corpus)
-            written.append(folder / _CORPUS)
-            write_bytes(folder / _CORPUS, held)
-        for name in {*TABLES, _CORPUS} - {*tables, *({_CORPUS} if held is not None else ())}:
-            remove(folder / name)
-        store.drop_others()
+            write_bytes(staging / _CORPUS, read_bytes(corpus))
+        files = _files(questions.form, corpus=(staging / _CORPUS).is_file())
         manifest = {
             "format": _FORMAT,
             # The oldest version that can say all of it.
             "schema_version": 4 if corpus is not None else max(questions.version, 3 if videos else 1),
             **facts,
             **({} if corpus is None else {"corpus": True}),
-            "files": {
-                name: digest_file(folder / name)
-                for name in _files(benchmark.questions.form, corpus=held is not None)
-            },
+            "files": {name: digest_file(staging / name) for name in files},
         }
+        # Here too, so that a full disk shows before anything is replaced.
+        write_json(staging / _MANIFEST, manifest)
+        begin(folder, _FORMAT)
+        remove(folder / _MANIFEST)
+        for name in {*TABLES, _CORPUS}.difference(files):
+            remove(folder / name)
+        for name in files:
+            put(staging / name, folder / name)
+        move_items(staging / _IMAGES, folder / _IMAGES)
         write_json(folder / _MANIFEST, manifest)
         end(folder)
-    except BaseException:
-        store.undo()
-        for path in written:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+    except StorageError as error:
+        raise StorageError(str(error).replace(f"{staging.name}/", "")) from None
+    finally:
         with suppress(OSError):
-            end(folder)
-            for place in fresh:
-                if place.exists():
-                    place.rmdir()
-        raise
+            rmtree(staging)
+            if fresh:
+                # Nothing is removed where the benchmark is in it.
+                folder.rmdir()
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Benchmark:

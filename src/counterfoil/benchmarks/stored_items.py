@@ -7,10 +7,8 @@ pictures, a scene that moves) become a folder with a picture each, 000000.png an
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import rmtree
+from shutil import move, rmtree
 from typing import Any
 
 import pyarrow as pa
@@ -21,11 +19,11 @@ from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, StorageError
 from counterfoil.inputs.columns import ColumnSchema, Schema
-from counterfoil.store import digest, digest_file, write_bytes
+from counterfoil.store import digest, digest_file, storage_error, write_bytes
 
 _MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
 
-#: How `Store` calls what it keeps: a digest, of files with an ending.
+#: How `save_items` calls what it writes: a digest, of files with an ending.
 _KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 
 #: What the source of a video is, in the column `video`; null where the item is a picture.
@@ -57,72 +55,13 @@ IMAGES = Schema(
 )
 
 
-@dataclass
-class Store:
-    """The folder that items are written to; `written` lists what a failed saving takes away again."""
-
-    folder: Path
-    written: list[Path] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-
-    def keep(self, data: bytes, ending: str) -> tuple[str, str]:
-        """Write bytes, unless they are there: the file's name and digest."""
-        name = digest(data)
-        path = self.folder / (name + ending)
-        if path.name not in self.names:
-            # A source may be this very file, where a benchmark is loaded and saved in place.
-            if not path.is_file() or digest_file(path) != name:
-                self.written.append(path)
-                write_bytes(path, data)
-            self.names.add(path.name)
-        return path.name, name
-
-    def keep_frames(self, frames: FrameStack) -> tuple[str, str]:
-        """Write a picture per frame, unless they are there: the folder's name and digest."""
-        if isinstance(frames, FrameFolder):
-            files = frames.files()
-            pictures = [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
-        else:
-            pictures = []
-            for number in range(len(frames)):
-                buffer = io.BytesIO()
-                frames.frame(number).save(buffer, format="PNG")
-                pictures.append((buffer.getvalue(), ".png"))
-        name = digest(b"".join(data for data, _ in pictures))
-        if name not in self.names:
-            target = self.folder / name
-            for number, (data, ending) in enumerate(pictures):
-                path = target / f"{number:06d}{ending}"
-                if not path.is_file() or path.read_bytes() != data:
-                    self.written.append(path)
-                    write_bytes(path, data)
-            self.names.add(name)
-        return name, name
-
-    def drop_others(self) -> None:
-        """Remove the files of the benchmark that was here before, unless this one keeps them."""
-        if self.folder.is_dir():
-            for path in self.folder.iterdir():
-                # Files with other names were put there by someone else.
-                if path.name not in self.names and _KEPT.fullmatch(path.name):
-                    remove(path)
-
-    def undo(self) -> None:
-        """Remove what was written."""
-        for path in self.written:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-                if path.parent != self.folder:
-                    path.parent.rmdir()
-
-
 def save_items(
     images: Sequence[Image],
     photos: Sequence[str | None],
-    store: Store | None,
+    folder: Path | None,
     progress: Callable[[str, int, int], None],
 ) -> pa.Table:
-    """Write what is at hand of the images and videos, and give their table; without a store write nothing.
+    """Write what is at hand of the images and videos, and give their table; without a folder write nothing.
 
     The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
     """
@@ -130,7 +69,7 @@ def save_items(
     digests: list[str | None] = []
     for at, image in enumerate(images):
         progress("saving", at, len(images))
-        file, name = _save(image, store) if store and image.source is not None else (None, None)
+        file, name = _save(image, folder) if folder and image.source is not None else (None, None)
         files.append(file)
         digests.append(name)
     columns = {
@@ -144,6 +83,19 @@ def save_items(
     if any(videos):
         columns |= _video_columns(videos)
     return pa.table(columns)
+
+
+def move_items(source: Path, target: Path) -> None:
+    """Put the items that `save_items` wrote to one folder in the place of those in another."""
+    names = {path.name for path in source.iterdir()} if source.is_dir() else set()
+    if names:
+        target.mkdir(exist_ok=True)
+    for name in sorted(names):
+        put(source / name, target / name)
+    for path in target.iterdir() if target.is_dir() else ():
+        # Files with other names were put there by someone else.
+        if path.name not in names and _KEPT.fullmatch(path.name):
+            remove(path)
 
 
 def has_videos(images: Sequence[Image]) -> bool:
@@ -191,17 +143,41 @@ def check_file(path: Path, expected: str) -> None:
     _check(path, digest_file(path), expected)
 
 
-def _save(image: Image, store: Store) -> tuple[str, str]:
+def _save(image: Image, folder: Path) -> tuple[str, str]:
+    """Write the item, unless one of the same content is there: the name of its file or folder, and digest."""
     if not isinstance(image, Video):
         data = image.checked()
-        return store.keep(data, ending_of(data))
-    source = image.source
-    if isinstance(source, FrameFeatures):
-        return store.keep(FileSource(source.path).read(), source.path.suffix)
-    if isinstance(source, FrameStack):
-        return store.keep_frames(source)
-    ending = source.path.suffix.lower() if isinstance(source, FileSource) else ""
-    return store.keep(image.read(), ending if ending in VIDEOS else ".bin")
+        ending = ending_of(data)
+    elif isinstance(source := image.source, FrameStack):
+        return _save_frames(source, folder)
+    elif isinstance(source, FrameFeatures):
+        data, ending = FileSource(source.path).read(), source.path.suffix
+    else:
+        data = image.read()
+        ending = source.path.suffix.lower() if isinstance(source, FileSource) else ""
+        ending = ending if ending in VIDEOS else ".bin"
+    name = digest(data)
+    path = folder / (name + ending)
+    if not path.is_file():
+        write_bytes(path, data)
+    return path.name, name
+
+
+def _save_frames(frames: FrameStack, folder: Path) -> tuple[str, str]:
+    if isinstance(frames, FrameFolder):
+        files = frames.files()
+        pictures = [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
+    else:
+        pictures = []
+        for number in range(len(frames)):
+            buffer = io.BytesIO()
+            frames.frame(number).save(buffer, format="PNG")
+            pictures.append((buffer.getvalue(), ".png"))
+    name = digest(b"".join(data for data, _ in pictures))
+    if not (folder / name).is_dir():
+        for number, (data, ending) in enumerate(pictures):
+            write_bytes(folder / name / f"{number:06d}{ending}", data)
+    return name, name
 
 
 def _video_columns(videos: Sequence[Video | None]) -> dict[str, pa.Array]:
@@ -256,6 +232,17 @@ def _check(path: Path, actual: str, expected: str) -> None:
             allowed=expected,
             hint="get the benchmark again, or save it anew",
         )
+
+
+def put(source: Path, target: Path) -> None:
+    """Move a file or a folder to its place; raises `StorageError` where that fails."""
+    try:
+        if target.is_dir():
+            rmtree(target)
+        # The place may lie behind a link to another disk.
+        move(source, target)
+    except OSError as error:
+        raise storage_error(target, error) from None
 
 
 def remove(path: Path) -> None:

@@ -35,9 +35,6 @@ SCHEMA = 1
 _ROWS = 1 << 16
 _TEXTS = "captions.arrow"
 
-#: Checks the texts of a batch, given the column and its first row, and returns them without outer blanks.
-Check = Callable[[str, int, pa.Array], pa.Array]
-
 
 class Parts(Lazy[Item]):
     """Items that lie in parts of some sizes, one after another."""
@@ -82,67 +79,6 @@ class StoredCaptions(Parts[Caption]):
 Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
 
 
-def spoken(
-    files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf: Path | None
-) -> tuple[StoredCaptions, dict[str, Texts]]:
-    """The texts in `columns` of Parquet files, which are texts or lists of texts: equal ones are one caption.
-
-    Captions are numbered as they occur, column after column. What was read is kept in the folder `shelf`,
-    where the next process finds it; with None in a temporary folder, for as long as the captions are used.
-    Raises what `check` raises.
-    """
-    if shelf is None:
-        folder = Path(tempfile.mkdtemp(prefix="counterfoil-"))
-    else:
-        # The texts of files that lie where they lay and were not written since.
-        stats = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-        folder = shelf / digest_value({"schema": SCHEMA, "files": stats, "columns": list(columns)})
-    if not all((folder / f"{column}.npy").is_file() for column in columns):
-        _write(folder, files, columns, check)
-    texts: dict[str, Texts] = {}
-    for column in columns:
-        positions, counts = folder / f"{column}.npy", folder / f"{column}.counts.npy"
-        texts[column] = (
-            np.load(positions, mmap_mode="r", allow_pickle=False),
-            np.load(counts, mmap_mode="r", allow_pickle=False) if counts.is_file() else None,
-        )
-    captions = StoredCaptions(folder / _TEXTS)
-    if shelf is None:
-        weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
-    return captions, texts
-
-
-def _write(folder: Path, files: Sequence[Path], columns: Sequence[str], check: Check) -> None:
-    """Texts and positions of `columns`; the positions of the last column are written last."""
-    ends, counts = [0], {}
-    digests = bytearray()
-    for column in columns:
-        lengths = []
-        for array, own in _batches(files, column, check):
-            lengths.append(own)
-            for text in array.cast(pa.binary()).to_pylist():
-                digests += hashlib.blake2b(text, digest_size=16).digest()
-        ends.append(len(digests) // 16)
-        counts[column] = np.concatenate(lengths)
-    numbers, first = _numbered(np.frombuffer(digests, dtype="<u8").reshape(-1, 2))
-    del digests
-    with writing(folder / _TEXTS) as file:
-        schema = pa.schema([("text", pa.string())])
-        with pa.ipc.new_file(file, schema) as out:
-            at = 0
-            for column in columns:
-                for array, _ in _batches(files, column, check):
-                    fresh = array.filter(pa.array(first[at : at + len(array)]))
-                    at += len(array)
-                    out.write_batch(pa.record_batch([fresh], schema=schema))
-    for column, start, stop in zip(columns, ends, ends[1:], strict=False):
-        if (counts[column] != 1).any():
-            with writing(folder / f"{column}.counts.npy") as file:
-                np.save(file, counts[column])
-        with writing(folder / f"{column}.npy") as file:
-            np.save(file, numbers[start:stop])
-
-
 def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
     """A number for each distinct digest, in the order of first occurrence, and which are first."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
@@ -155,18 +91,6 @@ def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.repeat(number, np.diff(np.append(np.flatnonzero(leads), len(order))))
     return numbers, first
-
-
-def _batches(files: Sequence[Path], column: str, check: Check) -> Iterator[tuple[pa.Array, ndarray]]:
-    """The texts of a column, some rows at a time, and how many each of those rows has."""
-    row = 0
-    for file in files:
-        for cells in read_batches(file, column, rows=_ROWS):
-            texts = check(column, row, cells)
-            listed = pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type)
-            own = cells.value_lengths().to_numpy() if listed else np.ones(len(cells))
-            yield texts, own.astype(np.int64)
-            row += len(cells)
 
 
 #: Where an image is, from the cell of a table that names it, the column and the row.
@@ -299,12 +223,77 @@ class Columns:
         return labels_of
 
     def captions(
-        self, columns: Mapping[str, str], shelf: Path | None
+        self, roles: Mapping[str, str], shelf: Path | None
     ) -> tuple[StoredCaptions, dict[str, Texts]]:
-        """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
-        roles = {role: column for role, column in columns.items() if role in CAPTION_ROLES}
-        captions, texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
-        return captions, {role: texts[column] for role, column in roles.items()}
+        """The captions, and of each role the positions of its texts and how many each row has (None: one).
+
+        The columns are texts or lists of texts, and equal ones are one caption; they are numbered as they
+        occur, column after column. What was read is kept in the folder `shelf`, where the next process finds
+        it; with None in a temporary folder, for as long as the captions are used.
+        """
+        column_of = {role: column for role, column in roles.items() if role in CAPTION_ROLES}
+        columns = list(column_of.values())
+        if shelf is None:
+            folder = Path(tempfile.mkdtemp(prefix="counterfoil-"))
+        else:
+            # The texts of files that lie where they lay and were not written since.
+            stats = [
+                [str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in self.files
+            ]
+            folder = shelf / digest_value({"schema": SCHEMA, "files": stats, "columns": columns})
+        if not all((folder / f"{column}.npy").is_file() for column in columns):
+            self._write(folder, columns)
+        texts: dict[str, Texts] = {}
+        for role, column in column_of.items():
+            positions, counts = folder / f"{column}.npy", folder / f"{column}.counts.npy"
+            texts[role] = (
+                np.load(positions, mmap_mode="r", allow_pickle=False),
+                np.load(counts, mmap_mode="r", allow_pickle=False) if counts.is_file() else None,
+            )
+        captions = StoredCaptions(folder / _TEXTS)
+        if shelf is None:
+            weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
+        return captions, texts
+
+    def _write(self, folder: Path, columns: Sequence[str]) -> None:
+        """Texts and positions of `columns`; the positions of the last column are written last."""
+        ends, counts = [0], {}
+        digests = bytearray()
+        for column in columns:
+            lengths = []
+            for array, own in self._batches(column):
+                lengths.append(own)
+                for text in array.cast(pa.binary()).to_pylist():
+                    digests += hashlib.blake2b(text, digest_size=16).digest()
+            ends.append(len(digests) // 16)
+            counts[column] = np.concatenate(lengths)
+        numbers, first = _numbered(np.frombuffer(digests, dtype="<u8").reshape(-1, 2))
+        del digests
+        with writing(folder / _TEXTS) as file:
+            schema = pa.schema([("text", pa.string())])
+            with pa.ipc.new_file(file, schema) as out:
+                at = 0
+                for column in columns:
+                    for array, _ in self._batches(column):
+                        fresh = array.filter(pa.array(first[at : at + len(array)]))
+                        at += len(array)
+                        out.write_batch(pa.record_batch([fresh], schema=schema))
+        for column, start, stop in zip(columns, ends, ends[1:], strict=False):
+            if (counts[column] != 1).any():
+                with writing(folder / f"{column}.counts.npy") as file:
+                    np.save(file, counts[column])
+            with writing(folder / f"{column}.npy") as file:
+                np.save(file, numbers[start:stop])
+
+    def _batches(self, column: str) -> Iterator[tuple[pa.Array, ndarray]]:
+        """The texts of a column, some rows at a time, and how many each of those rows has."""
+        row = 0
+        for file in self.files:
+            for cells in read_batches(file, column, rows=_ROWS):
+                texts = self._checked(column, row, cells)
+                own = cells.value_lengths().to_numpy() if _listed(cells.type) else np.ones(len(cells))
+                yield texts, own.astype(np.int64)
+                row += len(cells)
 
     def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:
         """The texts of cells, without outer blanks; raises `DataError` for a row that lacks one."""

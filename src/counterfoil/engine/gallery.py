@@ -9,14 +9,14 @@ of their own. Benchmarks of the same items share the pass, and the pairs that ar
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
+from counterfoil.benchmarks.forms import Gallery, GallerySide, RetrievalDirection
 from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.engine.similarity import Blocks, lines
 from counterfoil.engine.topk import better, map_ordered
@@ -60,30 +60,25 @@ def rank(
 class _Scope:
     """A way to see the gallery: whole, or in parts; and the pairs (of all that are asked for) it is about."""
 
-    image_parts: Ids | None
-    caption_parts: Ids | None
-    i2t: ndarray
-    t2i: ndarray
-    above: dict[str, ndarray] = field(default_factory=dict)
-    level: dict[str, ndarray] = field(default_factory=dict)
-    #: Positions of the images, and of the captions, of each part.
-    of_images: list[ndarray] = field(default_factory=list)
-    of_captions: list[ndarray] = field(default_factory=list)
+    gallery: Gallery
+    pairs: dict[str, ndarray]
 
     def __post_init__(self) -> None:
-        for side, pairs in (("i2t", self.i2t), ("t2i", self.t2i)):
-            self.above[side], self.level[side] = np.zeros((2, len(pairs)), np.int64)
-        if self.image_parts is not None and self.caption_parts is not None:
-            n = 1 + int(max(self.image_parts.max(initial=0), self.caption_parts.max(initial=0)))
-            self.of_images = [np.flatnonzero(self.image_parts == part) for part in range(n)]
-            self.of_captions = [np.flatnonzero(self.caption_parts == part) for part in range(n)]
+        self.above = {side: np.zeros(len(pairs), np.int64) for side, pairs in self.pairs.items()}
+        self.level = {side: np.zeros(len(pairs), np.int64) for side, pairs in self.pairs.items()}
+        #: Positions of the images and of the captions of each part; None where all see each other.
+        self.parts: list[tuple[ndarray, ndarray]] | None = None
+        of_image, of_caption = self.gallery.image_parts, self.gallery.caption_parts
+        if of_image is not None and of_caption is not None:
+            numbers = range(1 + int(max(of_image.max(initial=0), of_caption.max(initial=0))))
+            self.parts = [(np.flatnonzero(of_image == n), np.flatnonzero(of_caption == n)) for n in numbers]
 
     def views(self, lo: int, hi: int) -> Iterator[tuple[ndarray | slice, ndarray | slice]]:
         """Rows (from `lo` on) and columns of a block that see each other."""
-        if self.image_parts is None:
+        if self.parts is None:
             yield slice(0, hi - lo), slice(None)
             return
-        for images, captions in zip(self.of_images, self.of_captions, strict=True):
+        for images, captions in self.parts:
             rows = images[np.searchsorted(images, lo) : np.searchsorted(images, hi)] - lo
             if len(rows):
                 yield _slice(rows), _slice(captions)
@@ -153,7 +148,8 @@ class _Pass:
 
     def rankings(self, i: int) -> Rankings:
         """What the pass found for gallery i."""
-        return Rankings(self._placed(i, "i2t"), self._placed(i, "t2i"))
+        i2t, t2i = self.galleries[i].sides
+        return Rankings(self._placed(i, i2t), self._placed(i, t2i))
 
     def _find_scopes(self) -> None:
         """The ways in which galleries are seen, each with the pairs of its galleries."""
@@ -169,14 +165,14 @@ class _Pass:
             if self.scope_of[-1] == len(views):
                 views.append(gallery)
         for number, view in enumerate(views):
-            own = {}
-            for side in ("i2t", "t2i"):
+            pairs = {}
+            for side in self.n:
                 mark = np.zeros(len(self.query[side]), dtype=bool)
                 for at, of in zip(self.places[side], self.scope_of, strict=True):
                     if of == number and at is not None:
                         mark[at] = True
-                own[side] = np.flatnonzero(mark)
-            self.scopes.append(_Scope(view.image_parts, view.caption_parts, own["i2t"], own["t2i"]))
+                pairs[side] = np.flatnonzero(mark)
+            self.scopes.append(_Scope(view, pairs))
 
     def _scores_beforehand(self, threads: int | None) -> None:
         """The scores of the right answers of captions, from small products of a few images each.
@@ -229,7 +225,8 @@ class _Pass:
         self, scope: _Scope, scores: ndarray, seen: ndarray, rows: ndarray | slice, lo: int
     ) -> None:
         """Image to text: what stands above each right caption of the images of a block."""
-        image, caption = self.query["i2t"][scope.i2t], self.item["i2t"][scope.i2t]
+        pairs = scope.pairs["i2t"]
+        image, caption = self.query["i2t"][pairs], self.item["i2t"][pairs]
         local = np.arange(len(scores))[rows]
         place = np.full(len(scores), -1)
         place[local] = np.arange(len(local))
@@ -242,7 +239,7 @@ class _Pass:
 
     def _count_images(self, scope: _Scope, seen: ndarray, columns: ndarray | slice) -> None:
         """Text to image: adds what the images of a block contribute to the counts of captions."""
-        caption = self.query["t2i"][scope.t2i]
+        caption = self.query["t2i"][scope.pairs["t2i"]]
         if isinstance(columns, slice) and columns == slice(None):
             at, column = np.arange(len(caption)), caption
         else:
@@ -250,7 +247,7 @@ class _Pass:
             place[columns] = np.arange(seen.shape[1])
             at = np.flatnonzero(place[caption] >= 0)
             column = place[caption[at]]
-        above, level = tally(seen, column, self.early[scope.t2i[at]])
+        above, level = tally(seen, column, self.early[scope.pairs["t2i"][at]])
         # Several threads add to the same counts; whole numbers in any order are the same sum.
         with self.lock:
             scope.above["t2i"][at] += above
@@ -265,15 +262,15 @@ class _Pass:
             chosen = doubtful[lo : lo + step]
             scores = self.blocks.part(slice(None), chosen)
             for scope in self.scopes:
-                at = np.flatnonzero(np.isin(caption[scope.t2i], chosen))
-                pairs = scope.t2i[at]
+                at = np.flatnonzero(np.isin(caption[scope.pairs["t2i"]], chosen))
+                pairs = scope.pairs["t2i"][at]
                 column = np.searchsorted(chosen, caption[pairs])
                 right = scores[image[pairs], column]
-                if scope.image_parts is None or scope.caption_parts is None:
+                if scope.parts is None:
                     scope.above["t2i"][at], scope.level["t2i"][at] = tally(scores, column, right)
                     continue
-                for part, rows in enumerate(scope.of_images):
-                    own = np.flatnonzero(scope.caption_parts[caption[pairs]] == part)
+                for rows, columns in scope.parts:
+                    own = np.flatnonzero(np.isin(caption[pairs], columns))
                     counts = tally(scores[rows], column[own], right[own])
                     scope.above["t2i"][at[own]], scope.level["t2i"][at[own]] = counts
 
@@ -296,12 +293,12 @@ class _Pass:
 
     def _shares_of_captions(self, i: int) -> tuple[ndarray, ndarray]:
         """The same of captions: whole columns are needed, so they are multiplied again, some at a time."""
-        gallery = self.galleries[i]
-        search = gallery.t2i
+        _, side = self.galleries[i].sides
+        search = side.search
         rule: Plausible = search.positives  # type: ignore[assignment]
         values = np.empty((len(rule.thresholds), 3, len(search)))
         step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
-        for own, images in views(gallery, "t2i"):
+        for own, images in side.views():
             for lo in range(0, len(own), step):
                 rows = own[lo : lo + step]
                 of_captions = lines(self.blocks, "t2i", search.queries[rows], _slice(images))
@@ -311,13 +308,12 @@ class _Pass:
                     values[n][:, rows] = precision_at_r(seen, near <= limit, cap=rule.cap)
         return np.arange(len(search)), values
 
-    def _placed(self, i: int, side: str) -> DirectionRanks:
-        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
-        search: RetrievalDirection = getattr(gallery, side)
-        depth = gallery.sizes[side == "t2i"]
+    def _placed(self, i: int, direction: GallerySide) -> DirectionRanks:
+        scope, side = self.scopes[self.scope_of[i]], direction.name
+        search, depth = direction.search, direction.sizes
         top = np.empty((len(search), 0), np.int32)
         top_scores = top.astype(np.float32)
-        if scope.image_parts is None and self.top[side]:
+        if scope.parts is None and self.top[side]:
             rows = np.searchsorted(self.wanted[side], search.queries)
             top = self.best[side][0][rows].astype(np.int32)
             top_scores = self.best[side][1][rows].astype(np.float32)
@@ -335,28 +331,9 @@ class _Pass:
         present = pairs[positives.items[pairs] >= 0]
         at = self.places[side][i]
         assert at is not None  # right answers are listed here
-        own = scope.i2t if side == "i2t" else scope.t2i
-        place = np.searchsorted(own, at)
+        place = np.searchsorted(scope.pairs[side], at)
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
         return DirectionRanks(above, level, depth, top, top_scores)
-
-
-def item_count(gallery: Gallery, side: str) -> int:
-    """How many items there are to find in a direction."""
-    return gallery.n_captions if side == "i2t" else gallery.n_images
-
-
-def views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
-    """Rows of a direction's queries, and the items that these see: all, or those of their own part."""
-    search: RetrievalDirection = getattr(gallery, side)
-    if gallery.image_parts is None or gallery.caption_parts is None:
-        yield np.arange(len(search)), np.arange(item_count(gallery, side))
-        return
-    of_query, of_item = gallery.image_parts, gallery.caption_parts
-    if side == "t2i":
-        of_query, of_item = of_item, of_query
-    for part in np.unique(of_query[search.queries]):
-        yield np.flatnonzero(of_query[search.queries] == part), np.flatnonzero(of_item == part)
 
 
 def _spread(search: RetrievalDirection, n: int) -> Qrels | None:

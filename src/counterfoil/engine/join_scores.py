@@ -191,8 +191,7 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
         # Ids that are those of the questions come first, then images and captions; else the order is left.
         if names is not None and (not any(item_columns(given.table)) or set(names) == question_ids):
             rows = _rows_by_id(names, benchmark, given.table.source, note)
-            if (mismatch := _pairs_mismatch(given, benchmark, rows)) is not None:
-                raise mismatch
+            _check_pairs(given, benchmark, rows)
             return rows
         rows_of_pairs = _rows_by_pairs(given, benchmark, note)
         if rows_of_pairs is not None:
@@ -571,13 +570,8 @@ def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) ->
     return rows
 
 
-def _pairs_mismatch(
-    given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
-) -> ScoreError | None:
-    """None where the images and captions in the table's `rows` are those of the questions, or unreadable.
-
-    Otherwise the error that names the first row that differs, for the caller to raise.
-    """
+def _check_pairs(given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> None:
+    """Raise `ScoreError` where images or captions in the table's `rows` are not those of the questions."""
     for columns, ours in _items(given, benchmark):
         for name in columns:
             column = _read(given, name, *ours)
@@ -586,7 +580,7 @@ def _pairs_mismatch(
             odd = [q for q, row in enumerate(rows.tolist()) if column.theirs[row] not in column.ours[q]]
             if odd:
                 question = benchmark.questions.ids[odd[0]]
-                return ScoreError(
+                raise ScoreError(
                     f"the row has the id of question '{question}' of {benchmark.name}, and another image or "
                     "caption",
                     where=given.table.where(int(rows[odd[0]]), name),
@@ -594,7 +588,6 @@ def _pairs_mismatch(
                     allowed=shown(column.ours[odd[0]][0]),
                     hint=f"{len(odd):,} of {len(rows):,} rows differ",
                 )
-    return None
 
 
 def _one_of(

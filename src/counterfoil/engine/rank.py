@@ -22,9 +22,9 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
+from counterfoil.benchmarks.forms import GallerySide, Ids
 from counterfoil.engine.deduplicate import Note, ability_for, few, warn
-from counterfoil.engine.gallery import item_count, rank, views
+from counterfoil.engine.gallery import rank
 from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, lines, unit
@@ -162,17 +162,17 @@ def _again(
     blocks = _blocks(benchmarks[0], first_stage, session)
     first = rank(benchmarks, blocks, top=top, progress=session.progress)
     placed = [
-        (benchmark.gallery, getattr(rankings, side), candidates(benchmark.gallery, side, blocks, depth))
+        (getattr(rankings, side.name), candidates(side, blocks, depth))
         for benchmark, rankings in zip(benchmarks, first, strict=True)
-        for side in ("i2t", "t2i")
+        for side in benchmark.gallery.sides
     ]
-    pairs = [chosen.pairs() for _, _, chosen in placed]
+    pairs = [chosen.pairs() for _, chosen in placed]
     captions, images = (np.concatenate(some) for some in zip(*pairs, strict=True))
     scores = session.scores(benchmarks[0], scorer, (captions, images))
     parts = np.split(scores, np.cumsum([len(some) for some, _ in pairs])[:-1])
     ranks = [
-        reordered(gallery, ranked, chosen, chosen.scored(part), blocks)
-        for (gallery, ranked, chosen), part in zip(placed, parts, strict=True)
+        reordered(ranked, chosen, chosen.scored(part), blocks)
+        for (ranked, chosen), part in zip(placed, parts, strict=True)
     ]
     return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
 
@@ -201,15 +201,14 @@ class Candidates:
     A query of a gallery in parts has those of its own part.
     """
 
-    side: str
-    search: RetrievalDirection
+    side: GallerySide
     items: Int64[ndarray, "queries depth"]
 
     def pairs(self) -> tuple[Int64[ndarray, "pairs"], Int64[ndarray, "pairs"]]:
         """Captions and images of all of them, query by query."""
         row, column = np.nonzero(self.items >= 0)
-        query, item = self.search.queries[row], self.items[row, column]
-        return (item, query) if self.side == "i2t" else (query, item)
+        query, item = self.side.search.queries[row], self.items[row, column]
+        return (item, query) if self.side.name == "i2t" else (query, item)
 
     def scored(self, scores: Float64[ndarray, "pairs"]) -> Float64[ndarray, "queries depth"]:
         """The scores of `pairs` at their places; what is behind the end scores below everything."""
@@ -218,26 +217,24 @@ class Candidates:
         return spread
 
 
-def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candidates:
+def candidates(side: GallerySide, blocks: Blocks, depth: int) -> Candidates:
     """The first `depth` items of each query of `side`, of equal scores the lower position first."""
-    search: RetrievalDirection = getattr(gallery, side)
-    items_of = np.full((len(search), min(depth, item_count(gallery, side))), -1, dtype=np.int64)
-    for rows, items in views(gallery, side):
+    items_of = np.full((len(side.search), min(depth, side.n_items)), -1, dtype=np.int64)
+    for rows, items in side.views():
         k = min(depth, len(items))
         if not len(rows) or not k:
             continue
-        queries = search.queries[rows]
+        queries = side.search.queries[rows]
 
         def block(some: slice, part: slice, queries: Ids = queries, items: Ids = items) -> ndarray:
-            return lines(blocks, side, queries[some], items[part])
+            return lines(blocks, side.name, queries[some], items[part])
 
         best, _ = top_k_in_blocks(block, len(rows), len(items), k)
         items_of[rows, :k] = items[best]
-    return Candidates(side, search, items_of)
+    return Candidates(side, items_of)
 
 
 def reordered(
-    gallery: Gallery,
     first: DirectionRanks,
     chosen: Candidates,
     scores: Float64[ndarray, "queries depth"],
@@ -250,9 +247,9 @@ def reordered(
     """
     top, top_scores = _first_items(first, chosen, scores)
     placed = replace(first, top=top, top_scores=top_scores)
-    positives = chosen.search.positives
+    positives = chosen.side.search.positives
     if isinstance(positives, Plausible):
-        return replace(placed, shares=_shares(gallery, positives, chosen, scores, blocks))
+        return replace(placed, shares=_shares(positives, chosen, scores, blocks))
     above, level = first.above.copy(), first.level.copy()
     number = np.count_nonzero(chosen.items >= 0, axis=1)
     present = np.flatnonzero(positives.items >= 0)
@@ -291,23 +288,22 @@ def _first_items(
 
 
 def _shares(
-    gallery: Gallery,
     rule: Plausible,
     chosen: Candidates,
     scores: Float64[ndarray, "queries depth"],
     blocks: Blocks,
 ) -> Float[ndarray, "thresholds 3 queries"]:
     """R-Precision by rule in the new order, from whole lines of scores put in order."""
-    search = chosen.search
+    side, search = chosen.side, chosen.side.search
     values = np.full((len(rule.thresholds), 3, len(search)), np.nan)
-    place = np.empty(item_count(gallery, chosen.side), dtype=np.int64)
-    for rows, items in views(gallery, chosen.side):
+    place = np.empty(side.n_items, dtype=np.int64)
+    for rows, items in side.views():
         place[items] = np.arange(len(items))
         step = max(1, _AT_ONCE // max(1, len(items)))
         for lo in range(0, len(rows), step):
             own = rows[lo : lo + step]
             queries = search.queries[own]
-            of_queries = lines(blocks, chosen.side, queries, items)
+            of_queries = lines(blocks, side.name, queries, items)
             # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
             levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
             for row, query in enumerate(own):
@@ -344,18 +340,13 @@ def rank_precomputed(
     where lists end too early: in a gallery of parts for all that do not name the whole part (how many of its
     items the first fifty hold is chance), and where a rule says what is right for those that end before R.
     """
-    gallery = benchmark.gallery
     images, captions = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
-    of_images, of_captions = (images, gallery.image_parts), (captions, gallery.caption_parts)
     placed, cut = [], []
-    for name, sizes, queries, items in (
-        ("i2t", gallery.sizes[0], of_images, of_captions),
-        ("t2i", gallery.sizes[1], of_captions, of_images),
-    ):
-        where, search, lists = f"{given.identity.name}, {name}", getattr(gallery, name), getattr(given, name)
-        direction = _Direction(benchmark.name, where, search, sizes, *queries, *items, lists)
+    for side, ids in zip(benchmark.gallery.sides, ((images, captions), (captions, images)), strict=True):
+        where = f"{given.identity.name}, {side.name}"
+        direction = _Direction(benchmark.name, where, side, *ids, getattr(given, side.name))
         placed.append(direction.placed(top, truncated_as_miss))
-        cut.append(int((direction.lengths < direction.sizes)[search.defined].sum()))
+        cut.append(int((direction.lengths < direction.sizes)[side.search.defined].sum()))
     if truncated_as_miss and any(cut):
         note(
             f"{given.identity.name}: {cut[0]} rankings of images and {cut[1]} of captions end before the "
@@ -365,20 +356,19 @@ def rank_precomputed(
     return Rankings(placed[0], placed[1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Direction:
-    """One direction of a gallery: what is asked, the ids and parts of queries and of items, and the lists."""
+    """One direction of a gallery: what is asked, the ids of what asks and of the items, and the lists."""
 
     benchmark: str
     where: str
-    search: RetrievalDirection
-    #: How many items each query's gallery holds: those of its own part.
-    sizes: Int64[ndarray, "queries"]
+    side: GallerySide
     query_ids: list[str]
-    query_parts: Ids | None
     item_ids: list[str]
-    item_parts: Ids | None
     lists: RankedLists
+
+    def __post_init__(self) -> None:
+        self.search, self.sizes, self.query_parts = self.side.search, self.side.sizes, self.side.query_parts
 
     def placed(self, top: int, truncated_as_miss: bool) -> DirectionRanks:
         """Where the right answers stand, and the first items of every list."""
@@ -405,7 +395,7 @@ class _Direction:
     @cached_property
     def lengths(self) -> Int64[ndarray, "queries"]:
         """How many items of its gallery each query's list names."""
-        if self.item_parts is None:
+        if self.query_parts is None:
             return np.where(self._rows >= 0, np.append(self.lists.lengths, 0)[self._rows], 0)
         return np.array([len(self._items(at)) for at in range(len(self.search))], dtype=np.int64)
 
@@ -450,8 +440,8 @@ class _Direction:
                 hint=f"is it of another gallery? this one has {len(self.item_ids)} items, "
                 f"the first is '{self.item_ids[0]}'",
             )
-        if self.query_parts is not None and self.item_parts is not None:
-            items = items[self.item_parts[items] == self.query_parts[self.search.queries[at]]]
+        if self.query_parts is not None and self.side.item_parts is not None:
+            items = items[self.side.item_parts[items] == self.query_parts[at]]
         return items
 
     def _listed(self, best: Int32[ndarray, "queries top"], lo: int) -> Iterator[Int32[ndarray, "listed"]]:
@@ -474,10 +464,9 @@ class _Direction:
         for lo in range(0, n, step):
             queries = slice(lo, min(lo + step, n))
             apart = rule.distances(queries)
-            if self.query_parts is not None and self.item_parts is not None:
-                own = self.query_parts[self.search.queries[queries]]
+            if self.query_parts is not None:
                 # Farther than any two codes are: never right.
-                apart[own[:, None] != self.item_parts] = np.iinfo(apart.dtype).max
+                apart[self.query_parts[queries, None] != self.side.item_parts] = np.iinfo(apart.dtype).max
             ranked = list(self._listed(best[queries], lo))
             for nth, threshold in enumerate(rule.thresholds):
                 right = apart <= threshold

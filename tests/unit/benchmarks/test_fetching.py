@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import urllib.error
 from functools import partial
 
 import pytest
@@ -135,6 +136,14 @@ def test_addresses_that_lead_nowhere(host, take, tmp_path):
     refuses("cannot be fetched: 404 Not Found; the file has moved", take)
     refuses("Connection refused; is there a network", take, mirror="http://127.0.0.1:9")
     refuses("--mirror: not an address; given: file:///etc", take, mirror="file:///etc", error=InputError)
+
+
+def test_the_answer_of_a_refusal_is_closed(host, take, monkeypatch):
+    closed = []
+    monkeypatch.setattr(urllib.error.HTTPError, "close", lambda error: closed.append(error.code))
+    host.files.clear()
+    refuses("cannot be fetched: 404 Not Found", take)
+    assert closed == [404]
 
 
 def test_a_file_that_never_ends_is_stopped_at_the_pinned_size(host, take, tmp_path):

@@ -165,11 +165,15 @@ def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path, quads):
     assert load(tmp_path).digest == quads.digest
 
 
-def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path, quads):
+def test_an_image_that_cannot_be_read_leaves_the_folder_as_it_was(tmp_path, quads):
     broken = replace(quads.images[2], source=_Broken())
-    refuses("gone", save, replace(quads, images=(*quads.images[:2], broken, quads.images[3])), tmp_path)
-    assert not _contents(tmp_path)
-    assert not is_benchmark_folder(tmp_path)
+    other = replace(quads, images=(*quads.images[:2], broken, quads.images[3]))
+    refuses("gone", save, other, tmp_path / "b")
+    assert not list(tmp_path.iterdir())
+    save(quads, tmp_path / "b")
+    before = _contents(tmp_path)
+    refuses("gone", save, other, tmp_path / "b")
+    assert _contents(tmp_path) == before
 
 
 class _Broken:

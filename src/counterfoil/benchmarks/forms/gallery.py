@@ -1,6 +1,6 @@
 """The gallery: every query against a whole gallery, in both directions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -105,6 +105,83 @@ class RetrievalDirection:
 
 
 @dataclass(frozen=True, eq=False)
+class GallerySide:
+    """One direction of a gallery, beside the items that ask in it and those that are looked through."""
+
+    #: "i2t", whose queries are images, or "t2i".
+    name: str
+    search: RetrievalDirection
+    #: The gallery's question that is the first query.
+    first: int
+    #: How many items there are of the kind that asks, and of the other.
+    n_askers: int
+    n_items: int
+    asker_parts: Ids | None
+    item_parts: Ids | None
+
+    @property
+    def query_parts(self) -> Ids | None:
+        """The part of every query, None where there are none."""
+        return None if self.asker_parts is None else self.asker_parts[self.search.queries]
+
+    @property
+    def sizes(self) -> Ids:
+        """How many items each query looks through: those of its own part."""
+        if self.asker_parts is None or self.item_parts is None:
+            return np.full(len(self.search), self.n_items)
+        counts = np.bincount(self.item_parts, minlength=1 + int(self.asker_parts.max(initial=0)))
+        return counts[self.query_parts]
+
+    def views(self) -> Iterator[tuple[Ids, Ids]]:
+        """Rows of the queries, and the items that these see: all, or those of their own part."""
+        parts = self.query_parts
+        if parts is None:
+            yield np.arange(len(self.search)), np.arange(self.n_items)
+            return
+        for part in np.unique(parts):
+            yield np.flatnonzero(parts == part), np.flatnonzero(self.item_parts == part)
+
+    def check(self) -> None:
+        """Raise `DataError` unless the search points into the items and has a row of answers per query."""
+        kind = "image" if self.name == "i2t" else "caption"
+        positions, positives = self.search.queries, self.search.positives
+        strange = positions[(positions < 0) | (positions >= self.n_askers)]
+        if len(strange):
+            allowed = f"0 to {self.n_askers - 1}"
+            raise DataError(f"a query is no {kind}", given=int(strange[0]), allowed=allowed)
+        if len(np.unique(positions)) != len(positions):
+            raise DataError(f"{'an' if kind == 'image' else 'a'} {kind} is a query twice")
+        if isinstance(positives, Plausible):
+            classes = positives.item_codes.shape[1]
+            check_shape(f"codes of {kind} queries", positives.query_codes, (len(self.search), classes))
+            check_shape("codes of items", positives.item_codes, (self.n_items, classes))
+            return
+        if len(positives.counts) != len(self.search):
+            raise DataError(
+                "not a row of right answers per query",
+                given=len(positives.counts),
+                allowed=str(len(self.search)),
+            )
+        strange = positives.items[(positives.items < -1) | (positives.items >= self.n_items)]
+        if len(strange):
+            raise DataError(
+                "a right answer is outside the gallery",
+                given=int(strange[0]),
+                allowed=f"0 to {self.n_items - 1}, or -1 for one that the gallery does not hold",
+            )
+
+    def check_parts(self) -> None:
+        """Raise `DataError` for a right answer in another part than its query: it could never be found."""
+        positives, parts = self.search.positives, self.query_parts
+        if isinstance(positives, Plausible) or parts is None or self.item_parts is None:
+            return
+        present = positives.items >= 0
+        if (self.item_parts[positives.items[present]] != parts[positives.queries[present]]).any():
+            problem = f"a right answer of {self.name} lies in another part of the gallery than its query"
+            raise DataError(problem)
+
+
+@dataclass(frozen=True, eq=False)
 class Gallery(Form):
     """Every query against a whole gallery, in both directions.
 
@@ -158,11 +235,8 @@ class Gallery(Form):
             )
         if (self.image_parts is None) != (self.caption_parts is None):
             raise DataError("only one kind of item is in parts", hint="give parts of images and of captions")
-        for name, search, of_query, of_item in (
-            ("image", self.i2t, self.n_images, self.n_captions),
-            ("caption", self.t2i, self.n_captions, self.n_images),
-        ):
-            _check_search(name, search, of_query, of_item)
+        for side in self.sides:
+            side.check()
         strange = self.owners[(self.owners < -1) | (self.owners >= self.n_images)]
         if len(strange):
             raise DataError(
@@ -175,8 +249,17 @@ class Gallery(Form):
             check_shape("parts of captions", self.caption_parts, (self.n_captions,))
             if min(self.image_parts.min(initial=0), self.caption_parts.min(initial=0)) < 0:
                 raise DataError("an item is in no part", given="a part below 0", allowed="0, 1, ...")
-            _check_parts("i2t", self.i2t, self.image_parts, self.caption_parts)
-            _check_parts("t2i", self.t2i, self.caption_parts, self.image_parts)
+            for side in self.sides:
+                side.check_parts()
+
+    @property
+    def sides(self) -> tuple[GallerySide, GallerySide]:
+        """Both directions, image to text first."""
+        n, m, images, captions = self.n_images, self.n_captions, self.image_parts, self.caption_parts
+        return (
+            GallerySide("i2t", self.i2t, 0, n, m, images, captions),
+            GallerySide("t2i", self.t2i, len(self.i2t), m, n, captions, images),
+        )
 
     @property
     def n_captions(self) -> int:
@@ -191,18 +274,14 @@ class Gallery(Form):
     @property
     def query_parts(self) -> NDArray[np.int64]:
         """The part of every query, 0 throughout where there are none."""
-        if self.image_parts is None or self.caption_parts is None:
-            return np.zeros(len(self), dtype=np.int64)
-        return np.concatenate([self.image_parts[self.i2t.queries], self.caption_parts[self.t2i.queries]])
+        parts = [side.query_parts for side in self.sides if side.query_parts is not None]
+        return np.concatenate(parts) if parts else np.zeros(len(self), dtype=np.int64)
 
     @property
     def sizes(self) -> tuple[Ids, Ids]:
         """How many items each query of either direction looks through: those of its own part."""
-        if self.image_parts is None or self.caption_parts is None:
-            return np.full(len(self.i2t), self.n_captions), np.full(len(self.t2i), self.n_images)
-        n = 1 + int(max(self.image_parts.max(initial=0), self.caption_parts.max(initial=0)))
-        images, captions = (np.bincount(p, minlength=n) for p in (self.image_parts, self.caption_parts))
-        return captions[self.image_parts[self.i2t.queries]], images[self.caption_parts[self.t2i.queries]]
+        i2t, t2i = self.sides
+        return i2t.sizes, t2i.sizes
 
     @property
     def defined(self) -> NDArray[np.bool_]:
@@ -326,16 +405,13 @@ class Gallery(Form):
                 columns["part"] = ReleaseColumn("value", pa.array(parts, pa.int64()), about)
         facts: dict[str, object] = {}
         right: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
-        for name, search, items, first, offset in (
-            ("i2t", self.i2t, captions, 0, n),
-            ("t2i", self.t2i, images, len(self.i2t), 0),
-        ):
-            positives: Any = search.positives
-            if not search.ruled:
+        for side, items, offset in zip(self.sides, (captions, images), (n, 0), strict=True):
+            positives: Any = side.search.positives
+            if not side.search.ruled:
                 held = np.where(positives.items < 0, -1, positives.items + offset)
-                right.append((positives.queries + first, held, positives.gains))
+                right.append((positives.queries + side.first, held, positives.gains))
                 continue
-            facts[name] = {"thresholds": list(positives.thresholds), "cap": positives.cap}
+            facts[side.name] = {"thresholds": list(positives.thresholds), "cap": positives.cap}
             classes = [np.flatnonzero(code).tolist() for code in positives.item_codes]
             about = "Numbers of the classes of object; items match whose sets differ in few enough."
             items["classes"] = ReleaseColumn("value", pa.array(classes, pa.list_(pa.int64())), about)
@@ -391,7 +467,7 @@ class Gallery(Form):
             "part": pa.array(parts, pa.int64()),
             "code": pa.array([*_codes(t2i, "item_codes", n), *_codes(i2t, "item_codes", m)], pa.binary()),
         }
-        listed = [(0, i2t.positives), (len(i2t), t2i.positives)]
+        listed = [(side.first, side.search.positives) for side in self.sides]
         right = [(start, rows) for start, rows in listed if isinstance(rows, Qrels)]
         items = np.concatenate([*(rows.items for _, rows in right), np.empty(0, np.int64)])
         questions = [rows.queries + start for start, rows in right]
@@ -451,44 +527,6 @@ class Gallery(Form):
             "image_parts": part[:n] if has_parts else None,
             "caption_parts": part[n:] if has_parts else None,
         }
-
-
-def _check_search(kind: str, search: RetrievalDirection, queries: int, items: int) -> None:
-    """That a search points into the benchmark's items and has a row of right answers per query."""
-    positions = search.queries
-    strange = positions[(positions < 0) | (positions >= queries)]
-    if len(strange):
-        raise DataError(f"a query is no {kind}", given=int(strange[0]), allowed=f"0 to {queries - 1}")
-    if len(np.unique(positions)) != len(positions):
-        raise DataError(f"an {kind} is a query twice" if kind == "image" else "a caption is a query twice")
-    positives = search.positives
-    if isinstance(positives, Plausible):
-        check_shape(
-            f"codes of {kind} queries", positives.query_codes, (len(search), positives.item_codes.shape[1])
-        )
-        check_shape("codes of items", positives.item_codes, (items, positives.item_codes.shape[1]))
-        return
-    if len(positives.counts) != len(search):
-        raise DataError(
-            "not a row of right answers per query", given=len(positives.counts), allowed=str(len(search))
-        )
-    strange = positives.items[(positives.items < -1) | (positives.items >= items)]
-    if len(strange):
-        raise DataError(
-            "a right answer is outside the gallery",
-            given=int(strange[0]),
-            allowed=f"0 to {items - 1}, or -1 for one that the gallery does not hold",
-        )
-
-
-def _check_parts(name: str, search: RetrievalDirection, of_query: Ids, of_item: Ids) -> None:
-    """That no right answer lies in another part than its query: there it could never be found."""
-    if isinstance(search.positives, Plausible):
-        return
-    present = search.positives.items >= 0
-    part_of_query = of_query[search.queries][search.positives.queries[present]]
-    if (of_item[search.positives.items[present]] != part_of_query).any():
-        raise DataError(f"a right answer of {name} lies in another part of the gallery than its query")
 
 
 def _facts(search: RetrievalDirection) -> dict[str, Any]:
