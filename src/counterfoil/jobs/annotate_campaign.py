@@ -17,7 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
 from counterfoil.report.labels import amount
@@ -69,22 +69,12 @@ that people see with --public-url, and its own with --proxy.""",
 def serve_campaign(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    host: Annotated[str, Option("Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
-    port: Annotated[int, Option("0 takes any that is free.", low=0, high=65_535)] = 8750,
-    public_url: Annotated[
-        str | None,
-        Option("The address that people see, where it is another than this one's.", metavar="URL"),
-    ] = None,
-    proxies: Annotated[
-        Sequence[str],
-        Option(
-            "A server before this one, or a network: what it says of visitors is believed.",
-            flag="--proxy",
-            metavar="ADDRESS",
-        ),
-    ] = (),
-    certificate: Annotated[Path | None, Option("For https: the certificate, with --key.")] = None,
-    key: Annotated[Path | None, Option("For https: the certificate's private key.")] = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, option(low=0, high=65_535)] = 8750,
+    public_url: Annotated[str | None, option(metavar="URL")] = None,
+    proxies: Annotated[Sequence[str], option(flag="--proxy", metavar="ADDRESS")] = (),
+    certificate: Path | None = None,
+    key: Path | None = None,
     **options: Unpack[StoredAnswers],
 ) -> None:
     """Serve a campaign: a page for those who annotate, one for the researcher.
@@ -96,6 +86,14 @@ def serve_campaign(
     fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
     `InputError` for a campaign that is served already, a port that is taken, an address that is none and a
     certificate that cannot be used.
+
+    Arguments:
+        host: Where to listen; 0.0.0.0 is every network.
+        port: 0 takes any that is free.
+        public_url: The address that people see, where it is another than this one's.
+        proxies: A server before this one, or a network: what it says of visitors is believed.
+        certificate: For https: the certificate, with --key.
+        key: For https: the certificate's private key.
     """
     if (certificate is None) != (key is None):
         raise InputError(
@@ -155,12 +153,10 @@ Each link is one person's. The first 20 of 30 links are those of 20, so more can
 )
 def campaign_links(
     campaign: Annotated[str | Path, CAMPAIGN],
-    n: Annotated[int, Option("How many.", low=1, high=1_000_000, flag="--n")] = 20,
+    n: Annotated[int, option(low=1, high=1_000_000, flag="--n")] = 20,
     *,
-    out: Annotated[str | Path | None, Option("Write a table number, link here (CSV).")] = None,
-    public_url: Annotated[
-        str, Option("The address under which people reach the server.", metavar="URL")
-    ] = "http://127.0.0.1:8750",
+    out: str | Path | None = None,
+    public_url: Annotated[str, option(metavar="URL")] = "http://127.0.0.1:8750",
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
 ) -> Change:
@@ -168,6 +164,11 @@ def campaign_links(
 
     They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
     campaign and `InputError` for an address that is none.
+
+    Arguments:
+        n: How many.
+        out: Write a table number, link here (CSV).
+        public_url: The address under which people reach the server.
     """
     from counterfoil.annotate.participants import make_links
     from counterfoil.annotate.server.security import check_public_url
@@ -375,12 +376,7 @@ Signs: fast, straight (the same answer again and again), golden (wrong where the
 (with what others answer). The chance that any careful person shows one is 5 %.""",
 )
 def annotate_review(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    person: Annotated[
-        str, Option("All answers of this one (an id, or how it begins), before a rejection.")
-    ] = "",
-    **options: Unpack[StoredAnswers],
+    campaign: Annotated[Path, CAMPAIGN], *, person: str = "", **options: Unpack[StoredAnswers]
 ) -> PeopleReview | PersonReview:
     """People whose answers look careless, each with the reasons and what they suggest.
 
@@ -388,6 +384,9 @@ def annotate_review(
     it lists what one person answered; the researcher's page shows it with the images.
 
     Raises `InputError` for an id that no person or several have.
+
+    Arguments:
+        person: All answers of this one (an id, or how it begins), before a rejection.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.answers import answers_of, judgement_table
@@ -412,16 +411,21 @@ def annotate_review(
 )
 def annotate_approve(
     campaign: Annotated[Path, CAMPAIGN],
-    people: Annotated[Sequence[str], Option("Ids of people, or how they begin; see 'annotate review'.")] = (),
+    people: Sequence[str] = (),
     *,
-    suggested: Annotated[bool, Option("All who are done, without a sign and not decided yet.")] = False,
-    reason: Annotated[str, Option("A note, kept with the decision.")] = "",
+    suggested: bool = False,
+    reason: str = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Approve people's work, so that they are paid.
 
     Raises `InputError` for an id that no person or several have, and for a person who is at work.
+
+    Arguments:
+        people: Ids of people, or how they begin; see 'annotate review'.
+        suggested: All who are done, without a sign and not decided yet.
+        reason: A note, kept with the decision.
     """
     if not people and not suggested:
         raise InputError("no one to approve", hint="name people, or use --suggested")
@@ -454,16 +458,21 @@ On Prolific a reason has 100 characters or more and a category, such as --catego
 )
 def annotate_reject(
     campaign: Annotated[Path, CAMPAIGN],
-    person: Annotated[str, Option("The id of a person, or how it begins.")],
+    person: str,
     *,
-    reason: Annotated[str, Option("What was wrong, with examples: the person reads it.")],
-    category: Annotated[str, Option("The platform's category of the reason.")] = "",
+    reason: str,
+    category: str = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Reject a person's work: their answers leave the labels, and their items are open to others again.
 
     Raises as `annotate.review.reject`.
+
+    Arguments:
+        person: The id of a person, or how it begins.
+        reason: What was wrong, with examples: the person reads it.
+        category: The platform's category of the reason.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.review import person_like, reject
@@ -481,14 +490,18 @@ def annotate_reject(
 def annotate_withdraw(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    worker: Annotated[str, Option("The platform's id of the person, or their personal link.")] = "",
-    platform: Annotated[str, Option("Of --worker: how they came in. Default: the campaign's own way.")] = "",
+    worker: str = "",
+    platform: str = "",
     person: Annotated[str, PERSON] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
 
     Raises `InputError` for a person who is not there.
+
+    Arguments:
+        worker: The platform's id of the person, or their personal link.
+        platform: Of --worker: how they came in. Default: the campaign's own way.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import withdraw_person
@@ -506,7 +519,7 @@ def annotate_withdraw(
 def annotate_readmit(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    worker: Annotated[str, Option("The platform's id of the person.")] = "",
+    worker: str = "",
     person: Annotated[str, PERSON] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
@@ -516,6 +529,9 @@ def annotate_readmit(
     browser that comes with the id is taken for it: see first that it is the person who asks.
 
     Raises `InputError` for a person who is not there.
+
+    Arguments:
+        worker: The platform's id of the person.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.participants import readmit
@@ -550,14 +566,18 @@ exported elsewhere are not touched: delete those with answers."""
 def annotate_delete(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    now: Annotated[bool, Option("Also before the date, and of a campaign without one.")] = False,
-    yes: Annotated[bool, Option("Do not ask.")] = False,
+    now: bool = False,
+    yes: bool = False,
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
 
     Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
     people or more answered.
+
+    Arguments:
+        now: Also before the date, and of a campaign without one.
+        yes: Do not ask.
     """
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
         return Change((), None)
@@ -628,11 +648,11 @@ The researcher's page shows the images and takes decisions by keyboard.""",
 )
 def annotate_adjudicate(
     campaign: Annotated[Path, CAMPAIGN],
-    item: Annotated[str | None, Option("The id of an item to decide.")] = None,
-    answer: Annotated[str | None, Option("The value of an option.")] = None,
+    item: str | None = None,
+    answer: str | None = None,
     *,
-    question: Annotated[str, Option("The question. Default: the form's main one.")] = "",
-    why: Annotated[str, Option("Why, kept with the decision.", flag="--note")] = "",
+    question: str = "",
+    why: Annotated[str, option(flag="--note")] = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Disputes | Change:
@@ -641,6 +661,12 @@ def annotate_adjudicate(
     A decision stands beside the answers, and is the item's label.
 
     Raises as `annotate.adjudication.adjudicate`.
+
+    Arguments:
+        item: The id of an item to decide.
+        answer: The value of an option.
+        question: The question. Default: the form's main one.
+        why: Why, kept with the decision.
     """
     from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
 

@@ -25,7 +25,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, CommandFacts, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.store import csv_text
 
 if TYPE_CHECKING:
@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from counterfoil.annotate.platforms.prolific_study import ProlificStudy
 
 
+@documented
 class Access(Reporting, total=False):
-    """How Prolific is reached."""
+    """How Prolific is reached.
 
-    token_env: Annotated[
-        str,
-        Option(
-            "Environment variable with the token of Prolific's API.", "PROLIFIC_TOKEN", metavar="VARIABLE"
-        ),
-    ]
-    api: Annotated[str | None, Option("Another address of the API.", None, metavar="URL")]
+    Arguments:
+        token_env: Environment variable with the token of Prolific's API.
+        api: Another address of the API.
+    """
+
+    token_env: Annotated[str, option("PROLIFIC_TOKEN", metavar="VARIABLE")]
+    api: Annotated[str | None, option(None, metavar="URL")]
 
 
 class StoredAccess(StoredAnswers, Access, total=False):
@@ -66,13 +67,17 @@ the draft that it made before.""",
 def create(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    url: Annotated[str, Option("Public address of the server, over https.", metavar="URL")],
-    dry_run: Annotated[bool, Option("Only show what would be sent, and what it costs.")] = False,
+    url: Annotated[str, option(metavar="URL")],
+    dry_run: bool = False,
     **options: Annotated[Any, StudyChoices, Access],
 ) -> CommandFacts:
     """Make the draft of a study: places, pay and completion codes follow from the campaign.
 
     Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
+
+    Arguments:
+        url: Public address of the server, over https.
+        dry_run: Only show what would be sent, and what it costs.
     """
     from counterfoil.annotate.platforms import prolific_campaign
 
@@ -134,10 +139,14 @@ def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Comma
 @job(outputs="json", examples="Example: counterfoil annotate prolific places campaign/ 60")
 def places(
     campaign: Annotated[Path, CAMPAIGN],
-    total: Annotated[int, Option("Places in all.", low=1, high=most("people"))],
+    total: Annotated[int, option(low=1, high=most("people"))],
     **access: Unpack[Access],
 ) -> CommandFacts:
-    """Add places to the campaign's study: their number can only grow."""
+    """Add places to the campaign's study: their number can only grow.
+
+    Arguments:
+        total: Places in all.
+    """
     with _prolific(access) as client:
         return _facts(client.add_places(_study(campaign), total))
 
@@ -153,12 +162,13 @@ count, since they are not paid for. Run it now and then: a laptop has no address
 to.""",
 )
 def status(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    release: Annotated[bool, Option("Give the work of people who left to others.")] = False,
-    **options: Unpack[StoredAccess],
+    campaign: Annotated[Path, CAMPAIGN], *, release: bool = False, **options: Unpack[StoredAccess]
 ) -> CommandFacts:
-    """The study and its submissions beside the people of the campaign."""
+    """The study and its submissions beside the people of the campaign.
+
+    Arguments:
+        release: Give the work of people who left to others.
+    """
     from counterfoil.annotate.platforms.prolific_campaign import give_back
 
     with (
@@ -191,10 +201,7 @@ def status(
 Without --yes it is only shown how many would be approved. Approved submissions are paid at once.""",
 )
 def approve(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    yes: Annotated[bool, YES] = False,
-    **options: Unpack[StoredAccess],
+    campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
 ) -> CommandFacts:
     """Approve all submissions that wait for review and whose people have done their work here."""
     with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
@@ -217,7 +224,7 @@ and too many rejections end an account: keep them to work that was plainly not d
 )
 def reject(
     campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, Option("The rejections.", flag="--from", metavar="TABLE")],
+    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
     *,
     yes: Annotated[bool, YES] = False,
     **access: Unpack[Access],
@@ -225,6 +232,9 @@ def reject(
     """Reject submissions, each with a message and a category.
 
     Raises `InputError` for one that is of another study, or that does not wait for review.
+
+    Arguments:
+        source: The rejections.
     """
     rejections = read_rejections(source)
     with _prolific(access) as client:
@@ -258,13 +268,18 @@ happens in between: to pay the same people the same amounts again, name another 
 )
 def bonus(
     campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, Option("The bonuses.", flag="--from", metavar="TABLE")],
+    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
     *,
-    round_name: Annotated[str, Option("Tells rounds apart.", flag="--round", metavar="NAME")] = "",
+    round_name: Annotated[str, option(flag="--round", metavar="NAME")] = "",
     yes: Annotated[bool, YES] = False,
     **access: Unpack[Access],
 ) -> CommandFacts:
-    """Pay bonuses to people of the campaign's study, after showing what they cost."""
+    """Pay bonuses to people of the campaign's study, after showing what they cost.
+
+    Arguments:
+        source: The bonuses.
+        round_name: Tells rounds apart.
+    """
     bonuses = prolific_bonuses.read_bonuses(source)
     with _prolific(access) as client:
         notes = prolific_bonuses.BonusNotes(campaign, _study(campaign))
