@@ -176,12 +176,12 @@ def campaign_links(
     root = check_public_url(public_url)
     links = [f"{root}/enter/{link}" for link in make_links(open_campaign(Path(campaign)), n)]
     if out is None:
-        return Change(tuple(links), links)
+        return Change(links, tuple(links))
     with guarded("annotate links", overwrite=overwrite, reads=[campaign]) as outputs:
         outputs.file(Path(out))
         write_csv(out, pa.table({"number": range(1, n + 1), "link": links}))
     feedback_of(reporting).note(f"{n:,} links written to {out}")
-    return Change((), links)
+    return Change(links)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -447,7 +447,7 @@ def annotate_approve(
                 if person.suggestion == "approve" and person.person in done and person.person not in decided
             ]
         approved = approve(connected, chosen, by=by, now=time.time(), reason=reason)
-    return Change((f"{approved:,} approved",), approved)
+    return Change(approved, (f"{approved:,} approved",))
 
 
 @job(
@@ -479,7 +479,7 @@ def annotate_reject(
 
         known = person_like(connected, person)
         aside = reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
-    return Change((f"rejected; {aside:,} answers set aside, their items are open again",), aside)
+    return Change(aside, (f"rejected; {aside:,} answers set aside, their items are open again",))
 
 
 @job(
@@ -508,7 +508,7 @@ def annotate_withdraw(
 
         known = _who(source, connected, worker, person, platform)
         count = withdraw_person(connected, source, known, time.time(), named=worker)
-    return Change((f"withdrawn; {count:,} answers deleted",), count)
+    return Change(count, (f"withdrawn; {count:,} answers deleted",))
 
 
 @job(
@@ -539,7 +539,7 @@ def annotate_readmit(
         known = _who(source, connected, worker, person)
         with connected.writing() as connection:
             readmit(connection, known, time.time(), named=worker)
-    return Change((f"person {known[:SHORT]} may come with another browser, by the platform's link",), known)
+    return Change(known, (f"person {known[:SHORT]} may come with another browser, by the platform's link",))
 
 
 def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform: str = "") -> str:
@@ -580,7 +580,7 @@ def annotate_delete(
         yes: Do not ask.
     """
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
-        return Change((), None)
+        return Change(None)
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import delete_people
 
@@ -591,7 +591,7 @@ def annotate_delete(
         (deletion.labels or deletion.single)
         and f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}",
     )
-    return Change(tuple(notes), deletion)
+    return Change(deletion, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -678,8 +678,7 @@ def annotate_adjudicate(
         source, decision = open_campaign(campaign), {"question": question, "note": why, "by": by}
         with closing(open_database(source, options["database"])) as database:
             decided = adjudicate(database, source, item, answer, **decision, now=time.time())
-        line = f"item {decided.item}, {decided.question}: {decided.answer}"
-        return Change((line,), asdict(decided))
+        return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table

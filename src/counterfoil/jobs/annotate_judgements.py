@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
@@ -61,27 +61,16 @@ class StoredAnswers(Reporting, total=False):
 
 @dataclass(frozen=True)
 class Change:
-    """What a command changed, in words that are printed, and as plain values."""
+    """What a command changed: as plain values, and as it is printed, in lines or as facts by name."""
 
-    notes: tuple[str, ...]
     value: Any
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
     tables = ()
 
     def to_json(self) -> Any:
         """The plain values."""
         return self.value
-
-
-@dataclass(frozen=True)
-class CommandFacts:
-    """CommandFacts by name as they are printed, and the same as plain values."""
-
-    facts: Mapping[str, object]
-    value: Mapping[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plain values."""
-        return dict(self.value)
 
 
 @dataclass(frozen=True, eq=False)
