@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
 
-#: Characters of a person's id that are printed.
-SHORT = 10
 BY = Option("Who decides, kept with the decision.")
 PERSON = Option("The id of the person here, or how it begins.")
 
@@ -308,7 +306,7 @@ class PeopleReview(SavedTable):
     def notes(self) -> list[str]:
         """The reasons in sentences, a line each."""
         signs = [
-            f"{quality.person[:SHORT]}: {reason.sentence} "
+            f"{quality.person:.10}: {reason.sentence} "
             f"(p {'< 0.001' if reason.p < 0.001 else f'= {reason.p:.3f}'})"
             for quality in self.quality
             for reason in quality.reasons
@@ -344,7 +342,7 @@ class PersonReview(SavedTable):
     def tables(self) -> tuple[Table, ...]:
         """A row per question of an item."""
         return self.table(
-            f"Answers of {self.person[:SHORT]}",
+            f"Answers of {self.person:.10}",
             {
                 "item": "{item}, {question}",
                 "answer": "{answer}",
@@ -539,7 +537,7 @@ def annotate_readmit(
         known = _who(source, connected, worker, person)
         with connected.writing() as connection:
             readmit(connection, known, time.time(), named=worker)
-    return Change(known, (f"person {known[:SHORT]} may come with another browser, by the platform's link",))
+    return Change(known, (f"person {known:.10} may come with another browser, by the platform's link",))
 
 
 def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform: str = "") -> str:

@@ -1,7 +1,7 @@
 """The ledger as a result in tables: the papers' numbers beside the recomputed ones."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -36,11 +36,8 @@ class Ledger(Tabular):
         file="the released files where these are listed: `paper`, `file`, `found`",
     )
 
-    def _rows(self, by: str) -> Iterator[dict[str, Any]]:
-        if by == "number":
-            yield from (entry.to_json() for entry in self.entries)
-        else:
-            yield from (dict(zip(_FILE, row, strict=True)) for row in self.files)
+    def _rows(self, by: str) -> Sequence[Any]:
+        return self.entries if by == "number" else [dict(zip(_FILE, row, strict=True)) for row in self.files]
 
     @property
     def tables(self) -> tuple[Table]:
