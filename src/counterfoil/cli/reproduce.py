@@ -1,5 +1,6 @@
 """`counterfoil reproduce`: the papers' numbers beside the recomputed ones."""
 
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,11 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
             console.print(Text(f"  {table}", style="bold cyan"))
             for row, of_row in groupby(of_table, key=lambda e: e.row):
                 cells = list(of_row)
-                computed = [e for e in cells if e.verdict is not Verdict.NO_DATA]
                 console.print(Padding(Text(row), (0, 0, 0, 4)))
-                if computed:
-                    columns = Columns([_cell(e) for e in computed], padding=(0, 3))
-                    console.print(Padding(columns, (0, 0, 0, 6)))
-                for reason in dict.fromkeys(e.reason for e in cells if e.verdict is Verdict.NO_DATA):
-                    count = sum(e.verdict is Verdict.NO_DATA and e.reason == reason for e in cells)
+                if computed := [_cell(e) for e in cells if e.verdict is not Verdict.NO_DATA]:
+                    console.print(Padding(Columns(computed, padding=(0, 3)), (0, 0, 0, 6)))
+                missing = Counter(e.reason for e in cells if e.verdict is Verdict.NO_DATA)
+                for reason, count in missing.items():
                     console.print(Padding(Text(f"no data for {count}: {reason}", style="dim"), (0, 0, 0, 6)))
     differing = [e for e in ledger.entries if e.verdict is Verdict.DIFFERS]
     if differing:
@@ -67,10 +66,7 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
 def _cell(entry: "Entry") -> Text:
     from counterfoil.report.reproduction import Basis, Verdict
 
-    same = entry.verdict is Verdict.SAME
+    sign, style = ("=", "green") if entry.verdict is Verdict.SAME else ("≠", "bold yellow")
     mark = DERIVED_MARK if entry.basis is Basis.DERIVED else ""
-    cell = Text(f"{entry.column}{mark} ", style="dim", no_wrap=True)
-    cell.append(
-        f"{entry.printed} {'=' if same else '≠'} {entry.rounded}", style="green" if same else "bold yellow"
-    )
-    return cell
+    numbers = (f"{entry.printed} {sign} {entry.rounded}", style)
+    return Text.assemble(f"{entry.column}{mark} ", numbers, style="dim", no_wrap=True)

@@ -17,7 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
 from counterfoil.report.labels import amount
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
 
-#: Characters of a person's id that are printed.
-SHORT = 10
 BY = Option("Who decides, kept with the decision.")
 PERSON = Option("The id of the person here, or how it begins.")
 
@@ -69,22 +67,12 @@ that people see with --public-url, and its own with --proxy.""",
 def serve_campaign(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    host: Annotated[str, Option("Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
-    port: Annotated[int, Option("0 takes any that is free.", low=0, high=65_535)] = 8750,
-    public_url: Annotated[
-        str | None,
-        Option("The address that people see, where it is another than this one's.", metavar="URL"),
-    ] = None,
-    proxies: Annotated[
-        Sequence[str],
-        Option(
-            "A server before this one, or a network: what it says of visitors is believed.",
-            flag="--proxy",
-            metavar="ADDRESS",
-        ),
-    ] = (),
-    certificate: Annotated[Path | None, Option("For https: the certificate, with --key.")] = None,
-    key: Annotated[Path | None, Option("For https: the certificate's private key.")] = None,
+    host: str = "127.0.0.1",
+    port: Annotated[int, option(low=0, high=65_535)] = 8750,
+    public_url: Annotated[str | None, option(metavar="URL")] = None,
+    proxies: Annotated[Sequence[str], option(flag="--proxy", metavar="ADDRESS")] = (),
+    certificate: Path | None = None,
+    key: Path | None = None,
     **options: Unpack[StoredAnswers],
 ) -> None:
     """Serve a campaign: a page for those who annotate, one for the researcher.
@@ -96,6 +84,14 @@ def serve_campaign(
     fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
     `InputError` for a campaign that is served already, a port that is taken, an address that is none and a
     certificate that cannot be used.
+
+    Arguments:
+        host: Where to listen; 0.0.0.0 is every network.
+        port: 0 takes any that is free.
+        public_url: The address that people see, where it is another than this one's.
+        proxies: A server before this one, or a network: what it says of visitors is believed.
+        certificate: For https: the certificate, with --key.
+        key: For https: the certificate's private key.
     """
     if (certificate is None) != (key is None):
         raise InputError(
@@ -155,12 +151,10 @@ Each link is one person's. The first 20 of 30 links are those of 20, so more can
 )
 def campaign_links(
     campaign: Annotated[str | Path, CAMPAIGN],
-    n: Annotated[int, Option("How many.", low=1, high=1_000_000, flag="--n")] = 20,
+    n: Annotated[int, option(low=1, high=1_000_000, flag="--n")] = 20,
     *,
-    out: Annotated[str | Path | None, Option("Write a table number, link here (CSV).")] = None,
-    public_url: Annotated[
-        str, Option("The address under which people reach the server.", metavar="URL")
-    ] = "http://127.0.0.1:8750",
+    out: str | Path | None = None,
+    public_url: Annotated[str, option(metavar="URL")] = "http://127.0.0.1:8750",
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
 ) -> Change:
@@ -168,6 +162,11 @@ def campaign_links(
 
     They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
     campaign and `InputError` for an address that is none.
+
+    Arguments:
+        n: How many.
+        out: Write a table number, link here (CSV).
+        public_url: The address under which people reach the server.
     """
     from counterfoil.annotate.participants import make_links
     from counterfoil.annotate.server.security import check_public_url
@@ -175,12 +174,12 @@ def campaign_links(
     root = check_public_url(public_url)
     links = [f"{root}/enter/{link}" for link in make_links(open_campaign(Path(campaign)), n)]
     if out is None:
-        return Change(tuple(links), links)
+        return Change(links, tuple(links))
     with guarded("annotate links", overwrite=overwrite, reads=[campaign]) as outputs:
         outputs.file(Path(out))
         write_csv(out, pa.table({"number": range(1, n + 1), "link": links}))
     feedback_of(reporting).note(f"{n:,} links written to {out}")
-    return Change((), links)
+    return Change(links)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -307,7 +306,7 @@ class PeopleReview(SavedTable):
     def notes(self) -> list[str]:
         """The reasons in sentences, a line each."""
         signs = [
-            f"{quality.person[:SHORT]}: {reason.sentence} "
+            f"{quality.person:.10}: {reason.sentence} "
             f"(p {'< 0.001' if reason.p < 0.001 else f'= {reason.p:.3f}'})"
             for quality in self.quality
             for reason in quality.reasons
@@ -343,7 +342,7 @@ class PersonReview(SavedTable):
     def tables(self) -> tuple[Table, ...]:
         """A row per question of an item."""
         return self.table(
-            f"Answers of {self.person[:SHORT]}",
+            f"Answers of {self.person:.10}",
             {
                 "item": "{item}, {question}",
                 "answer": "{answer}",
@@ -375,12 +374,7 @@ Signs: fast, straight (the same answer again and again), golden (wrong where the
 (with what others answer). The chance that any careful person shows one is 5 %.""",
 )
 def annotate_review(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    person: Annotated[
-        str, Option("All answers of this one (an id, or how it begins), before a rejection.")
-    ] = "",
-    **options: Unpack[StoredAnswers],
+    campaign: Annotated[Path, CAMPAIGN], *, person: str = "", **options: Unpack[StoredAnswers]
 ) -> PeopleReview | PersonReview:
     """People whose answers look careless, each with the reasons and what they suggest.
 
@@ -388,6 +382,9 @@ def annotate_review(
     it lists what one person answered; the researcher's page shows it with the images.
 
     Raises `InputError` for an id that no person or several have.
+
+    Arguments:
+        person: All answers of this one (an id, or how it begins), before a rejection.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.answers import answers_of, judgement_table
@@ -412,16 +409,21 @@ def annotate_review(
 )
 def annotate_approve(
     campaign: Annotated[Path, CAMPAIGN],
-    people: Annotated[Sequence[str], Option("Ids of people, or how they begin; see 'annotate review'.")] = (),
+    people: Sequence[str] = (),
     *,
-    suggested: Annotated[bool, Option("All who are done, without a sign and not decided yet.")] = False,
-    reason: Annotated[str, Option("A note, kept with the decision.")] = "",
+    suggested: bool = False,
+    reason: str = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Approve people's work, so that they are paid.
 
     Raises `InputError` for an id that no person or several have, and for a person who is at work.
+
+    Arguments:
+        people: Ids of people, or how they begin; see 'annotate review'.
+        suggested: All who are done, without a sign and not decided yet.
+        reason: A note, kept with the decision.
     """
     if not people and not suggested:
         raise InputError("no one to approve", hint="name people, or use --suggested")
@@ -443,7 +445,7 @@ def annotate_approve(
                 if person.suggestion == "approve" and person.person in done and person.person not in decided
             ]
         approved = approve(connected, chosen, by=by, now=time.time(), reason=reason)
-    return Change((f"{approved:,} approved",), approved)
+    return Change(approved, (f"{approved:,} approved",))
 
 
 @job(
@@ -454,23 +456,28 @@ On Prolific a reason has 100 characters or more and a category, such as --catego
 )
 def annotate_reject(
     campaign: Annotated[Path, CAMPAIGN],
-    person: Annotated[str, Option("The id of a person, or how it begins.")],
+    person: str,
     *,
-    reason: Annotated[str, Option("What was wrong, with examples: the person reads it.")],
-    category: Annotated[str, Option("The platform's category of the reason.")] = "",
+    reason: str,
+    category: str = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Reject a person's work: their answers leave the labels, and their items are open to others again.
 
     Raises as `annotate.review.reject`.
+
+    Arguments:
+        person: The id of a person, or how it begins.
+        reason: What was wrong, with examples: the person reads it.
+        category: The platform's category of the reason.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.review import person_like, reject
 
         known = person_like(connected, person)
         aside = reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
-    return Change((f"rejected; {aside:,} answers set aside, their items are open again",), aside)
+    return Change(aside, (f"rejected; {aside:,} answers set aside, their items are open again",))
 
 
 @job(
@@ -481,21 +488,25 @@ def annotate_reject(
 def annotate_withdraw(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    worker: Annotated[str, Option("The platform's id of the person, or their personal link.")] = "",
-    platform: Annotated[str, Option("Of --worker: how they came in. Default: the campaign's own way.")] = "",
+    worker: str = "",
+    platform: str = "",
     person: Annotated[str, PERSON] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
 
     Raises `InputError` for a person who is not there.
+
+    Arguments:
+        worker: The platform's id of the person, or their personal link.
+        platform: Of --worker: how they came in. Default: the campaign's own way.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import withdraw_person
 
         known = _who(source, connected, worker, person, platform)
         count = withdraw_person(connected, source, known, time.time(), named=worker)
-    return Change((f"withdrawn; {count:,} answers deleted",), count)
+    return Change(count, (f"withdrawn; {count:,} answers deleted",))
 
 
 @job(
@@ -506,7 +517,7 @@ def annotate_withdraw(
 def annotate_readmit(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    worker: Annotated[str, Option("The platform's id of the person.")] = "",
+    worker: str = "",
     person: Annotated[str, PERSON] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
@@ -516,6 +527,9 @@ def annotate_readmit(
     browser that comes with the id is taken for it: see first that it is the person who asks.
 
     Raises `InputError` for a person who is not there.
+
+    Arguments:
+        worker: The platform's id of the person.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.participants import readmit
@@ -523,7 +537,7 @@ def annotate_readmit(
         known = _who(source, connected, worker, person)
         with connected.writing() as connection:
             readmit(connection, known, time.time(), named=worker)
-    return Change((f"person {known[:SHORT]} may come with another browser, by the platform's link",), known)
+    return Change(known, (f"person {known:.10} may come with another browser, by the platform's link",))
 
 
 def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform: str = "") -> str:
@@ -550,17 +564,21 @@ exported elsewhere are not touched: delete those with answers."""
 def annotate_delete(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    now: Annotated[bool, Option("Also before the date, and of a campaign without one.")] = False,
-    yes: Annotated[bool, Option("Do not ask.")] = False,
+    now: bool = False,
+    yes: bool = False,
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
 
     Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
     people or more answered.
+
+    Arguments:
+        now: Also before the date, and of a campaign without one.
+        yes: Do not ask.
     """
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
-        return Change((), None)
+        return Change(None)
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import delete_people
 
@@ -571,7 +589,7 @@ def annotate_delete(
         (deletion.labels or deletion.single)
         and f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}",
     )
-    return Change(tuple(notes), deletion)
+    return Change(deletion, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -628,11 +646,11 @@ The researcher's page shows the images and takes decisions by keyboard.""",
 )
 def annotate_adjudicate(
     campaign: Annotated[Path, CAMPAIGN],
-    item: Annotated[str | None, Option("The id of an item to decide.")] = None,
-    answer: Annotated[str | None, Option("The value of an option.")] = None,
+    item: str | None = None,
+    answer: str | None = None,
     *,
-    question: Annotated[str, Option("The question. Default: the form's main one.")] = "",
-    why: Annotated[str, Option("Why, kept with the decision.", flag="--note")] = "",
+    question: str = "",
+    why: Annotated[str, option(flag="--note")] = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Disputes | Change:
@@ -641,6 +659,12 @@ def annotate_adjudicate(
     A decision stands beside the answers, and is the item's label.
 
     Raises as `annotate.adjudication.adjudicate`.
+
+    Arguments:
+        item: The id of an item to decide.
+        answer: The value of an option.
+        question: The question. Default: the form's main one.
+        why: Why, kept with the decision.
     """
     from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
 
@@ -652,8 +676,7 @@ def annotate_adjudicate(
         source, decision = open_campaign(campaign), {"question": question, "note": why, "by": by}
         with closing(open_database(source, options["database"])) as database:
             decided = adjudicate(database, source, item, answer, **decision, now=time.time())
-        line = f"item {decided.item}, {decided.question}: {decided.answer}"
-        return Change((line,), asdict(decided))
+        return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table

@@ -37,7 +37,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.outputs import Folder
@@ -64,37 +64,27 @@ PAYING, USUAL_PAY = ("prolific", "connect", "mturk"), 12.0
 _TEXT = Option("Markdown in place of the usual text.", None, metavar="FILE")
 
 
+@documented
 class CampaignSources(Reporting, total=False):
-    """What a campaign is made from beside its source."""
+    """What a campaign is made from beside its source.
 
-    golden: Annotated[
-        str | Path | None,
-        Option(
-            "Items whose answer is known, in column 'golden'; of a pool, auto draws true and random pairs.",
-            None,
-            metavar="TABLE|auto",
-        ),
-    ]
-    onboarding_items: Annotated[
-        str | Path | None,
-        Option(
-            "Items of the test before the work, as golden ones.", None, flag="--onboarding", metavar="TABLE"
-        ),
-    ]
-    images: Annotated[str | Path | None, Option("Folder of the images.", None, metavar="FOLDER")]
-    benchmark: Annotated[
-        str | None,
-        Option("The benchmark whose images and captions a table names by ids.", None, metavar="NAME"),
-    ]
-    data: Annotated[str | Path | None, Option("Where the benchmark's data is.", None, metavar="PATH")]
-    sample: Annotated[
-        int | None,
-        Option("Of a benchmark: so many of its questions, drawn at random.", None, low=1, high=most("items")),
-    ]
-    settings: Annotated[
-        Settings,
-        Option("A setting of the form; may be repeated.", None, flag="--set", metavar="KEY=VALUE"),
-    ]
+    Arguments:
+        golden: Items whose answer is known, in column 'golden'; of a pool, auto draws true and random pairs.
+        onboarding_items: Items of the test before the work, as golden ones.
+        images: Folder of the images.
+        benchmark: The benchmark whose images and captions a table names by ids.
+        data: Where the benchmark's data is.
+        sample: Of a benchmark: so many of its questions, drawn at random.
+        settings: A setting of the form; may be repeated.
+    """
+
+    golden: Annotated[str | Path | None, option(None, metavar="TABLE|auto")]
+    onboarding_items: Annotated[str | Path | None, option(None, flag="--onboarding", metavar="TABLE")]
+    images: Annotated[str | Path | None, option(None, metavar="FOLDER")]
+    benchmark: Annotated[str | None, option(None, metavar="NAME")]
+    data: Annotated[str | Path | None, option(None, metavar="PATH")]
+    sample: Annotated[int | None, option(None, low=1, high=most("items"))]
+    settings: Annotated[Settings, option(None, flag="--set", metavar="KEY=VALUE")]
     instructions: Annotated[str | Path | None, _TEXT]
     consent: Annotated[str | Path | None, _TEXT]
 
@@ -183,16 +173,9 @@ class CreatedCampaign(Tabular):
   counterfoil annotate create rating --from captions.csv --set levels=5 --out campaign/""",
 )
 def create_campaign(
-    form: Annotated[str, Option("The form of work (counterfoil annotate forms).", metavar="FORM")],
-    source: Annotated[
-        str | Path,
-        Option(
-            "A table of items or a pool of pairs, a benchmark's name or folder, or another campaign.",
-            flag="--from",
-            metavar="SOURCE",
-        ),
-    ],
-    out: Annotated[str | Path, Option("The folder of the campaign.", flag="--out")],
+    form: Annotated[str, option(metavar="FORM")],
+    source: Annotated[str | Path, option(flag="--from", metavar="SOURCE")],
+    out: Annotated[str | Path, option(flag="--out")],
     *,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Annotated[Any, CampaignSources, CampaignRecipe],
@@ -205,6 +188,11 @@ def create_campaign(
     are read and checked; what a stopped call left is finished by the same call again. Raises `InputError` for
     settings and designs that cannot be, `DataError` naming row and column for items that the form cannot
     show, and for images that are not there.
+
+    Arguments:
+        form: The form of work (counterfoil annotate forms).
+        source: A table of items or a pool of pairs, a benchmark's name or folder, or another campaign.
+        out: The folder of the campaign.
 
     >>> import tempfile
     >>> from counterfoil import annotate_simulate

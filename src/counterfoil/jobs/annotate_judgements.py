@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
@@ -33,7 +33,7 @@ from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.jobs.arguments import DRAWS, OVERWRITE, SEED, Reporting, Settings, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded, write
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.metrics.agreement import Scale
@@ -48,40 +48,29 @@ if TYPE_CHECKING:
 CAMPAIGN = Option("A campaign's folder.", metavar="CAMPAIGN")
 
 
+@documented
 class StoredAnswers(Reporting, total=False):
-    """Where the answers of a campaign are."""
+    """Where the answers of a campaign are.
 
-    database: Annotated[
-        str | None,
-        Option(
-            "The campaign's database where it is not in its folder: postgresql://...", None, metavar="URL"
-        ),
-    ]
+    Arguments:
+        database: The campaign's database where it is not in its folder: postgresql://...
+    """
+
+    database: Annotated[str | None, option(None, metavar="URL")]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a command changed, in words that are printed, and as plain values."""
+    """What a command changed: as plain values, and as it is printed, in lines or as facts by name."""
 
-    notes: tuple[str, ...]
     value: Any
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)
     tables = ()
 
     def to_json(self) -> Any:
         """The plain values."""
         return self.value
-
-
-@dataclass(frozen=True)
-class CommandFacts:
-    """CommandFacts by name as they are printed, and the same as plain values."""
-
-    facts: Mapping[str, object]
-    value: Mapping[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """The plain values."""
-        return dict(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,19 +227,11 @@ A table has the columns item, person, question, answer; optionally seconds, gold
 'counterfoil annotate import' makes it from a platform's results.""",
 )
 def annotate_agreement(
-    source: Annotated[
-        str | Path, Option("A campaign's folder, or a table of judgements.", metavar="CAMPAIGN|TABLE")
-    ],
+    source: Annotated[str | Path, option(metavar="CAMPAIGN|TABLE")],
     *,
-    campaign: Annotated[
-        str | Path | None,
-        Option("Of a table: the campaign whose questions it answers, for scales and readings."),
-    ] = None,
-    scale: Annotated[
-        Literal["nominal", "ordinal", "interval"] | None,
-        Option("How near answers are for Krippendorff's alpha. Default: the question's own."),
-    ] = None,
-    by_kind: Annotated[bool, Option("Whether also by kind of item.", flag="--no-kinds")] = True,
+    campaign: str | Path | None = None,
+    scale: Literal["nominal", "ordinal", "interval"] | None = None,
+    by_kind: Annotated[bool, option(flag="--no-kinds")] = True,
     draws: Annotated[int, DRAWS] = 400,
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[StoredAnswers],
@@ -262,6 +243,12 @@ def annotate_agreement(
 
     Raises `DataError` for what is neither a campaign nor a table, and as `read_judgements` and
     `campaign_agreement`.
+
+    Arguments:
+        source: A campaign's folder, or a table of judgements.
+        campaign: Of a table: the campaign whose questions it answers, for scales and readings.
+        scale: How near answers are for Krippendorff's alpha. Default: the question's own.
+        by_kind: Whether also by kind of item.
     """
     feedback = feedback_of(options)
     with feedback.busy(f"reading the answers of {source}"):
@@ -324,31 +311,16 @@ The table that comes out has a row per item, person and question (columns item, 
 seconds, golden); all that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
 )
 def import_judgements(
-    path: Annotated[Path, Option("Results, an export, or a table.", metavar="FILE")],
-    source: Annotated[
-        Literal["mturk", "label-studio", "table"], Option("The tool that it came from.", flag="--from")
-    ],
+    path: Annotated[Path, option(metavar="FILE")],
+    source: Annotated[Literal["mturk", "label-studio", "table"], option(flag="--from")],
     *,
-    item: Annotated[
-        Sequence[str], Option("Mechanical Turk: input columns that together name an item.", metavar="COLUMN")
-    ] = (),
-    question: Annotated[
-        Settings, Option("Mechanical Turk: a question and its answer column.", metavar="NAME=COLUMN")
-    ] = None,
-    many: Annotated[
-        Sequence[str],
-        Option("Mechanical Turk: a question with several options as an answer.", metavar="NAME"),
-    ] = (),
-    golden: Annotated[
-        str | None, Option("Mechanical Turk: the right answer of the first question.", metavar="COLUMN")
-    ] = None,
-    config: Annotated[
-        Path | None, Option("Label Studio: the labelling configuration.", metavar="XML")
-    ] = None,
-    campaign: Annotated[
-        Path | None, Option("Hash ids as this campaign does, and judge its golden items.")
-    ] = None,
-    keep_ids: Annotated[bool, Option("Leave ids of people as they are; else they are numbered.")] = False,
+    item: Annotated[Sequence[str], option(metavar="COLUMN")] = (),
+    question: Annotated[Settings, option(metavar="NAME=COLUMN")] = None,
+    many: Annotated[Sequence[str], option(metavar="NAME")] = (),
+    golden: Annotated[str | None, option(metavar="COLUMN")] = None,
+    config: Annotated[Path | None, option(metavar="XML")] = None,
+    campaign: Path | None = None,
+    keep_ids: bool = False,
     **reporting: Unpack[Reporting],
 ) -> ImportedJudgements:
     """Read judgements of Mechanical Turk, Label Studio or a table into the one table of judgements.
@@ -357,6 +329,17 @@ def import_judgements(
 
     People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `InputError` for what cannot
     be read, and for items and questions that the campaign does not have.
+
+    Arguments:
+        path: Results, an export, or a table.
+        source: The tool that it came from.
+        item: Mechanical Turk: input columns that together name an item.
+        question: Mechanical Turk: a question and its answer column.
+        many: Mechanical Turk: a question with several options as an answer.
+        golden: Mechanical Turk: the right answer of the first question.
+        config: Label Studio: the labelling configuration.
+        campaign: Hash ids as this campaign does, and judge its golden items.
+        keep_ids: Leave ids of people as they are; else they are numbered.
     """
     if isinstance(question, list | tuple):
         question = key_values(question, "--question", "match=Answer.match{n}")
@@ -482,16 +465,12 @@ class CampaignExport(Tabular):
 @owner_only()
 def annotate_export(
     campaign: Annotated[str | Path, CAMPAIGN],
-    out: Annotated[
-        str | Path | None, Option("The folder to write.", flag="--out", shown="CAMPAIGN/export")
-    ] = None,
+    out: Annotated[str | Path | None, option(flag="--out", shown="CAMPAIGN/export")] = None,
     *,
-    kind: Annotated[Literal["csv", "parquet"], Option("The kind of table.")] = "csv",
-    model: Annotated[str, Option("What makes labels: one-coin, majority or dawid-skene.")] = "one-coin",
-    partly: Annotated[Partly, Option("Of 'match': what partly yes counts for.")] = "half",
-    people: Annotated[
-        bool | None, Option("Whether tables say who answered, by a hash; by default they do.")
-    ] = None,
+    kind: Literal["csv", "parquet"] = "csv",
+    model: str = "one-coin",
+    partly: Partly = "half",
+    people: bool | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Unpack[StoredAnswers],
 ) -> CampaignExport:
@@ -502,6 +481,13 @@ def annotate_export(
 
     Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
     Raises `InputError` for a campaign without answers that count and for another model of labels.
+
+    Arguments:
+        out: The folder to write.
+        kind: The kind of table.
+        model: What makes labels: one-coin, majority or dawid-skene.
+        partly: Of 'match': what partly yes counts for.
+        people: Whether tables say who answered, by a hash; by default they do.
     """
     from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table

@@ -24,10 +24,10 @@ from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option, key_values
+from counterfoil.inputs.options import key_values
 from counterfoil.jobs.annotate_judgements import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.outputs import Folder
@@ -59,6 +59,8 @@ _ESTIMATES = {
     "alpha": "Krippendorff's alpha",
     "noise": "wrong labels, told from answers alone",
 }
+#: Shares of kinds of people, or texts KIND=SHARE,....
+Mix = Mapping[str, float] | Sequence[str]
 #: Labels per item for which noise can be told without the truth, of two classes.
 _NOISE = range(3, 11)
 
@@ -158,53 +160,23 @@ class AnnotationPlan(Tabular):
   counterfoil annotate plan yes-no --items 800 --label-accuracy 0.97 --accuracy 0.9,0.85 --share 0.25""",
 )
 def annotate_plan(
-    form: Annotated[str, Option("A form of work, see 'counterfoil annotate forms'.", metavar="FORM")],
+    form: Annotated[str, option(metavar="FORM")],
     *,
-    items: Annotated[int, Option("Items to label.", low=2, high=most("items"))],
-    labels: Annotated[
-        int | None, Option("Labels per item. Default: 3, or what the aim needs.", low=1, high=MOST_LABELS)
-    ] = None,
-    accuracy: Annotated[
-        float | Sequence[float],
-        Option(
-            "How often an answer is right; of two classes also two rates, of no and of yes.",
-            low=0,
-            high=1,
-            commas=True,
-        ),
-    ] = 0.85,
-    half_width: Annotated[
-        float | None, Option("Aim: half of the width of the 95 % interval of --of.", low=0, high=1)
-    ] = None,
-    of: Annotated[
-        Literal["score", "positive", "answers", "agreement", "alpha"], Option("What --half-width is of.")
-    ] = "score",
-    label_accuracy: Annotated[
-        float | None, Option("Aim: how often an item's label is right.", low=0, high=1)
-    ] = None,
-    classes: Annotated[
-        int | None, Option("Answers to choose from. Default: the form's.", low=2, high=1000)
-    ] = None,
-    share: Annotated[
-        float | None, Option("Of two classes: the share of yes. Default: one half.", low=0, high=1)
-    ] = None,
-    people: Annotated[
-        int | None, Option("People in all, who may differ by --spread.", low=1, high=most("people"))
-    ] = None,
-    spread: Annotated[
-        float,
-        Option("Standard deviation of accuracy from person to person; needs --people.", low=0, high=1),
-    ] = 0.0,
-    seconds: Annotated[
-        float | None,
-        Option("Seconds per answer. Default: what the form usually takes.", low=0, high=86_400),
-    ] = None,
-    pay: Annotated[float, Option("Pay per hour.", low=0, high=most("price"))] = 12.0,
-    pay_per_item: Annotated[
-        float | None, Option("Pay of an item, in place of --pay.", low=0, high=most("price"))
-    ] = None,
-    currency: Annotated[str, Option("Currency of the pay.")] = "USD",
-    fee: Annotated[float, Option("Share that a platform takes on top, such as 0.333.", low=0, high=10)] = 0.0,
+    items: Annotated[int, option(low=2, high=most("items"))],
+    labels: Annotated[int | None, option(low=1, high=MOST_LABELS)] = None,
+    accuracy: Annotated[float | Sequence[float], option(low=0, high=1, commas=True)] = 0.85,
+    half_width: Annotated[float | None, option(low=0, high=1)] = None,
+    of: Literal["score", "positive", "answers", "agreement", "alpha"] = "score",
+    label_accuracy: Annotated[float | None, option(low=0, high=1)] = None,
+    classes: Annotated[int | None, option(low=2, high=1000)] = None,
+    share: Annotated[float | None, option(low=0, high=1)] = None,
+    people: Annotated[int | None, option(low=1, high=most("people"))] = None,
+    spread: Annotated[float, option(low=0, high=1)] = 0.0,
+    seconds: Annotated[float | None, option(low=0, high=86_400)] = None,
+    pay: Annotated[float, option(low=0, high=most("price"))] = 12.0,
+    pay_per_item: Annotated[float | None, option(low=0, high=most("price"))] = None,
+    currency: str = "USD",
+    fee: Annotated[float, option(low=0, high=10)] = 0.0,
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],
 ) -> AnnotationPlan:
@@ -214,6 +186,24 @@ def annotate_plan(
 
     Raises `InputError` for an unknown form, numbers outside their range, and an aim that no number of labels
     reaches.
+
+    Arguments:
+        form: A form of work, see 'counterfoil annotate forms'.
+        items: Items to label.
+        labels: Labels per item. Default: 3, or what the aim needs.
+        accuracy: How often an answer is right; of two classes also two rates, of no and of yes.
+        half_width: Aim: half of the width of the 95 % interval of --of.
+        of: What --half-width is of.
+        label_accuracy: Aim: how often an item's label is right.
+        classes: Answers to choose from. Default: the form's.
+        share: Of two classes: the share of yes. Default: one half.
+        people: People in all, who may differ by --spread.
+        spread: Standard deviation of accuracy from person to person; needs --people.
+        seconds: Seconds per answer. Default: what the form usually takes.
+        pay: Pay per hour.
+        pay_per_item: Pay of an item, in place of --pay.
+        currency: Currency of the pay.
+        fee: Share that a platform takes on top, such as 0.333.
 
     >>> planned = annotate_plan("best-of-k", items=3000, labels=3, accuracy=0.85)
     >>> planned.plan.design.n_classes, planned.hours
@@ -499,19 +489,11 @@ careless (guesses), adversarial (wrong on purpose), bot (first option, in no tim
 def annotate_simulate(
     campaign: Annotated[str | Path, CAMPAIGN],
     *,
-    people: Annotated[int, Option("How many people come.", low=1, high=100_000)] = 50,
-    mix: Annotated[
-        Mapping[str, float] | Sequence[str],
-        Option("Kinds of people and their shares.", shown="able=1", metavar="KIND=SHARE,..."),
-    ] = ("able=1",),
-    accuracy: Annotated[
-        float | None, Option("How often able people are right. Default: 0.95.", low=0, high=1)
-    ] = None,
-    http: Annotated[bool, Option("Send every request to the campaign's server, in this process.")] = False,
-    keep: Annotated[
-        str | Path | None,
-        Option("Keep a copy of the campaign with all that was answered here.", metavar="FOLDER"),
-    ] = None,
+    people: Annotated[int, option(low=1, high=100_000)] = 50,
+    mix: Annotated[Mix, option(shown="able=1", metavar="KIND=SHARE,...")] = ("able=1",),
+    accuracy: Annotated[float | None, option(low=0, high=1)] = None,
+    http: bool = False,
+    keep: Annotated[str | Path | None, option(metavar="FOLDER")] = None,
     seed: Annotated[int, SEED] = 0,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
@@ -524,6 +506,13 @@ def annotate_simulate(
     What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
     Kinds of people are `annotate.simulated_people.KINDS`. Raises `DataError` for a folder without a campaign,
     `InputError` for unknown kinds and shares that are none.
+
+    Arguments:
+        people: How many people come.
+        mix: Kinds of people and their shares.
+        accuracy: How often able people are right. Default: 0.95.
+        http: Send every request to the campaign's server, in this process.
+        keep: Keep a copy of the campaign with all that was answered here.
     """
     from counterfoil.annotate.simulation import direct_client, http_client, simulate
 
@@ -567,7 +556,7 @@ def annotate_simulate(
         )
 
 
-def _shares(mix: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
+def _shares(mix: Mix) -> Mapping[str, float]:
     """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
     if isinstance(mix, Mapping):
         return mix

@@ -1,6 +1,6 @@
 """Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid.
 
-Each is a command of `counterfoil annotate prolific`, and gives `CommandFacts`.
+Each is a command of `counterfoil annotate prolific`, and gives a `Change`.
 """
 
 import os
@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
@@ -23,9 +24,9 @@ from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
-from counterfoil.jobs.annotate_judgements import CAMPAIGN, CommandFacts, StoredAnswers
+from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.store import csv_text
 
 if TYPE_CHECKING:
@@ -34,16 +35,17 @@ if TYPE_CHECKING:
     from counterfoil.annotate.platforms.prolific_study import ProlificStudy
 
 
+@documented
 class Access(Reporting, total=False):
-    """How Prolific is reached."""
+    """How Prolific is reached.
 
-    token_env: Annotated[
-        str,
-        Option(
-            "Environment variable with the token of Prolific's API.", "PROLIFIC_TOKEN", metavar="VARIABLE"
-        ),
-    ]
-    api: Annotated[str | None, Option("Another address of the API.", None, metavar="URL")]
+    Arguments:
+        token_env: Environment variable with the token of Prolific's API.
+        api: Another address of the API.
+    """
+
+    token_env: Annotated[str, option("PROLIFIC_TOKEN", metavar="VARIABLE")]
+    api: Annotated[str | None, option(None, metavar="URL")]
 
 
 class StoredAccess(StoredAnswers, Access, total=False):
@@ -66,13 +68,17 @@ the draft that it made before.""",
 def create(
     campaign: Annotated[Path, CAMPAIGN],
     *,
-    url: Annotated[str, Option("Public address of the server, over https.", metavar="URL")],
-    dry_run: Annotated[bool, Option("Only show what would be sent, and what it costs.")] = False,
+    url: Annotated[str, option(metavar="URL")],
+    dry_run: bool = False,
     **options: Annotated[Any, StudyChoices, Access],
-) -> CommandFacts:
+) -> Change:
     """Make the draft of a study: places, pay and completion codes follow from the campaign.
 
     Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
+
+    Arguments:
+        url: Public address of the server, over https.
+        dry_run: Only show what would be sent, and what it costs.
     """
     from counterfoil.annotate.platforms import prolific_campaign
 
@@ -88,7 +94,7 @@ def create(
         "approved by": "Prolific itself" if plan.approve else "you",
     }
     if dry_run:
-        return CommandFacts(facts, {"plan": plan.payload()})
+        return Change({"plan": plan.payload()}, facts=facts)
     if not known:
         prolific_campaign.write_codes(source, codes)
         feedback_of(access).note(
@@ -97,7 +103,7 @@ def create(
     with _prolific(access) as client:
         study = client.create(plan)
     prolific_campaign.write_study(open_campaign(campaign), study.id)
-    return CommandFacts({**facts, "study": study.id, "state": study.status}, _facts(study).value)
+    return replace(_facts(study), facts={**facts, "study": study.id, "state": study.status})
 
 
 @job(
@@ -108,25 +114,25 @@ def create(
 People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
 reached at the study's address.""",
 )
-def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
+def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
     """Publish the campaign's study; one that is published already stays so."""
     return _moved(campaign, "PUBLISH", access)
 
 
 @job(outputs="json", examples="Example: counterfoil annotate prolific pause campaign/")
-def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
+def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
     """Pause the campaign's study: no new people come, those at work go on."""
     return _moved(campaign, "PAUSE", access)
 
 
 @job(outputs="json", examples="Example: counterfoil annotate prolific start campaign/")
-def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
+def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
     """Start a paused study again."""
     return _moved(campaign, "START", access)
 
 
 @job(outputs="json", examples="Example: counterfoil annotate prolific stop campaign/")
-def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
+def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
     """Stop the campaign's study for good; submissions can still be reviewed."""
     return _moved(campaign, "STOP", access)
 
@@ -134,10 +140,14 @@ def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Comma
 @job(outputs="json", examples="Example: counterfoil annotate prolific places campaign/ 60")
 def places(
     campaign: Annotated[Path, CAMPAIGN],
-    total: Annotated[int, Option("Places in all.", low=1, high=most("people"))],
+    total: Annotated[int, option(low=1, high=most("people"))],
     **access: Unpack[Access],
-) -> CommandFacts:
-    """Add places to the campaign's study: their number can only grow."""
+) -> Change:
+    """Add places to the campaign's study: their number can only grow.
+
+    Arguments:
+        total: Places in all.
+    """
     with _prolific(access) as client:
         return _facts(client.add_places(_study(campaign), total))
 
@@ -153,12 +163,13 @@ count, since they are not paid for. Run it now and then: a laptop has no address
 to.""",
 )
 def status(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    release: Annotated[bool, Option("Give the work of people who left to others.")] = False,
-    **options: Unpack[StoredAccess],
-) -> CommandFacts:
-    """The study and its submissions beside the people of the campaign."""
+    campaign: Annotated[Path, CAMPAIGN], *, release: bool = False, **options: Unpack[StoredAccess]
+) -> Change:
+    """The study and its submissions beside the people of the campaign.
+
+    Arguments:
+        release: Give the work of people who left to others.
+    """
     from counterfoil.annotate.platforms.prolific_campaign import give_back
 
     with (
@@ -179,7 +190,7 @@ def status(
     facts |= {"answers set aside": aside} if release else {}
     ids = {name: [submission.id for submission in of] for name, of in waiting.values()}
     counts = {"free": free, "strangers": strangers, "set_aside": aside}
-    return CommandFacts(facts, {**shown.value, "submissions": by_state, **ids, **counts})
+    return Change({**shown.value, "submissions": by_state, **ids, **counts}, facts=facts)
 
 
 @job(
@@ -191,18 +202,14 @@ def status(
 Without --yes it is only shown how many would be approved. Approved submissions are paid at once.""",
 )
 def approve(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    yes: Annotated[bool, YES] = False,
-    **options: Unpack[StoredAccess],
-) -> CommandFacts:
+    campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
+) -> Change:
     """Approve all submissions that wait for review and whose people have done their work here."""
     with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         waiting = [submission.id for submission in known.payable]
         if yes:
             client.approve(tuple(waiting))
-    name = "approved" if yes else "would be approved (--yes does it)"
-    return CommandFacts({name: len(waiting)}, {"approved": yes, "submissions": waiting})
+    return _reviewed("approved", yes, waiting)
 
 
 @job(
@@ -217,14 +224,17 @@ and too many rejections end an account: keep them to work that was plainly not d
 )
 def reject(
     campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, Option("The rejections.", flag="--from", metavar="TABLE")],
+    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
     *,
     yes: Annotated[bool, YES] = False,
     **access: Unpack[Access],
-) -> CommandFacts:
+) -> Change:
     """Reject submissions, each with a message and a category.
 
     Raises `InputError` for one that is of another study, or that does not wait for review.
+
+    Arguments:
+        source: The rejections.
     """
     rejections = read_rejections(source)
     with _prolific(access) as client:
@@ -241,9 +251,7 @@ def reject(
                 )
         if yes:
             client.reject([of for of in rejections if known[of.submission].status != "REJECTED"])
-    name = "rejected" if yes else "would be rejected (--yes does it)"
-    value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
-    return CommandFacts({name: len(rejections)}, value)
+    return _reviewed("rejected", yes, [rejection.submission for rejection in rejections])
 
 
 @job(
@@ -258,13 +266,18 @@ happens in between: to pay the same people the same amounts again, name another 
 )
 def bonus(
     campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, Option("The bonuses.", flag="--from", metavar="TABLE")],
+    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
     *,
-    round_name: Annotated[str, Option("Tells rounds apart.", flag="--round", metavar="NAME")] = "",
+    round_name: Annotated[str, option(flag="--round", metavar="NAME")] = "",
     yes: Annotated[bool, YES] = False,
     **access: Unpack[Access],
-) -> CommandFacts:
-    """Pay bonuses to people of the campaign's study, after showing what they cost."""
+) -> Change:
+    """Pay bonuses to people of the campaign's study, after showing what they cost.
+
+    Arguments:
+        source: The bonuses.
+        round_name: Tells rounds apart.
+    """
     bonuses = prolific_bonuses.read_bonuses(source)
     with _prolific(access) as client:
         notes = prolific_bonuses.BonusNotes(campaign, _study(campaign))
@@ -273,11 +286,11 @@ def bonus(
             prolific_bonuses.pay(client, notes, bonuses, batch, round_name)
     if batch is None:
         feedback_of(access).note("these bonuses were paid before; nothing was done")
-        return CommandFacts({}, {"paid": False, "before": True})
+        return Change({"paid": False, "before": True})
     amounts = {"amount": batch.amount, "fees": batch.fees, "tax": batch.tax, "total": batch.total}
     names = ("bonuses", "fees", "tax", "paid" if yes else "would be paid (--yes does it)")
     facts = {name: f"{amount / 100:,.2f}" for name, amount in zip(names, amounts.values(), strict=True)}
-    return CommandFacts(facts, {"paid": yes, "before": False, **amounts})
+    return Change({"paid": yes, "before": False, **amounts}, facts=facts)
 
 
 def read_rejections(path: Path) -> tuple[Rejection, ...]:
@@ -321,10 +334,15 @@ def _submitted(
         yield campaign, db, submissions, reconciled(db, campaign, submissions)
 
 
-def _moved(folder: Path, action: str, access: Access) -> CommandFacts:
+def _moved(folder: Path, action: str, access: Access) -> Change:
     """The campaign's study after PUBLISH, PAUSE, START or STOP."""
     with _prolific(access) as client:
         return _facts(client.move(_study(folder), action))
+
+
+def _reviewed(verdict: str, yes: bool, submissions: list[str]) -> Change:
+    name = verdict if yes else f"would be {verdict} (--yes does it)"
+    return Change({verdict: yes, "submissions": submissions}, facts={name: len(submissions)})
 
 
 def _study(folder: Path) -> str:
@@ -333,7 +351,7 @@ def _study(folder: Path) -> str:
     return read_study(open_campaign(folder))
 
 
-def _facts(study: "ProlificStudy") -> CommandFacts:
+def _facts(study: "ProlificStudy") -> Change:
     facts = {
         "study": study.id,
         "name": study.name,
@@ -342,4 +360,4 @@ def _facts(study: "ProlificStudy") -> CommandFacts:
         "pay": f"{study.reward / 100:,.2f} per person",
     }
     plain = {name: getattr(study, name) for name in ("places", "taken", "reward")}
-    return CommandFacts(facts, {"study": study.id, "state": study.status, **plain})
+    return Change({"study": study.id, "state": study.status, **plain}, facts=facts)

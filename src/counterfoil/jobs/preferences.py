@@ -9,7 +9,6 @@ from counterfoil.benchmarks.judgements import Votes, read_votes
 from counterfoil.errors import DataError
 from counterfoil.evaluation import preferences as bradley_terry
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular, declared, lines
@@ -121,11 +120,9 @@ votes.csv has a row per vote (columns winner, loser; optionally count, judge), o
 in its first column and in its header, each cell the votes for its row against its column.""",
 )
 def preferences(
-    votes: Annotated[str | Path | Votes, Option("Votes: CSV, TSV, JSON, JSON Lines or Parquet.")],
+    votes: str | Path | Votes,
     *,
-    self_votes: Annotated[
-        Literal["leave-out", "error"], Option("What becomes of votes for something over itself.")
-    ] = "leave-out",
+    self_votes: Literal["leave-out", "error"] = "leave-out",
     draws: Annotated[int, DRAWS] = 10_000,
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],
@@ -136,6 +133,10 @@ def preferences(
     the votes of each pair. The same seed gives the same numbers.
 
     Raises `DataError` for a table without votes, `InputError` where the votes leave strengths open.
+
+    Arguments:
+        votes: Votes: CSV, TSV, JSON, JSON Lines or Parquet.
+        self_votes: What becomes of votes for something over itself.
 
     >>> import numpy as np
     >>> result = preferences(Votes(("a", "b"), np.array([[0, 3], [1, 0]])), draws=100)

@@ -1,15 +1,14 @@
 """The ledger as a result in tables: the papers' numbers beside the recomputed ones."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from counterfoil.errors import DataError
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import Reporting, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report import reproduction
 from counterfoil.report.reproduction import Basis, Entry, by_basis
@@ -37,11 +36,8 @@ class Ledger(Tabular):
         file="the released files where these are listed: `paper`, `file`, `found`",
     )
 
-    def _rows(self, by: str) -> Iterator[dict[str, Any]]:
-        if by == "number":
-            yield from (entry.to_json() for entry in self.entries)
-        else:
-            yield from (dict(zip(_FILE, row, strict=True)) for row in self.files)
+    def _rows(self, by: str) -> Sequence[Any]:
+        return self.entries if by == "number" else [dict(zip(_FILE, row, strict=True)) for row in self.files]
 
     @property
     def tables(self) -> tuple[Table]:
@@ -85,27 +81,12 @@ Files are looked for in --data under names such as bivlc/ViT-B-32.csv and winogr
 anywhere in it under the names they were published with (BiVLC_ViT-B-32.csv); --files lists all of them.""",
 )
 def reproduce(
-    data: Annotated[
-        str | Path | None,
-        Option("Folder of the released files; default: COUNTERFOIL_DATA.", flag="--data"),
-    ] = None,
-    papers: Annotated[
-        str | Sequence[str],
-        Option(
-            "bivlc, eccv-caption, pac-s or winoground; may be repeated.",
-            flag="--paper",
-            complete="papers",
-        ),
-    ] = (),
+    data: Annotated[str | Path | None, option(flag="--data")] = None,
+    papers: Annotated[str | Sequence[str], option(flag="--paper", complete="papers")] = (),
     *,
-    only: Annotated[
-        Literal["same", "differs", "no-data"] | None, Option("Show only cells of this verdict.")
-    ] = None,
-    basis: Annotated[
-        Literal["data", "derived"] | None,
-        Option("Show only cells recomputed from data, or derived from other printed numbers."),
-    ] = None,
-    files: Annotated[bool, Option("List the files that are looked for, and which are there.")] = False,
+    only: Literal["same", "differs", "no-data"] | None = None,
+    basis: Literal["data", "derived"] | None = None,
+    files: bool = False,
     **reporting: Unpack[Reporting],
 ) -> Ledger:
     """Recompute what the papers print, as far as the data at hand allow, and show both.
@@ -116,6 +97,13 @@ def reproduce(
 
     With `files` nothing is recomputed. Raises `UnknownNameError` for an unknown paper, and `DataError` where
     a file is there but cannot be used.
+
+    Arguments:
+        data: Folder of the released files; default: COUNTERFOIL_DATA.
+        papers: bivlc, eccv-caption, pac-s or winoground; may be repeated.
+        only: Show only cells of this verdict.
+        basis: Show only cells recomputed from data, or derived from other printed numbers.
+        files: List the files that are looked for, and which are there.
 
     >>> ledger = reproduce(papers="bivlc", only="same", quiet=True)
     >>> [(entry.table, entry.printed, entry.rounded) for entry in ledger.entries][-1]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.answers import command
 from counterfoil.claims import claimed
 from counterfoil.errors import MissingExtraError
-from counterfoil.inputs.options import Option, with_default
+from counterfoil.inputs.options import with_default
 from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.compare import RunComparison
 from counterfoil.jobs.job import job
@@ -83,16 +83,16 @@ class StudyReport(Tabular):
 
 @job()
 def study(
-    out: Annotated[str | Path, Option("The folder of networks, runs and the report.")],
-    *,
-    seed: Annotated[int, FIRST_SEED] = 0,
-    **reporting: Unpack[Reporting],
+    out: str | Path, *, seed: Annotated[int, FIRST_SEED] = 0, **reporting: Unpack[Reporting]
 ) -> StudyReport:
     """The study of `counterfoil demo --full`: four models trained on a drawn world, measured, and what held.
 
     Minutes of work, which the first note estimates. A study that was stopped goes on where it was, one with
     another seed or plan begins anew. Raises `MissingExtraError` without the extras `train` and `report`,
     `InputError` for a folder that holds something else or that another study writes to.
+
+    Arguments:
+        out: The folder of networks, runs and the report.
     """
     feedback, worked = feedback_of(reporting), process_time()
     began, out = perf_counter(), Path(out)
