@@ -87,8 +87,8 @@ def study(
 ) -> StudyReport:
     """The study of `counterfoil demo --full`: four models trained on a drawn world, measured, and what held.
 
-    Minutes of work, which the first note estimates. A study that was stopped goes on where it was, one with
-    another seed or plan begins anew. Raises `MissingExtraError` without the extras `train` and `report`,
+    Minutes of work, which the first note estimates. A study that was stopped goes on where it was.
+    Raises `MissingExtraError` without the extras `train` and `report`,
     `InputError` for a folder that holds something else or that another study writes to.
 
     Arguments:
