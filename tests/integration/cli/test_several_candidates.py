@@ -4,7 +4,6 @@ import csv
 import json
 
 import numpy as np
-import PIL.Image
 import pytest
 
 from counterfoil.stats.intervals import mean_intervals
@@ -124,16 +123,6 @@ def test_candidates_that_are_left_out_are_counted(counterfoil, tmp_path):
         *common, "--references-contain drop-reference", says="a caption has no references"
     )
     assert "'cats'" in gone.err
-
-
-def test_what_cannot_be_put_together_is_said(counterfoil, tmp_path):
-    (tmp_path / "images").mkdir()
-    PIL.Image.new("RGB", (8, 8)).save(tmp_path / "images" / "dog.png")
-    path = written(tmp_path / "c.json", {"dog": "a dog", "dog.png": "the dog"})
-    counterfoil.fails(
-        f"captions score --metrics length --candidates {path} --images {tmp_path}/images",
-        says="c.json: one image under two names, 'dog.png'; given: 'dog', 'dog.png'",
-    )
 
 
 def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path):
