@@ -19,19 +19,6 @@ def test_independent_questions_get_wilson_intervals(quads):
     assert (estimate.low, estimate.high) == wilson(estimate.value * 20, 20)
 
 
-def test_shared_images_widen_the_interval(quads):
-    # Every question of a cluster has the same outcome: 60 questions know no more than 12 do.
-    outcome = np.repeat(np.random.default_rng(2).random(12) < 0.5, 5)
-    right = Outcomes(dict.fromkeys(("ipos2t", "ineg2t", "tpos2i", "tneg2i"), outcome))
-    clustered = evaluate(quads(60, share=5), right, scorer="s").measures["group"]
-    independent = evaluate(quads(60), right, scorer="s").measures["group"]
-    assert clustered.value == independent.value
-    # The width grows by about the square root of the cluster size.
-    assert (clustered.high - clustered.low) / (independent.high - independent.low) == pytest.approx(
-        5**0.5, rel=0.2
-    )
-
-
 def test_outcomes_leave_out_what_needs_scores(quads):
     right = Outcomes({name: np.ones(4, dtype=bool) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
     result = evaluate(quads(4), right, scorer="s")

@@ -1,18 +1,12 @@
 """The fast table against the checker, and both against a twin that only reads English."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from counterfoil.world.captions import Meaning, Phrase, describe, matches, text
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.scenes import (
-    CONTAINERS,
     Scene,
-    hollow,
-    relation_between,
     sample_scene,
-    sample_thing,
 )
 from counterfoil.world.truth import table
 from world.english import random_meaning, true_by_reading
@@ -52,11 +46,3 @@ def test_nothing_to_ask():
     assert table([], [scene]).shape == (0, 1)
     assert table([star], []).shape == (1, 0)
     assert table([star], [Scene(())]).tolist() == [[False]]
-
-
-def test_a_held_thing_has_one_relation_to_its_holder():
-    rng = np.random.default_rng(4)
-    for container in CONTAINERS:
-        outer = replace(hollow(sample_thing(rng, (1, 1)), rng), shape=container)
-        inner = sample_thing(rng, (1, 1))
-        assert (relation_between(inner, outer), relation_between(outer, inner)) == ("inside", "around")
