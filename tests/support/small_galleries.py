@@ -1,5 +1,7 @@
 """Small galleries of random right answers, and a twin of the engine that holds all scores."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import ndarray
 
@@ -67,6 +69,16 @@ def same(rankings: Rankings, expected: list[DirectionRanks]) -> None:
         assert (placed.shares is None) == (twins.shares is None)
         if placed.shares is not None:
             np.testing.assert_array_equal(placed.shares, twins.shares)
+
+
+def cut_after(rankings: Rankings, depth: int) -> Rankings:
+    """The rankings of a scorer without ties, known to `depth` items only."""
+    sides = []
+    for placed in (rankings.i2t, rankings.t2i):
+        known = (placed.above >= 0) & (placed.above < depth)
+        above, level = np.where(known, placed.above, -1), np.where(known, placed.level, 0)
+        sides.append(replace(placed, above=above, level=level, depth=np.minimum(placed.depth, depth)))
+    return Rankings(*sides)
 
 
 def several(rng: np.random.Generator, n: int, m: int) -> list[Benchmark]:
