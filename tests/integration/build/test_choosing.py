@@ -251,11 +251,7 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
         (Choose, {"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
         (Choose, {"column": "a", "target_precision": 0.9}, "needs verified rows"),
         (Choose, {"column": "a", "verify": 5, "verified": "x"}, "one of them"),
-        (
-            FilterAmbiguous,
-            {"scorers": ("blind:random",), "set": ("lm.end=in",)},
-            "a scorer that is not named",
-        ),
+        (FilterAmbiguous, {"scorers": ("blind:random",), "set": ("lm.end=in",)}, "scorer that is not named"),
         (FilterAmbiguous, {"scorers": ("blind:random",), "set": ("end",)}, "setting of the scorer"),
         (FilterAmbiguous, {"set": ("end=in",)}, "a scorer that is not named; given: end=in; allowed: none"),
         (FilterAmbiguous, {"simulate": 3, "people": "a.csv"}, "several ways"),

@@ -66,6 +66,7 @@ def test_signatures(counterfoil, table):
         ("blind:length winogrund", "unknown benchmark; given: winogrund; .*did you mean 'winoground'"),
         ("blnd:length bivlc", "unknown kind of scorer; .*did you mean 'blind'"),
         ("blind:lenght bivlc", "did you mean 'length'"),
+        ("world:oracel bivlc", "did you mean 'oracle'"),
         ("blind bivlc", "a scorer is written KIND:WHAT"),
         ("given:nowhere.csv bivlc", "nowhere.csv.*no such file"),
         ("blind:length pairs --data no.csv", "no such file"),
