@@ -175,7 +175,8 @@ class Handler(BaseHTTPRequestHandler):
         self._send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
 
     def _send(self, status, value, headers=None):
-        data = (value if isinstance(value, str) else json.dumps(value)).encode()
+        text = value if isinstance(value, str | bytes) else json.dumps(value)
+        data = text if isinstance(text, bytes) else text.encode()
         self.send_response(status)
         for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
             self.send_header(name, text)
@@ -216,25 +217,25 @@ class Server:
     """A running server, from the side of a test."""
 
     def __init__(self, port):
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self._root = f"http://127.0.0.1:{port}"
+        self.root = f"http://127.0.0.1:{port}"
+        self.url = f"{self.root}/v1"
 
     def set(self, **state):
         """Forget all requests, and answer as `state` says."""
         data = json.dumps(state).encode()
-        with urllib.request.urlopen(urllib.request.Request(f"{self._root}/control", data), timeout=10):
+        with urllib.request.urlopen(urllib.request.Request(f"{self.root}/control", data), timeout=10):
             pass
 
     def log(self):
         """All requests for answers, in order."""
-        with urllib.request.urlopen(f"{self._root}/log", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.root}/log", timeout=10) as response:
             return json.load(response)
 
 
 @contextmanager
-def running(script=__file__):
+def running(script=__file__, *arguments):
     """A server in a process of its own."""
-    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, script, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield Server(int(process.stdout.readline()))

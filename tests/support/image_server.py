@@ -51,7 +51,7 @@ class ImageHandler(Handler):
             self._send(int(fault), {"error": {"message": "gone"}})
         else:
             prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
-            self._bytes(picture(prompt, 24))
+            self._send(200, picture(prompt, 24))
 
     def _parsed(self, body: bytes) -> dict[str, Any]:
         """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""
@@ -99,12 +99,6 @@ class ImageHandler(Handler):
             else:
                 found["b64_json"] = base64.b64encode(picture(prompt, side)).decode()
             self._send(200, {"created": 7, "data": [found], "usage": {"output_tokens": 5}})
-
-    def _bytes(self, data: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
+from contracts import forms
+from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
@@ -21,6 +23,7 @@ from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import figure_style, figures
 from counterfoil.report.page import page
+from small_galleries import cut_after
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
 NASTY = (
@@ -134,32 +137,14 @@ def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -
 
 
 def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 0) -> Rankings:
-    """What `scores` (images x captions) make of a gallery without parts, pair by pair; `cut` ends lists."""
-    sides = []
-    for search, table in ((benchmark.gallery.i2t, scores), (benchmark.gallery.t2i, scores.T)):
-        above, level = [], []
-        order = np.argsort(-table[search.queries], axis=1, kind="stable")
-        for query, item in zip(search.positives.queries, search.positives.items, strict=True):
-            line = table[search.queries[query]]
-            place = int(np.flatnonzero(order[query] == item)[0]) if item >= 0 else -1
-            known = item >= 0 and (not cut or place < cut)
-            # A list orders all that it names.
-            over = (place if cut else int((line > line[item]).sum())) if known else -1
-            above.append(over)
-            level.append((1 if cut else int((line == line[item]).sum())) if known else 0)
-        depth = np.full(len(search), cut or table.shape[1])
-        first = order[:, : min(top, cut or top)]
-        kept = np.take_along_axis(table[search.queries], first, axis=1)
-        sides.append(
-            DirectionRanks(
-                np.array(above, np.int64),
-                np.array(level, np.int64),
-                depth,
-                first.astype(np.int32),
-                np.full(kept.shape, np.nan, np.float32) if cut else kept.astype(np.float32),
-            )
-        )
-    return Rankings(sides[0], sides[1])
+    """What `scores` (images x captions) make of a gallery; `cut` ends its lists, which are orders alone."""
+    found = forms.rankings(benchmark, scores, top=top)
+    if not cut:
+        return found
+    sides = (
+        replace(side, top_scores=np.full_like(side.top_scores, np.nan)) for side in (found.i2t, found.t2i)
+    )
+    return cut_after(Rankings(*sides), cut)
 
 
 def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """Small galleries of random right answers, and a twin of the engine that holds all scores."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import ndarray
 
+from contracts import forms
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.metrics.class_rules import Plausible, precision_at_r
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 
 
@@ -52,40 +55,11 @@ def benchmark(
     return Benchmark(card, images, captions, questions)
 
 
-def twin(asked: Gallery, scores: ndarray, top: int) -> list[DirectionRanks]:
+def twin(asked: Benchmark, scores: ndarray, top: int) -> list[DirectionRanks]:
     """The same from all scores at once, query by query and pair by pair."""
-    found = []
-    for search, lines, mine, theirs in (
-        (asked.i2t, scores, asked.image_parts, asked.caption_parts),
-        (asked.t2i, scores.T, asked.caption_parts, asked.image_parts),
-    ):
-        above, level, depth, best = [], [], [], []
-        shares = None
-        if isinstance(search.positives, Plausible):
-            shares = np.full((2, 3, len(search)), np.nan)
-        for q, query in enumerate(search.queries):
-            seen = np.arange(lines.shape[1])
-            if mine is not None:
-                seen = np.flatnonzero(theirs == mine[query])
-            depth.append(len(seen))
-            order = sorted(range(lines.shape[1]), key=lambda i: (-float(lines[query, i]), i))
-            best.append(order[:top] if mine is None else [])
-            if isinstance(search.positives, Plausible):
-                rule = search.positives
-                for t, limit in enumerate(rule.thresholds):
-                    near = (rule.query_codes[q] != rule.item_codes[seen]).sum(axis=1) <= limit
-                    shares[t, :, q] = precision_at_r(lines[query, seen][None], near[None], cap=rule.cap)[:, 0]
-                continue
-            for item in search.positives.items[search.positives.starts[q] : search.positives.starts[q + 1]]:
-                score = lines[query, item]
-                above.append(int((lines[query, seen] > score).sum()) if item >= 0 else -1)
-                level.append(int((lines[query, seen] == score).sum()) if item >= 0 else 0)
-        first = np.array(best, np.int32).reshape(len(search), -1)
-        values = lines[search.queries[:, None], first].astype(np.float32)
-        found.append(
-            DirectionRanks(np.array(above, int), np.array(level, int), np.array(depth), first, values, shares)
-        )
-    return found
+    # As floats, since unsigned numbers have no negative.
+    found = forms.rankings(asked, scores.astype(np.float64), top=top)
+    return [found.i2t, found.t2i]
 
 
 def same(rankings: Rankings, expected: list[DirectionRanks]) -> None:
@@ -95,6 +69,16 @@ def same(rankings: Rankings, expected: list[DirectionRanks]) -> None:
         assert (placed.shares is None) == (twins.shares is None)
         if placed.shares is not None:
             np.testing.assert_array_equal(placed.shares, twins.shares)
+
+
+def cut_after(rankings: Rankings, depth: int) -> Rankings:
+    """The rankings of a scorer without ties, known to `depth` items only."""
+    sides = []
+    for placed in (rankings.i2t, rankings.t2i):
+        known = (placed.above >= 0) & (placed.above < depth)
+        above, level = np.where(known, placed.above, -1), np.where(known, placed.level, 0)
+        sides.append(replace(placed, above=above, level=level, depth=np.minimum(placed.depth, depth)))
+    return Rankings(*sides)
 
 
 def several(rng: np.random.Generator, n: int, m: int) -> list[Benchmark]:

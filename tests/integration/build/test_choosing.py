@@ -165,21 +165,6 @@ def test_simulated_people_choose(drawn):
     assert sure.facts["places"] == np.bincount(right.argmax(axis=1)[right.any(axis=1)]).tolist()
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"scorer": "a", "column": "b"}, "one of people, simulate, scorer, column"),
-        ({"threshold": 0.5}, "one of scores"),
-        ({"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
-        ({"column": "a", "target_precision": 0.9}, "needs verified rows"),
-        ({"column": "a", "verify": 5, "verified": "x"}, "one of them"),
-    ],
-)
-def test_settings_that_do_not_go_together(settings, message):
-    with pytest.raises(InputError, match=message):
-        Choose(**settings)
-
-
 @pytest.fixture(scope="module")
 def questions(drawn):
     """The first candidates: 60 questions of which many are wrong or ambiguous."""
@@ -259,19 +244,24 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("step", "settings", "message"),
     [
-        ({"scorers": ("blind:random",), "set": ("lm.end=in",)}, "a scorer that is not named"),
-        ({"scorers": ("blind:random",), "set": ("end",)}, "setting of the scorer"),
-        ({"set": ("end=in",)}, "a scorer that is not named; given: end=in; allowed: none"),
-        ({"simulate": 3, "people": "a.csv"}, "several ways"),
-        ({"simulate": 3, "threshold": 0.5}, "one of scores"),
-        ({"simulate": 3, "accuracy": 0.9, "bias": 0.3}, "chances are out of range"),
+        (Choose, {"scorer": "a", "column": "b"}, "one of people, simulate, scorer, column"),
+        (Choose, {"threshold": 0.5}, "one of scores"),
+        (Choose, {"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
+        (Choose, {"column": "a", "target_precision": 0.9}, "needs verified rows"),
+        (Choose, {"column": "a", "verify": 5, "verified": "x"}, "one of them"),
+        (FilterAmbiguous, {"scorers": ("blind:random",), "set": ("lm.end=in",)}, "scorer that is not named"),
+        (FilterAmbiguous, {"scorers": ("blind:random",), "set": ("end",)}, "setting of the scorer"),
+        (FilterAmbiguous, {"set": ("end=in",)}, "a scorer that is not named; given: end=in; allowed: none"),
+        (FilterAmbiguous, {"simulate": 3, "people": "a.csv"}, "several ways"),
+        (FilterAmbiguous, {"simulate": 3, "threshold": 0.5}, "one of scores"),
+        (FilterAmbiguous, {"simulate": 3, "accuracy": 0.9, "bias": 0.3}, "chances are out of range"),
     ],
 )
-def test_filters_that_cannot_be(settings, message):
+def test_settings_that_do_not_go_together(step, settings, message):
     with pytest.raises(InputError, match=message):
-        FilterAmbiguous(**settings)
+        step(**settings)
 
 
 @pytest.mark.parametrize(

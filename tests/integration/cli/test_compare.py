@@ -114,18 +114,9 @@ def test_bad_input_is_one_line(counterfoil, runs, tmp_path):
 
 
 def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs, tmp_path):
-    found = {}
-    for interval in ("wilson", "clusters", "crossed", "folds"):
-        counterfoil.succeeds(
-            f"compare {runs} --interval {interval} --draws 100 --json {tmp_path}/{interval}.json"
-        )
-        result = json.loads((tmp_path / f"{interval}.json").read_text())[0]
-        assert result["provenance"]["interval"]["method"] == interval
-        estimate, against = result["measures"]["group"], next(iter(result["against"].values()))["group"]
-        found[interval] = (estimate["low"], estimate["high"], against["low"], against["high"])
-        assert (estimate["effective"] is None) == (interval == "folds")
-        assert -1 <= against["low"] <= against["difference"] <= against["high"] <= 1
-    # The world's 60 quads come in families that share an image, and no two share a caption.
-    assert found["crossed"] == found["clusters"]
-    assert len(set(found.values())) == 3
-    counterfoil.fails("compare", runs, "--interval", "jackknife", says="wilson")
+    counterfoil.succeeds(f"compare {runs} --interval folds --draws 100 --json {tmp_path}/folds.json")
+    result = json.loads((tmp_path / "folds.json").read_text())[0]
+    assert result["provenance"]["interval"]["method"] == "folds"
+    assert result["measures"]["group"]["effective"] is None
+    against = next(iter(result["against"].values()))["group"]
+    assert -1 <= against["low"] <= against["difference"] <= against["high"] <= 1

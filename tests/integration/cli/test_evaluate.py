@@ -18,19 +18,12 @@ def test_winoground_scores_with_tags(counterfoil, shared_data):
     folder = shared_data / "winoground"
     # The path may be relative to the data folder, as in the README.
     result = _result(counterfoil, "given:scores/clip.jsonl", "winoground", "--data", folder)
-    names = ("i2t", "t2i", "group")
-    for group, printed in {
-        "": [30.75, 10.50, 8.00],
-        "Both": [80.77, 42.31, 38.46],
-        "2 Main Preds": [18.52, 3.70, 1.85],
-        "Series": [8.70, 0, 0],
-    }.items():
-        measures = result["groups"][group] if group else result["measures"]
-        assert [round(100 * measures[name]["value"], 2) for name in names] == printed
+    for measures, printed in ((result["measures"], 8.00), (result["groups"]["Both"], 38.46)):
+        assert round(100 * measures["group"]["value"], 2) == printed
+    # Of people's scores, who give many the same, those that their authors print.
     human = _result(counterfoil, "given:scores/human.jsonl", "winoground", "--data", folder)
-    assert human["ties"]["questions"] >= 35 * 0.5
     optimistic = human["ties"]["measures"]["optimistic"]
-    assert [round(100 * optimistic[name], 2) for name in names] == [93.0, 91.75, 88.25]
+    assert [round(100 * optimistic[n], 2) for n in ("i2t", "t2i", "group")] == [93.0, 91.75, 88.25]
 
 
 def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path, table):
@@ -59,14 +52,6 @@ def table(tmp_path):
     return path
 
 
-def test_blind_scorers_need_no_images(counterfoil, table):
-    result = _result(counterfoil, "blind:constant", "pairs", "--data", table)
-    assert result["measures"]["accuracy"]["value"] == 0
-    assert result["ties"]["rate"] == 1
-    result = _result(counterfoil, "blind:constant", "pairs", "--data", table, "--ties", "half")
-    assert result["measures"]["accuracy"]["value"] == result["measures"]["accuracy"]["chance"] == 0.5
-
-
 def test_signatures(counterfoil, table):
     said = counterfoil("evaluate", "blind:length", "pairs", "--data", table, "--signatures", "--json", "-")
     result = json.loads(said.out)
@@ -81,6 +66,7 @@ def test_signatures(counterfoil, table):
         ("blind:length winogrund", "unknown benchmark; given: winogrund; .*did you mean 'winoground'"),
         ("blnd:length bivlc", "unknown kind of scorer; .*did you mean 'blind'"),
         ("blind:lenght bivlc", "did you mean 'length'"),
+        ("world:oracel bivlc", "did you mean 'oracle'"),
         ("blind bivlc", "a scorer is written KIND:WHAT"),
         ("given:nowhere.csv bivlc", "nowhere.csv.*no such file"),
         ("blind:length pairs --data no.csv", "no such file"),
@@ -89,19 +75,6 @@ def test_signatures(counterfoil, table):
 )
 def test_names_and_files_that_are_none_are_one_line(counterfoil, table, arguments, says):
     assert re.search(says, counterfoil.refused(f"evaluate {arguments.format(table)}").err)
-
-
-def test_given_answers_that_do_not_fit(counterfoil, tmp_path, table):
-    command = f"evaluate given:{tmp_path}/scores.csv pairs --data {table} -q"
-    (tmp_path / "scores.csv").write_text("id,s0,s1\n0,.2,.1\n1,.2,.1\n2,.2,.1\n")
-    assert counterfoil(command).code == 0
-    for text, says in (
-        ("id,s0,s1\n0,.2,.1\n1,.2,.1\n", "2"),
-        ("id,s0,s1\n0,.2,.1\n1,.2,.1\n1,.2,.1\n", "twice"),
-        ("", "scores.csv"),
-    ):
-        (tmp_path / "scores.csv").write_text(text)
-        counterfoil.refused(command, says=says)
 
 
 def test_a_limit_says_what_the_whole_would_take(counterfoil, tmp_path, monkeypatch):

@@ -62,21 +62,16 @@ def test_lists(counterfoil):
     counterfoil.fails("list", "benchmarks", "winogrand", says="did you mean 'winoground'")
 
 
-#: A command, one that prints by itself, one beside another, a list and the whole program.
-COMMANDS = [
-    *(("evaluate",), ("benchmarks", "fetch"), ("compare", "rankings"), ("list", "recipes"), ()),
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+# A command, one that prints by itself, one beside another, a list and the whole program.
+@pytest.mark.parametrize("command", ["evaluate", "benchmarks fetch", "compare rankings", "list recipes", ""])
 def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "200")
-    said = counterfoil.succeeds(*command, "--help")
+    said = counterfoil.succeeds(*command.split(), "--help")
     assert "<bool>" not in said.out
     assert "BOOLEAN" not in said.out
-    if command and command[0] != "list":
+    if command not in ("", "list recipes"):
         assert "Examples:" in said.out
-        assert f"counterfoil {' '.join(command)}" in said.out
+        assert f"counterfoil {command}" in said.out
 
 
 @pytest.mark.parametrize(

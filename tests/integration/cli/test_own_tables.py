@@ -1,15 +1,11 @@
 """Tables of one's own where a name, a run or items are asked for: errors say the command that takes them."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from counterfoil.benchmarks.readers.own import kind_of
 from counterfoil.studies.example_files import write_example_files
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +40,18 @@ def test_a_table_gets_the_command_that_takes_it(counterfoil, here, words, says):
     assert len(done.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("kind", ["pairs", "gallery", "ratings", "preferences", "statements"])
-def test_kinds_are_told_by_the_columns_of_their_layout(kind):
-    columns = {
-        "pairs": "image caption negative_caption",
-        "gallery": "image caption",
-        "ratings": "image caption rating_1 rating_2",
-        "preferences": "image caption_a caption_b preferred",
-        "statements": "image statement label",
-    }
-    assert kind_of(columns[kind].split()) == kind
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("pairs", "image caption negative_caption"),
+        ("gallery", "image caption"),
+        ("ratings", "image caption rating_1 rating_2"),
+        ("preferences", "image caption_a caption_b preferred"),
+        ("statements", "image statement label"),
+    ],
+)
+def test_kinds_are_told_by_the_columns_of_their_layout(kind, columns):
+    assert kind_of(columns.split()) == kind
 
 
 def test_splits_may_share_ids(counterfoil, here):

@@ -14,35 +14,21 @@ from .annotator_world import IMAGES, NAMES, PER, first, image_id
 def test_a_pool_is_the_union_of_first_items(counterfoil, world):
     out, summary = world.folder / "pool.csv", world.folder / "pool.json"
     said = counterfoil.succeeds("pool", *world.files(), "--k", 4, "--out", out, "--json", summary)
-    table = read_table(out)
-    expected = {}
-    for way in ("i2t", "t2i"):
-        for model in NAMES:
-            scores = world.scores[model] if way == "i2t" else world.scores[model].T
-            for query, row in enumerate(first(scores, 4).tolist()):
-                for place, item in enumerate(row, start=1):
-                    pair = (image_id(query), str(item)) if way == "i2t" else (image_id(item), str(query))
-                    expected.setdefault((way, *pair), {})[model] = place
-    found = {
-        (way, image, caption): {
-            m: int(table[f"place:{m}"][row]) for m in NAMES if table[f"place:{m}"][row] != "0"
-        }
-        for row, (way, image, caption) in enumerate(
-            zip(table["direction"], table["image"], table["caption"], strict=True)
-        )
+    table, facts = read_table(out), json.loads(summary.read_text())
+    captions = first(world.scores["two"], 4).tolist()
+    proposed = {
+        (image_id(i), str(c)): place for i, row in enumerate(captions) for place, c in enumerate(row, 1)
     }
-    assert found == expected
-    assert len(table) == len(expected)
-    facts = json.loads(summary.read_text())
-    assert facts["rows"] == len(expected)
-    pairs = {key[1:] for key in expected}
-    assert facts["pairs"] == len(pairs) == len(set(table["pair"]))
+    found = zip(*(table[name] for name in ("direction", "image", "caption", "place:two")), strict=True)
+    assert {tuple(row[1:3]): int(row[3]) for row in found if row[0] == "i2t" and row[3] != "0"} == proposed
+    pairs = facts["pairs"]
+    assert (facts["rows"], pairs) == (len(table), len(set(table["pair"])))
     assert facts["proposals"] == 4 * 3 * (IMAGES + IMAGES * PER)
-    assert facts["yield"]["3"][3] == len(expected)
+    assert facts["yield"]["3"][3] == len(table)
     assert facts["by_model"]["one"]["new"] == facts["by_model"]["one"]["proposed"] == 4 * IMAGES * (1 + PER)
-    assert facts["tasks"]["number"] == -(-len(pairs) // 18)
+    assert facts["tasks"]["number"] == -(-pairs // 18)
     assert facts["tasks"]["cost"] == pytest.approx(1.4 * facts["tasks"]["number"])
-    assert f"{len(pairs):,} pairs to verify: the first 4 of 3 models for 40 images" in said.out
+    assert f"{pairs:,} pairs to verify: the first 4 of 3 models for 40 images" in said.out
 
 
 def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world):
@@ -130,14 +116,10 @@ def test_pooling_in_rounds(counterfoil, world):
         "pool rounds", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}", says="said.csv"
     )
     counterfoil.succeeds("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
+    head, *rows = (world.folder / "pool.csv").read_text().splitlines()
+    answers = [f"{row},{'yes' if at % 3 else 'no'}" for at, row in enumerate(rows)]
+    (world.folder / "said.csv").write_text("\n".join([f"{head},answer", *answers]))
     pool = read_table(world.folder / "pool.csv")
-    lines = [
-        f"{way},{image},{caption},{'yes' if row % 3 else 'no'}"
-        for row, (way, image, caption) in enumerate(
-            zip(pool["direction"], pool["image"], pool["caption"], strict=True)
-        )
-    ]
-    (world.folder / "said.csv").write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
     told = counterfoil.succeeds(
         "pool rounds", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
     )

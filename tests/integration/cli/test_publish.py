@@ -100,11 +100,11 @@ def hub(tmp_path_factory):
     local = [str(folder / "quads"), "--to", f"folder:{folder / 'local'}", "--split", "0.34"]
     with hub_server.running(folder / "repositories") as server:
         environment = {
-            **os.environ, "HF_ENDPOINT": server.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0",
+            **os.environ, "HF_ENDPOINT": server.root, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0",
             "HF_HOME": str(folder / "home"),
         }  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-c", _DRIVER, server.url, hub_server.TOKEN],
+            [sys.executable, "-c", _DRIVER, server.root, hub_server.TOKEN],
             input=json.dumps([*steps.values(), {"arguments": local}]),
             env=environment, capture_output=True, text=True, timeout=240,
         )  # fmt: skip

@@ -120,13 +120,18 @@ def test_no_name_and_no_number_is_cut(gallery):
     ]  # fmt: skip
 
 
+def compared(folder, gallery, *names):
+    """A comparison of a model whose rankings are whole, and of another that ends after four items."""
+    runs = []
+    for name, depth in zip(names, (8, 4), strict=True):
+        result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
+        runs.append(save_run(folder / name, gallery, rankings(depth), result, {}))
+    return compare(runs)[0]
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width):
-    runs = []
-    for name, depth in (("a long name of a model, number one", 8), ("two", 4)):
-        result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
-        runs.append(save_run(tmp_path / name, gallery, rankings(depth), result, {}))
-    [comparison] = compare(runs)
+    comparison = compared(tmp_path, gallery, "a long name of a model, number one", "two")
     for part in (comparison_table(comparison, width=width), differences_table(comparison, width=width)):
         assert max(map(len, shown(part, width))) <= width
     above = " ".join(" ".join(shown(comparison_table(comparison, width=width), width)).split())
@@ -174,11 +179,7 @@ def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path):
 
 
 def test_differences_are_called_as_in_the_table_above(gallery, tmp_path):
-    runs = []
-    for name, depth in (("one", 8), ("two", 4)):
-        result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
-        runs.append(save_run(tmp_path / name, gallery, rankings(depth), result, {}))
-    [comparison] = compare(runs)
+    comparison = compared(tmp_path, gallery, "one", "two")
     above = shown(comparison_table(comparison, width=80), 80)
     below = shown(differences_table(comparison), 80)
     # Four images and eight captions ask.

@@ -8,8 +8,6 @@ import time
 
 import numpy as np
 import PIL.Image
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 
 from .conftest import Run
@@ -191,25 +189,6 @@ def test_what_is_wrong_in_a_file_is_one_line(counterfoil, tmp_path, text, said):
     path.write_text(text)
     found = counterfoil.fails("train", path, says=said)
     assert found.err.startswith(f"counterfoil: {path}")
-
-
-def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(train, rows, tmp_path):
-    data = rows.with_suffix(".parquet")
-    pq.write_table(pyarrow.csv.read_csv(rows), data)
-    common = ("--data", data, "--validation-share", 0, "--steps", 2, "--json", "-")
-    broken = rows.parent / "images" / "p3.png"
-    found = {}
-    for state in ("broken", "gone"):
-        broken.unlink()
-        if state == "broken":
-            broken.write_bytes(b"no picture")
-        train.refused("coco", *common, "--out", tmp_path / f"stopped-{state}", "--quiet", says="p3.png")
-        said = train.succeeds("coco", *common, "--out", tmp_path / state, "--set", "unreadable=skip")
-        gone = " (1 of them is not there)" if state == "gone" else ""
-        assert f"1 image cannot be read{gone}, 1 row is left out: " in said.err
-        assert json.loads(said.out)["left_out"] == 1
-        found[state] = (tmp_path / state / "model.safetensors").read_bytes()
-    assert found["broken"] == found["gone"]
 
 
 #: What torchrun says to a process, of one machine with two.

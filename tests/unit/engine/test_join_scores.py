@@ -8,7 +8,6 @@ from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine import session
 from counterfoil.engine.join_scores import answered, join_scores, matched
-from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Identity, Options
@@ -361,10 +360,6 @@ def test_embeddings_of_candidates_of_several_sentences_give_the_mean():
     cosine = (unit[1] * unit[0][np.repeat([0, 1], 4)]).sum(axis=1)
     expected = cosine.reshape(2, 2, 2).mean(axis=2)
     np.testing.assert_allclose(join_scores(given, preferred("ab", sentences=2)).values, expected)
-
-
-def test_the_engine_takes_given_answers(tmp_path):
-    assert run(ABC, table(tmp_path, "id,s0,s1 / a,1,0 / b,1,0 / c,1,0")).values.shape == (3, 2)
 
 
 def test_more_than_ten_candidates_have_numbers_of_two_digits(tmp_path):

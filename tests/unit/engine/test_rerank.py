@@ -71,7 +71,7 @@ def test_the_first_items_come_first_in_the_new_order_with_its_ties(seed, n, m, d
         asked = each.gallery
         i2t = lines(first, cross, depth, asked.image_parts, asked.caption_parts)
         t2i = lines(first.T, cross.T, depth, asked.caption_parts, asked.image_parts)
-        expected = [twin(asked, i2t, top)[0], twin(asked, t2i.T, top)[1]]
+        expected = [twin(each, i2t, top)[0], twin(each, t2i.T, top)[1]]
         for placed in expected:
             again = placed.top_scores >= FAR
             placed.top_scores[:] = np.where(again, placed.top_scores - FAR, np.nan)
@@ -95,7 +95,7 @@ def test_small_galleries_are_scored_whole():
     scores = rng.integers(0, 4, (5, 7)).astype(float)
     each, scorer = benchmark(rng, 5, 7), Looked(scores)
     found = run(each, scorer)
-    same(found, twin(each.gallery, scores, 50))
+    same(found, twin(each, scores, 50))
     assert sorted(scorer.asked) == [(i, c) for i in range(5) for c in range(7)]
 
 
@@ -106,7 +106,7 @@ def test_galleries_of_other_items_are_ranked_apart():
     found = rank_galleries([small, large, other], Looked(scores))
     for each, rankings in zip((small, large, other), found, strict=True):
         asked = each.gallery
-        same(rankings, twin(asked, scores[: asked.n_images, : asked.n_captions], 50))
+        same(rankings, twin(each, scores[: asked.n_images, : asked.n_captions], 50))
 
 
 def test_embeddings_and_similarities_are_found_by_ids():
@@ -119,7 +119,7 @@ def test_embeddings_and_similarities_are_found_by_ids():
         np.linalg.norm(images, axis=1), np.linalg.norm(captions.astype(float), axis=1)
     )
     name = Identity("embeddings:x.npz")
-    expected = twin(each.gallery, cosines, 50)
+    expected = twin(each, cosines, 50)
     for given_items in (
         PrecomputedEmbeddings(name, images, captions),
         PrecomputedEmbeddings(name, images[rows], captions[columns], *ids),

@@ -19,37 +19,6 @@ def test_independent_questions_get_wilson_intervals(quads):
     assert (estimate.low, estimate.high) == wilson(estimate.value * 20, 20)
 
 
-def test_shared_images_widen_the_interval(quads):
-    # Every question of a cluster has the same outcome: 60 questions know no more than 12 do.
-    outcome = np.repeat(np.random.default_rng(2).random(12) < 0.5, 5)
-    right = Outcomes(dict.fromkeys(("ipos2t", "ineg2t", "tpos2i", "tneg2i"), outcome))
-    clustered = evaluate(quads(60, share=5), right, scorer="s").measures["group"]
-    independent = evaluate(quads(60), right, scorer="s").measures["group"]
-    assert clustered.value == independent.value
-    # The width grows by about the square root of the cluster size.
-    assert (clustered.high - clustered.low) / (independent.high - independent.low) == pytest.approx(
-        5**0.5, rel=0.2
-    )
-
-
-def test_micro_and_macro_are_different_averages(choices):
-    benchmark = choices({"add": 6, "swap": 2})
-    right = np.array([1, 1, 1, 0, 0, 0, 1, 1], dtype=bool)
-    measures = evaluate(benchmark, Outcomes({"accuracy": right}), scorer="s").measures
-    assert measures["accuracy"].value == 5 / 8
-    assert measures["accuracy_macro"].value == (3 / 6 + 2 / 2) / 2
-
-
-def test_groups_are_reported_by_label(quads):
-    benchmark = quads(9)
-    scores = np.zeros((9, 2, 2))
-    scores[::3] += np.eye(2)  # questions 0, 3, 6 are the swaps, and the only ones solved
-    groups = evaluate(benchmark, Scores(scores), scorer="s").groups
-    assert groups["swap"]["group"].value == 1.0
-    assert groups["swap"]["group"].n == 3
-    assert groups["add"]["group"].value == 0.0
-
-
 def test_outcomes_leave_out_what_needs_scores(quads):
     right = Outcomes({name: np.ones(4, dtype=bool) for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")})
     result = evaluate(quads(4), right, scorer="s")

@@ -1,7 +1,7 @@
 """A run's folder holds everything that later steps need."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.benchmarks import Image, Scores
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.folder import save
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
@@ -101,32 +101,16 @@ def test_a_gallery_is_loaded_bit_for_bit(tmp_path, galleries, setting):
     benchmark = replace(benchmark, images=tuple(images))
     measures = None if "rule" in setting else ["recall_at_7", "mean_mrr", "map_at_r"]
     result = evaluate(benchmark, rankings, scorer="s", draws=100, ties=Ties.HALF, measures=measures)
-    saved = save_run(
-        tmp_path / "run" / "toy", benchmark, rankings, result, {"benchmark": {"source": "a test"}}
-    )
+    saved = save_run(tmp_path / "run", benchmark, rankings, result, {"benchmark": {"source": "a test"}})
     (loaded,) = find_runs([tmp_path])
     assert loaded.result == result
-    assert loaded.benchmark.digest == benchmark.digest
-    assert loaded.benchmark.questions.groups().keys() == benchmark.questions.groups().keys()
     assert [i.photo for i in loaded.benchmark.images] == [i.photo for i in images]
     np.testing.assert_array_equal(loaded.benchmark.clusters, benchmark.clusters)
-    for side in ("i2t", "t2i"):
-        before, after = getattr(rankings, side), getattr(loaded.answers, side)
-        for field in fields(DirectionRanks):
-            old, new = getattr(before, field.name), getattr(after, field.name)
-            assert (old is None) == (new is None)
-            if old is not None:
-                assert old.dtype == new.dtype
-                np.testing.assert_array_equal(new, old)
     assert set(loaded.items) == set(saved.items) == set(result.measures)
-    for name, values in saved.items.items():
-        np.testing.assert_array_equal(loaded.items[name], values)
-    # What was loaded is as good as what was evaluated.
-    again = evaluate(
-        loaded.benchmark, loaded.answers, scorer="s", draws=100, ties=Ties.HALF, measures=measures
-    )
-    # Where it was read from is another place.
-    assert replace(again, provenance=result.provenance) == result
+    # What is saved of it once more are the same bytes.
+    save_run(tmp_path / "second", loaded.benchmark, loaded.answers, loaded.result, loaded.manifest)
+    for path in (tmp_path / "run").iterdir():
+        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
 
 
 def test_the_tables_of_a_gallery_can_be_read_alone(tmp_path, galleries):

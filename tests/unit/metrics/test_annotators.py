@@ -1,6 +1,5 @@
 """Machine annotators: bias, coverage and pools, against ECCV Caption and against sets written out."""
 
-import json
 from itertools import combinations
 
 import numpy as np
@@ -96,28 +95,6 @@ def test_judgements_that_do_not_fit():
     assert np.isnan(precision[0])
     assert recall.tolist() == [0, 1]
     assert precision[1] == 1
-
-
-def test_table_3_of_eccv_caption(shared_data):
-    """Qrels per data set over the queries of ECCV Caption."""
-
-    def table(name):
-        return json.loads((shared_data / "eccv" / f"{name}.json").read_text())
-
-    counts = {}
-    for side in ("image_to_caption", "caption_to_image"):
-        queries = table(f"eccv_{side}")
-        for name in ("original", "cxc", "eccv"):
-            rows = table(f"{name}_{side}")
-            counts[name, side] = Qrels.of([rows.get(q, []) for q in queries]).counts.sum()
-    assert counts == {
-        ("original", "image_to_caption"): 6305,
-        ("cxc", "image_to_caption"): 8906,
-        ("eccv", "image_to_caption"): 22550,
-        ("original", "caption_to_image"): 1332,
-        ("cxc", "caption_to_image"): 1895,
-        ("eccv", "caption_to_image"): 11279,
-    }
 
 
 def test_a_pool_needs_models():

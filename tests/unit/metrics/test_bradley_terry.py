@@ -12,14 +12,7 @@ from printed_votes import PRINTED
 
 
 def test_the_printed_votes_give_the_printed_strengths_in_another_order():
-    strengths = dict(zip("ABCDE", bradley_terry(PRINTED), strict=True))
-    assert {name: round(float(s), 2) for name, s in strengths.items()} == {
-        "C": 70.85,
-        "D": 13.15,
-        "A": 10.66,
-        "B": 4.89,
-        "E": 0.44,
-    }
+    assert bradley_terry(PRINTED).round(2).tolist() == [10.66, 4.89, 70.85, 13.15, 0.44]
 
 
 votes = st.integers(2, 5).flatmap(lambda n: arrays(np.int64, (n, n), elements=st.integers(1, 30)))

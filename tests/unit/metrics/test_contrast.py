@@ -84,16 +84,6 @@ def test_margins_of_group_match_survive_rounding():
     assert contrast.quad_margins(scores)["group_match"][0] == 0
 
 
-@given(arrays(np.bool_, (4, 9)))
-def test_outcomes_give_the_measures_that_strict_scores_give(right):
-    names = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
-    values = contrast.from_directions(dict(zip(names, right, strict=True)))
-    assert values["i2t"].tolist() == (right[0] & right[1]).astype(float).tolist()
-    assert values["t2i"].tolist() == (right[2] & right[3]).astype(float).tolist()
-    assert values["group"].tolist() == right.all(axis=0).astype(float).tolist()
-    assert "group_match" not in values
-
-
 _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 

@@ -163,9 +163,6 @@ def test_captions_are_varied_and_partial():
     assert np.mean(positives(told[:300], scenes).sum(axis=1) > 1) > 0.65
 
 
-#: What a phrase says: shape, size, texture, colour, count.
-
-
 def test_round_trip_of_a_thousand():
     rng = np.random.default_rng(8)
     said = {}

@@ -12,6 +12,7 @@ from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import check, evaluate
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
+from small_galleries import cut_after
 
 NAMES = (
     *("recall_at_1", "recall_at_3", "r_precision", "map_at_r", "mrr", "ndcg"),
@@ -163,27 +164,10 @@ def test_right_by_rule(galleries, parts):
         np.testing.assert_allclose(getattr(counted, side).shares, getattr(constant, side).shares, atol=1e-12)
 
 
-def cut(asked, depth):
-    """The rankings of a scorer without ties, known to `depth` items only."""
-    sides = []
-    for side in ("i2t", "t2i"):
-        placed = getattr(asked.rankings, side)
-        found = (placed.above >= 0) & (placed.above < depth)
-        sides.append(
-            replace(
-                placed,
-                above=np.where(found, placed.above, -1),
-                level=np.where(found, placed.level, 0),
-                depth=np.minimum(placed.depth, depth),
-            )
-        )
-    return Rankings(*sides)
-
-
 def test_cut_rankings_support_what_they_reach(galleries):
     asked = galleries()
     asked = asked.scored(np.random.default_rng(3).random(asked.scores.shape))
-    rankings = cut(asked, 6)
+    rankings = cut_after(asked.rankings, 6)
     whole = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     result = evaluate(asked.benchmark, rankings, scorer="s", draws=50)
     # R is at most 5; recall at 10, the reciprocal rank and nDCG look further down.
@@ -201,7 +185,7 @@ def test_cut_rankings_support_what_they_reach(galleries):
     with pytest.raises(InputError, match="t2i_ndcg cannot be measured: text to image, query"):
         evaluate(asked.benchmark, rankings, scorer="s", measures=["t2i_ndcg"])
     with pytest.raises(InputError, match="cannot be measured"):
-        evaluate(asked.benchmark, cut(asked, 0), scorer="s")
+        evaluate(asked.benchmark, cut_after(asked.rankings, 0), scorer="s")
 
 
 @pytest.mark.parametrize("part", ["above", "depth", "top"])

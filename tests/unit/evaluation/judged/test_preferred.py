@@ -32,15 +32,6 @@ def test_an_oracle_and_its_opposite():
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_the_macro_average_is_the_mean_of_the_categories():
-    rng = np.random.default_rng(1)
-    benchmark = preferred(_votes(50), groups=4, macro=True)
-    result = evaluate(benchmark, Scores(rng.normal(size=(50, 2))), scorer="s", draws=50)
-    of_groups = [group["accuracy"].value for group in result.groups.values()]
-    assert len(of_groups) == 4
-    assert result.measures["accuracy_macro"].value == pytest.approx(np.mean(of_groups))
-
-
 def test_ties_by_every_policy_and_by_polos():
     votes = _votes(40)
     benchmark = preferred(votes)

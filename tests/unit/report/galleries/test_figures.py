@@ -1,6 +1,5 @@
 """Figures of retrieval: curves against a count by hand, and what is drawn of them."""
 
-from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -77,12 +76,7 @@ def test_in_parts_a_curve_is_the_mean_over_parts():
     gallery = benchmark.gallery
     seen = gallery.image_parts[:, None] == gallery.caption_parts[None]
     hidden = np.where(seen, scores, scores.min() - 1)
-    answers = rankings_of(benchmark, hidden)
-    sizes = np.where(gallery.image_parts == 0, 32, 30), np.where(gallery.caption_parts == 0, 16, 15)
-    answers = replace(
-        answers, i2t=replace(answers.i2t, depth=sizes[0]), t2i=replace(answers.t2i, depth=sizes[1])
-    )
-    comparison = compare([run_of(benchmark, "parted", answers)])[0]
+    comparison = compare([run_of(benchmark, "parted", rankings_of(benchmark, scores))])[0]
     curve = curves(comparison)["i2t"][0]
     for k, value in zip(curve.ks, curve.values, strict=True):
         of_parts = []
