@@ -1,8 +1,6 @@
 """Names as people type them: of models, benchmarks and options; what is said where a name is unknown."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,6 @@ from counterfoil.cli.usage import as_meant
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.models.registry import kinds_of, scorers_called
 
-Run = Callable[..., Any]
 #: What the network says in these tests.
 SAID = "ConnectError: no route to host"
 
@@ -45,7 +42,7 @@ def test_underscores_count_in_kinds_and_metrics_too():
     assert catalog.scorer_name("metric:clip_s")[0] == "metric"
 
 
-def test_options_are_taken_as_other_tools_call_them(counterfoil: Run, pairs: Path) -> None:
+def test_options_are_taken_as_other_tools_call_them(counterfoil, pairs):
     words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
     done = counterfoil.succeeds(*words, "--limit 0.1 --batch_size 3 --num_workers=0 -o runs/a")
     assert "2 questions" in done.out
@@ -54,7 +51,7 @@ def test_options_are_taken_as_other_tools_call_them(counterfoil: Run, pairs: Pat
     assert (pairs / "runs" / "b" / "pairs").is_dir()
 
 
-def test_what_follows_two_hyphens_stays_as_it_is() -> None:
+def test_what_follows_two_hyphens_stays_as_it_is():
     assert as_meant(["--batch_size", "1", "--", "--batch_size"], ["--batch-size"])[2:] == [
         "--",
         "--batch_size",
