@@ -43,12 +43,8 @@ def show(study: "Study", console: Console) -> None:
     from counterfoil.report.comparison_tables import overview
     from counterfoil.report.study_page import known
 
-    seeds = study.plan.seeds
     show_tables(console, [overview(comparison, finer=False) for comparison in study.comparisons])
-    about = f"Networks of seed {seeds[0]}."
-    if len(seeds) > 1:
-        about += f" What follows is over seeds {', '.join(map(str, seeds))}."
-    console.print(Text(about, style="dim"))
+    console.print(Text(f"Networks of seed {study.plan.seed}.", style="dim"))
     sentences = [_verdict(finding) for finding in study.findings]
     if study.order is not None:
         sentences.append((_POINT, "The trainings in order.", study.order.sentence))

@@ -145,8 +145,17 @@ def command(
     # The paragraphs that speak of no Python.
     plain = (text for text in prose(job.function.__doc__) if not text.startswith("Raises"))
     run.__doc__ = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
-    parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
-    return usage.with_signature(run, parameters)
+    # Typer reads the signature: its context, and the options.
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [
+        context.replace(name=name, annotation=annotation, default=default)
+        for argument in options.values()
+        for name, annotation, default in _parameters(argument)
+    ]
+    signature = inspect.Signature([context, *parameters])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
+    return run
 
 
 def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]) -> dict[str, str]:
@@ -234,8 +243,8 @@ def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, An
         terminal.note(f"{_OUTPUTS[name][0]} written to {target}")
 
 
-def _parameters(argument: Argument) -> list[inspect.Parameter]:
-    """What Typer makes the option, or the argument of the command, of."""
+def _parameters(argument: Argument) -> list[tuple[str, Any, Any]]:
+    """What Typer makes the option, or the argument of the command, of: its name, annotation and default."""
     option, name = argument.option, argument.name
     if option.hidden:
         return []
@@ -255,23 +264,23 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
         choices = " | ".join(map(str, argument.choices))
         given["metavar"] = option.metavar or choices or ("KEY=VALUE" if argument.mapping else of_kind)
     several = (argument.several and not option.commas) or argument.mapping
-    kind: Any = list[str] if several else str
+    kind: Any = (list[str] if several else str) | None
     default: Any = option.default
     if option.commas and isinstance(default, tuple):
         default = ",".join(default) or None
     default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
-        return [usage.keyword(name, Annotated[kind | None, typer.Argument(**given)], None)]
+        return [(name, Annotated[kind, typer.Argument(**given)], None)]
     if option.variable:
         given["envvar"] = option.variable
-    parameters = [usage.keyword(name, Annotated[kind | None, typer.Option(argument.flag, **given)], default)]
+    parameters = [(name, Annotated[kind, typer.Option(argument.flag, **given)], default)]
     if several and required and argument.positional:
         # A shell makes words of a pattern: those after the first are arguments of the command.
         more = typer.Argument(hidden=True, metavar="[FILE]...")
-        parameters.append(usage.keyword(f"more_{name}", Annotated[list[str] | None, more], None))
+        parameters.append((f"more_{name}", Annotated[list[str] | None, more], None))
     if argument.optional and option.default not in (None, REQUIRED):
         off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
-        parameters.append(usage.keyword(f"no_{name}", Annotated[bool, off], False))
+        parameters.append((f"no_{name}", Annotated[bool, off], False))
     return parameters
 
 
@@ -286,14 +295,14 @@ def _completion(kind: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
+def _switch(argument: Argument, given: Mapping[str, Any]) -> tuple[str, Any, Any]:
     """A flag: of what is on by default its `--no-`, of what has no default both."""
     flag = argument.flag
     if argument.default is True:
         off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}/{flag}"
-        return usage.keyword(f"no_{argument.name}", Annotated[bool, typer.Option(off, **given)], False)
+        return f"no_{argument.name}", Annotated[bool, typer.Option(off, **given)], False
     if argument.default is None:
         both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
-        return usage.keyword(argument.name, Annotated[bool | None, both], None)
+        return argument.name, Annotated[bool | None, both], None
     letters = usage.LETTERS.get(flag, ())
-    return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, *letters, **given)], False)
+    return argument.name, Annotated[bool, typer.Option(flag, *letters, **given)], False

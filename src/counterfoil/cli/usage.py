@@ -1,6 +1,5 @@
 """Usage of commands: mistyped options in one line, files that they read and write, --quiet and --verbose."""
 
-import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -239,19 +238,3 @@ def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
     outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
     with terminal.levels(quiet=quiet, verbose=verbose), guarded(name, ctx.params, data_folder()), outside:
         yield
-
-
-def with_signature(
-    command: Callable[..., Any], parameters: Iterable[inspect.Parameter]
-) -> Callable[..., Any]:
-    """The command with the signature that Typer reads: its context, and these parameters."""
-    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    signature = inspect.Signature([context, *parameters])
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
-    return command
-
-
-def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """A parameter of a command, as Typer reads them."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from counterfoil.benchmarks.forms import Choice, Gallery, Quad
+from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
-from counterfoil.evaluation.replicates import (
+from counterfoil.evaluation.evidence import (
     Evidence,
-    Replicates,
     Side,
     check_same,
     deciding,
@@ -68,14 +67,13 @@ class Ordering:
     sentence: str
 
 
-def findings(runs: Mapping[str, Sequence[Run]], *, far: float = 0.1) -> tuple[Finding, ...]:
+def findings(runs: Sequence[Run], *, far: float = 0.1) -> tuple[Finding, ...]:
     """The four findings of BiVLC, each with its verdict, from the runs of every model.
 
-    `runs` maps a model's name ("pretrained", "coco", "trohn-text", "trohn-img", "detectors",
-    "trohn-img-detectors") to all its runs: on quads, on choices, on a gallery, in any order, told apart by
-    the form of their questions, and one run per form and seed. All models must have been asked the same
-    quads, and the same choices. Other names are let pass. A finding whose models or benchmarks are not there
-    is left out:
+    `runs` are those of "pretrained", "coco", "trohn-text", "trohn-img", "detectors" and "trohn-img-detectors"
+    on quads and on choices, in any order, told apart by the form of their questions: one run per model and
+    form. All models must have been asked the same quads, and the same choices. Other names are let pass. A
+    finding whose models or benchmarks are not there is left out:
 
     * `direction`: images find their captions more often than captions their images (I2T minus T2I, over the
       mean of the trained models; each alone is told beside it);
@@ -85,11 +83,9 @@ def findings(runs: Mapping[str, Sequence[Run]], *, far: float = 0.1) -> tuple[Fi
     * `detectors`: telling natural from synthetic is far from enough (trohn-img minus detectors in group,
       against `far`).
 
-    Several runs of a form are seeds: their values are averaged per question first (`replicates`). Source:
-    BiVLC, sections 5.1 to 5.3.
+    Source: BiVLC, sections 5.1 to 5.3.
     """
-    quads = of_form(runs, Quad)
-    choices = of_form(runs, Choice)
+    quads, choices = _of_form(runs, Quad), _of_form(runs, Choice)
     tested = (_direction(quads), _texts(quads, choices), _images(quads), _detectors(quads, far))
     return tuple(finding for finding in tested if finding is not None)
 
@@ -128,40 +124,32 @@ def confirmed(
     return tuple(held_to)
 
 
-def ordering(runs: Mapping[str, Sequence[Run]]) -> Ordering | None:
+def ordering(runs: Sequence[Run]) -> Ordering | None:
     """The models trained on pairs by group on the quads, best first, and whether their intervals overlap.
 
     None where fewer than two of them were asked quads. Models with equal values stay in the order given.
     """
-    quads = of_form(runs, Quad)
+    quads = _of_form(runs, Quad)
     present = [quads[name] for name in TRAINED[1:] if name in quads]
     if len(present) < 2:
         return None
     check_same(present)
-    levels = [model.level("group") for model in present]
+    levels = _levels(present, ("group",))
     levels.sort(key=lambda level: -level.value)
     clear = all(a.low > b.high for a, b in pairwise(levels))
     listed = "; ".join(f"{level.label} {percent(level)}" for level in levels)
-    seeds = max(len(level.seeds) for level in levels)
     return Ordering(
         measure="group",
         levels=tuple(levels),
         apart=clear,
         sentence=f"Group, best first: {listed}. "
-        + ("The intervals do not overlap." if clear else "Some of these intervals overlap.")
-        + (f" Each is a mean of {seeds} seeds." if seeds > 1 else ""),
+        + ("The intervals do not overlap." if clear else "Some of these intervals overlap."),
     )
 
 
-def of_form(
-    runs: Mapping[str, Sequence[Run]], form: type[Quad] | type[Choice] | type[Gallery]
-) -> dict[str, Replicates]:
-    """The runs of each model on questions of one form, where it has some."""
-    chosen = {
-        name: tuple(run for run in of_model if isinstance(run.benchmark.questions, form))
-        for name, of_model in runs.items()
-    }
-    return {name: Replicates(name, of_model) for name, of_model in chosen.items() if of_model}
+def _of_form(runs: Sequence[Run], form: type[Quad] | type[Choice]) -> dict[str, Run]:
+    """The run of each model on questions of one form, where it has one."""
+    return {run.name: run for run in runs if isinstance(run.benchmark.questions, form)}
 
 
 def verdict(evidence: Sequence[Evidence]) -> Verdict:
@@ -180,7 +168,7 @@ def verdict(evidence: Sequence[Evidence]) -> Verdict:
     return "holds" if family and all(number.above for number in family) else "undecided"
 
 
-def _direction(quads: Mapping[str, Replicates]) -> Finding | None:
+def _direction(quads: Mapping[str, Run]) -> Finding | None:
     present = [quads[name] for name in TRAINED if name in quads]
     if not present:
         return None
@@ -192,7 +180,7 @@ def _direction(quads: Mapping[str, Replicates]) -> Finding | None:
     trained = "one trained model" if len(present) == 1 else f"{len(present)} trained models"
     alone = "Each alone shows it." if own == len(singles) else f"{own} of {len(singles)} show it alone."
     mean_i2t, mean_t2i = (
-        f"{100 * sum(model.mean(measure) for model in present) / len(present):.1f} %"
+        f"{100 * sum(model[measure].value for model in present) / len(present):.1f} %"
         for measure in ("i2t", "t2i")
     )
     return _tested(
@@ -209,12 +197,12 @@ def _tested(key: str, claim: str, evidence: Sequence[Evidence], sentence: str) -
     return Finding(key, claim, verdict(evidence), tuple(evidence), sentence)
 
 
-def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -> Finding | None:
+def _texts(quads: Mapping[str, Run], choices: Mapping[str, Run]) -> Finding | None:
     names = ("coco", "trohn-text")
     if not all(name in form for form in (quads, choices) for name in names):
         return None
 
-    def gain(form: Mapping[str, Replicates], measure: str, label: str) -> Evidence:
+    def gain(form: Mapping[str, Run], measure: str, label: str) -> Evidence:
         one, other = ([form[name]] for name in ("trohn-text", "coco"))
         return differences([(label, (one, measure), (other, measure))])[0]
 
@@ -232,7 +220,7 @@ def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -
     )
 
 
-def _images(quads: Mapping[str, Replicates]) -> Finding | None:
+def _images(quads: Mapping[str, Run]) -> Finding | None:
     others = [quads[name] for name in TRAINED if name in quads and name != "trohn-img"]
     if "trohn-img" not in quads or not others:
         return None
@@ -256,7 +244,7 @@ def _images(quads: Mapping[str, Replicates]) -> Finding | None:
     )
 
 
-def _detectors(quads: Mapping[str, Replicates], far: float) -> Finding | None:
+def _detectors(quads: Mapping[str, Run], far: float) -> Finding | None:
     present = [quads[name] for name in DETECTORS if name in quads]
     if "trohn-img" not in quads or not present:
         return None
@@ -277,9 +265,9 @@ def _detectors(quads: Mapping[str, Replicates], far: float) -> Finding | None:
     )
 
 
-def _levels(models: Sequence[Replicates], measures: Sequence[str]) -> list[Evidence]:
+def _levels(models: Sequence[Run], measures: Sequence[str]) -> list[Evidence]:
     """Each measure of each model, measure by measure."""
-    return [model.level(measure) for measure in measures for model in models]
+    return [Evidence.of(model.name, measure, model[measure]) for measure in measures for model in models]
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def study(
             raise MissingExtraError(library, "train") from None
     from counterfoil.studies import demo, plan
 
-    chosen = replace(plan.SHORT, seeds=(seed,))
+    chosen = replace(plan.SHORT, seed=seed)
     with claimed(out, "demo", plan.FILES):
         with feedback.progress() as report:
             # The engine and the evaluation say all the rest of how a run came about.

@@ -31,7 +31,7 @@ from counterfoil.report.labels import group, measure_label, short
 from counterfoil.report.tables import number
 
 if TYPE_CHECKING:
-    from counterfoil.evaluation.replicates import Evidence
+    from counterfoil.evaluation.evidence import Evidence
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -248,8 +248,8 @@ def dots(
 ) -> Any:
     """A dot and a whisker per name, in `order`, a panel per title, chance as a dashed line.
 
-    Small rings are single seeds. It is as wide as a page on a wide screen, or as a telephone where panels
-    stand under one another, unless `width` says otherwise, in inches.
+    It is as wide as a page on a wide screen, or as a telephone where panels stand under one another, unless
+    `width` says otherwise, in inches.
     """
     columns = max(1, min(columns, len(titled)))
     shown = [e for _, values in titled for e in values.values() if e is not None]
@@ -272,7 +272,6 @@ def dots(
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             for i, e in here:
                 tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
-                seeds(axes, getattr(e, "seeds", ()), i)
             axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)
@@ -280,13 +279,6 @@ def dots(
             if number % columns:
                 axes.tick_params(axis="y", labelleft=False)
     return figure
-
-
-def seeds(axes: Any, values: Sequence[float], at: int) -> None:
-    """Small rings below a dot: the values of single seeds, where there are several."""
-    if len(values) > 1:
-        x = [100 * value for value in values]
-        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evidence import Evidence
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
 from counterfoil.report import comparison_tables, figures, html
 from counterfoil.report.comparison_tables import style_of
@@ -90,7 +90,7 @@ _BUDGET = 3_000_000
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """How a model came about; `history` holds the rows of its journal (of one seed where there are more)."""
+    """How a model came about; `history` holds the rows of its journal."""
 
     name: str
     #: What it learned from, in words.
@@ -98,7 +98,6 @@ class TrainingSummary:
     rows: int
     steps: int
     seconds: float
-    seeds: int = 1
     history: Sequence[Mapping[str, float]] = field(default_factory=tuple)
 
 
@@ -121,7 +120,7 @@ def page(
     It opens with `standfirst`, a paragraph a line, then the findings and their verdicts. Pictures are taken
     from the benchmarks of `comparisons`: pairs from quads, right answers from a gallery, where they are at
     hand. `captions` are comparisons of caption metrics, an oracle among them, and `claims` findings about
-    those. `facts` are lines of "what was done" (machine, seeds, time); `browse` is the address of a
+    those. `facts` are lines of "what was done" (machine, seed, time); `browse` is the address of a
     comparison's page (`report.page`), beside this one, in which every question can be looked at; `seen` is
     the size at which the networks see the pictures ("48 x 48"), where that is not the size that is shown.
     """
@@ -151,7 +150,6 @@ def page(
         findings=tested,
         order=order,
         ordered=figure("The trainings in order", "", "order", partial(rows, order.levels)) if order else None,
-        several=any(len(evidence.seeds) > 1 for one in findings for evidence in one.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
         curves=drawn,
@@ -202,7 +200,7 @@ def finding(one: Finding) -> Drawing:
 
 
 def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
-    """Levels, a panel per measure, a row per label; small rings are single seeds."""
+    """Levels, a panel per measure, a row per label."""
     by_measure: dict[str, dict[str, Evidence]] = {}
     for level in levels:
         by_measure.setdefault(level.measure, {})[level.label] = level
@@ -227,7 +225,6 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
             axes.hlines(at, 100 * one.low, 100 * one.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
             face = {"mec": "none"} if one.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
             axes.plot(100 * one.value, at, "o", ms=5, color=colour, clip_on=False, **face)
-            figures.seeds(axes, one.seeds, at)
             # The lines to be held against, where no label lies over them.
             half = 0.5 if beside else 0.26
             lines = {0.0: "-", 100 * one.threshold: "-" if not one.threshold else (0, (4, 3))}
@@ -236,7 +233,7 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
             if not beside:
                 place = axes.get_yaxis_transform()
                 axes.text(0, at - 0.3, one.label, transform=place, fontsize=7.8, color=INK, va="bottom")
-        reach = [0.0, *(100 * v for e in evidence for v in (e.low, e.high, e.threshold, *e.seeds))]
+        reach = [0.0, *(100 * v for e in evidence for v in (e.low, e.high, e.threshold))]
         beyond = max(0.06 * (max(reach) - min(reach)), 1.0)
         axes.set_xlim(max(-200, min(reach) - beyond), min(200, max(reach) + beyond))
         axes.set_ylim(len(evidence) - 0.5, -0.5 if beside else -0.85)

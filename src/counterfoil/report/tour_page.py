@@ -10,7 +10,7 @@ import numpy as np
 
 from counterfoil.engine.explain import ExplainedQuestion
 from counterfoil.evaluation.compare import Comparison, is_significant, questions_to_decide
-from counterfoil.evaluation.replicates import Evidence
+from counterfoil.evaluation.evidence import Evidence
 from counterfoil.report import build_page, html, study_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.html import Drawing, wide_and_narrow

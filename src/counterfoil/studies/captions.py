@@ -184,8 +184,7 @@ def study(
             ]
         runs = []
         for name, scorer, scores in answers:
-            # The networks are those of the first seed.
-            place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
+            place = folder / f"{name.replace(', ', '-')}-{plan.seed}"
             about = facts(benchmark, scorer)
             runs.append(keep_run(place / benchmark.name, name, benchmark, scores, about, draws=draws))
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))

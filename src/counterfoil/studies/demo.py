@@ -51,12 +51,12 @@ class Study:
     #: BiVLC's findings from the control, then where the second picture is synthetic.
     findings: tuple[Finding, ...]
     order: Ordering | None
-    #: One comparison per benchmark, of the first seed's networks.
+    #: One comparison per benchmark.
     comparisons: tuple[Comparison, ...]
     trained: tuple[TrainingSummary, ...]
     #: What was asked, drawn when it is read, so that pages can show it larger.
     benchmarks: tuple[Benchmark, ...]
-    #: Metrics of captions, of the first seed's networks.
+    #: Metrics of captions, which look through the same networks.
     captions: CaptionStudy
     #: What took how many seconds, in order.
     seconds: Mapping[str, float]
@@ -100,60 +100,43 @@ def study(
         bench = EvaluationRuns(tuple(map(painted, drawn)), out / RUNS, facts, progress)
         rows = len(workshop.loose) + len(workshop.contrasts) + len(workshop.generated)
 
-    runs: dict[str, list[Run]] = {}
-    controls: dict[str, list[Run]] = {}
-    makings: list[dict[str, TrainingSummary]] = []
-    for seed in plan.seeds:
-        suffix = f", seed {seed}" if len(plan.seeds) > 1 else ""
-        with clock("training", f"trained on loose captions{suffix}"):
-            trainings = {"pretrained": workshop.pretrained(seed)}
-        for name in TUNED:
-            with clock("training", f"trained {name}{suffix}"):
-                trainings[name] = workshop.tuned(name, seed)
-        places = {name: workshop.place(name, seed) for name in trainings}
-        with clock("training", f"trained pac on generated positives{suffix}"):
-            trainings["pac"] = workshop.augmented("pac", seed, on=AUGMENTED)
-        makings.append(trainings)
-        with clock("training", f"trained detectors of what is synthetic{suffix}"):
-            places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
-        with clock("measuring", f"measured {len(places)} models{suffix}"):
-            for name, place in places.items():
-                only = (QUADS, CHOICES) if name in DETECTORS else ()
-                for run in bench.measure(name, place, only=only):
-                    by_name = controls if run.benchmark.name == ALIKE else runs
-                    by_name.setdefault(name, []).append(run)
+    seed = plan.seed
+    with clock("training", "trained on loose captions"):
+        trained = {"pretrained": workshop.pretrained(seed)}
+    for name in TUNED:
+        with clock("training", f"trained {name}"):
+            trained[name] = workshop.tuned(name, seed)
+    places = {name: workshop.place(name, seed) for name in trained}
+    with clock("training", "trained pac on generated positives"):
+        trained["pac"] = workshop.augmented("pac", seed, on=AUGMENTED)
+    with clock("training", "trained detectors of what is synthetic"):
+        places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
+    with clock("measuring", f"measured {len(places)} models"):
+        measured = [
+            run
+            for name, place in places.items()
+            for run in bench.measure(name, place, only=(QUADS, CHOICES) if name in DETECTORS else ())
+        ]
 
     with clock("caption metrics", "asked caption metrics"):
-        looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
+        looking = {name: workshop.place(name, seed) for name in captions.NETWORKS}
         metrics = captions.study(plan, looking, out / RUNS, facts=facts, progress=progress)
     with clock("statistics"):
+        controls = [run for run in measured if run.benchmark.name == ALIKE]
+        runs = [run for run in measured if run.benchmark.name != ALIKE]
         findings = led(runs, controls)
         order = ordering(controls)
-        first = [
-            run
-            for of_models in (runs, controls)
-            for model_runs in of_models.values()
-            for run in model_runs[: len(model_runs) // len(plan.seeds)]
-        ]
-        comparisons = compare(first, baseline=BASELINE)
-    # Of each training the first seed's curve, and the seconds of all.
-    trained = tuple(
-        replace(one, seconds=sum(trainings[name].seconds for trainings in makings), seeds=len(makings))
-        for name, one in makings[0].items()
-    )
-    return Study(plan, findings, order, comparisons, trained, drawn, metrics, spent, rows)
+        comparisons = compare([*runs, *controls], baseline=BASELINE)
+    return Study(plan, findings, order, comparisons, tuple(trained.values()), drawn, metrics, spent, rows)
 
 
-def led(runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]]) -> tuple[Finding, ...]:
+def led(runs: Sequence[Run], controls: Sequence[Run]) -> tuple[Finding, ...]:
     """BiVLC's findings from the control, then where the second picture is synthetic, held to the control.
 
     In the control style says nothing, so what it denies is no finding, however the other quads come out.
     Questions of other forms are the same for both.
     """
-    others = {
-        name: [run for run in model_runs if run.benchmark.name != QUADS] for name, model_runs in runs.items()
-    }
-    first = findings({name: [*model_runs, *others[name]] for name, model_runs in controls.items()})
+    first = findings([*controls, *(run for run in runs if run.benchmark.name != QUADS)])
     usual = findings(runs)
     return (*first, *confirmed(usual, first, where="Where the second picture is synthetic", suffix="styles"))
 
@@ -198,7 +181,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         "Trained for": f"{plan.relation_steps + plan.steps:,} steps each, {plan.batch_size} captions at a "
         f"time; of contrasts, relations and swaps alone for the first {plan.relation_steps:,}",
         "Pictures": f"{plan.size} x {plan.size} pixels for the networks, {_SHOWN} x {_SHOWN} on this page",
-        "Seeds": ", ".join(map(str, plan.seeds)),
+        "Seed": str(plan.seed),
         "Time": "; ".join(f"{what} {spent:.0f} s" for what, spent in study.seconds.items())
         + f"; {seconds:.0f} s in all",
     }

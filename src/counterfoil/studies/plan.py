@@ -62,8 +62,8 @@ class Plan:
     weight_decay: float = 0.01
     #: Pixels to a side that a network sees.
     size: int = 48
-    #: A network is trained from scratch for each.
-    seeds: tuple[int, ...] = (0,)
+    #: That of all trainings.
+    seed: int = 0
 
     def recipe(self, name: str, *, seed: int) -> Recipe:
         """The recipe of a training: "pretrained", one of the three, or "pac"."""
@@ -98,8 +98,7 @@ class Plan:
         """All that is done after drawing, in steps of the first training, roughly: what a demo takes."""
         whole = self.relation_steps + self.steps
         steps = (1 + _CURRICULUM) * whole + _GENERATED * self.generated_steps
-        measuring = _MEASURING * self.questions
-        return len(self.seeds) * (steps + measuring) + _REST
+        return steps + _MEASURING * self.questions + _REST
 
 
 #: A few minutes; the demo says how many.

@@ -59,12 +59,9 @@ class EvaluationRuns:
             unasked = benchmark.name == ALIKE and "classifies" in abilities(scorer)
             if not unasked and (not only or benchmark.name in only):
                 given = run(benchmark, scorer, session=Session(batch_size=256, progress=self.progress))
-                runs.append(self._keep(name, folder, benchmark, given, scorer))
+                out = self.runs / folder.name / benchmark.name
+                runs.append(keep_run(out, name, benchmark, given, self.facts(benchmark, scorer)))
         return runs
-
-    def _keep(self, name: str, folder: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
-        out = self.runs / folder.name / benchmark.name
-        return keep_run(out, name, benchmark, given, self.facts(benchmark, scorer))
 
 
 def keep_run(

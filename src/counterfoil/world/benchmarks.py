@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Int64
@@ -28,12 +29,12 @@ from counterfoil.world.drawings import MOTIONS, Animation, moving
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.ratings import GRADES, in_order, share, words
 from counterfoil.world.sample import (
+    DrawingOptions,
+    DrawingSettings,
     Items,
     Progress,
     card_of,
-    check_drawing,
     check_number,
-    drawn_with,
     silent,
     stream,
 )
@@ -49,13 +50,10 @@ _TRIES = 500
 def gallery(
     n: int,
     *,
-    seed: int = 0,
-    size: int = 192,
     captions_each: int = 2,
     style: str = "natural",
     known: str = "all",
-    lazy: bool = False,
-    progress: Progress = silent,
+    **options: Unpack[DrawingOptions],
 ) -> Benchmark:
     """`n` images with `captions_each` captions written for each; the same seed gives the same bytes.
 
@@ -69,12 +67,12 @@ def gallery(
     >>> len(made.images), len(made.captions), made.gallery.owners.tolist()
     (4, 12, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
     """
-    check_drawing(n, "images", size, [style])
+    drawing = DrawingSettings.checked(n, "images", [style], options)
     check_number(captions_each, "captions for each image")
     check_amount("captions of each image", captions_each)
     if known not in KNOWN:
         raise UnknownNameError("choice of known pairs", known, KNOWN)
-    scenes, meanings, items = described(n, captions_each, stream("gallery", seed), style)
+    scenes, meanings, items = described(n, captions_each, stream("gallery", drawing.seed), style)
     owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
     check_room(
         8 * len(meanings) * n,
@@ -84,8 +82,7 @@ def gallery(
     )
     caption, image = np.nonzero(positives(meanings, scenes))
     names = [f"caption-{i:05d}" for i in range(len(meanings))]
-    pictures = items.images(size, lazy=lazy, progress=progress)
-    source = drawn_with(seed, size, style)
+    pictures, source = items.images(drawing), drawing.source
     benchmark = from_searches(
         card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}}),
         pictures,
@@ -195,7 +192,7 @@ def clips(
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
     ([1.0, 0.5, 0.0, 1.0, 0.5, 0.0], 2, 5)
     """
-    check_drawing(n, "questions", size, [style])
+    drawing = DrawingSettings.checked(n, "questions", [style], {"seed": seed, "size": size})
     rng = stream("clips", seed)
     ranks = np.asarray(list(permutations(range(len(GRADES)))))
     generated: list[ClipCaptions] = []
@@ -226,7 +223,7 @@ def clips(
             references=References.of([references[i] for i, _ in rows]),
             groupings={"motion": tuple(generated[i].motion for i, _ in rows)},
         ),
-        source=drawn_with(seed, size, style),
+        source=drawing.source,
     )
 
 

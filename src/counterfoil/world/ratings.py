@@ -7,6 +7,7 @@ claim of a caption judged by itself; preferences are always votes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -20,7 +21,7 @@ from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, matc
 from counterfoil.world.drawings import LazyDrawing
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.people import Annotator, annotate
-from counterfoil.world.sample import Items, Progress, check_drawing, silent, stream
+from counterfoil.world.sample import DrawingOptions, DrawingSettings, Items, Progress, silent, stream
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: What the levels of a picture's captions are called, from 1 up: the scale of Flickr8k-Expert.
@@ -208,14 +209,7 @@ class GradedDrawing(LazyDrawing):
 
 
 def rated(
-    n: int,
-    *,
-    seed: int = 0,
-    size: int = 192,
-    style: str = "natural",
-    people: Sequence[Annotator] = (),
-    lazy: bool = False,
-    progress: Progress = silent,
+    n: int, *, style: str = "natural", people: Sequence[Annotator] = (), **options: Unpack[DrawingOptions]
 ) -> Benchmark:
     """`n` rated captions, four to an image, one of each level; the same seed gives the same bytes.
 
@@ -234,13 +228,13 @@ def rated(
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
     ([4.0, 3.0, 2.0, 1.0, 4.0, 3.0, 2.0, 1.0], 2, 5)
     """
-    check_drawing(n, "questions", size, [style])
-    generated = generate_captions(-(-n // len(LEVELS)), stream("rated", seed), progress)
+    drawing = DrawingSettings.checked(n, "questions", [style], options)
+    generated = generate_captions(-(-n // len(LEVELS)), stream("rated", drawing.seed), drawing.progress)
     rows = [(i, at) for i in range(len(generated)) for at in range(len(LEVELS), 0, -1)][:n]
     ratings = np.asarray([[at] for _, at in rows], dtype=np.float64)
     if people:
         pairs = [(generated[i].candidates[at - 1], generated[i].scene) for i, at in rows]
-        ratings = judged(pairs, people, stream("rated", seed, 1))
+        ratings = judged(pairs, people, stream("rated", drawing.seed, 1))
     items = Items(drawing=GradedDrawing)
     images = items.pictured((generated[i].scene for i, _ in rows), style)
     captions = [items.caption(generated[i].sentences[at - 1]) for i, at in rows]
@@ -253,18 +247,11 @@ def rated(
         references=References.of([references[i] for i, _ in rows]),
         groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
     )
-    return items.benchmark("world-rated", questions, seed, size, [style], lazy, progress)
+    return items.benchmark("world-rated", questions, drawing)
 
 
 def preferences(
-    n: int,
-    *,
-    seed: int = 0,
-    size: int = 192,
-    style: str = "natural",
-    people: Sequence[Annotator] = VOTERS,
-    lazy: bool = False,
-    progress: Progress = silent,
+    n: int, *, style: str = "natural", people: Sequence[Annotator] = VOTERS, **options: Unpack[DrawingOptions]
 ) -> Benchmark:
     """`n` choices between two captions of an image of different levels, three to an image.
 
@@ -279,9 +266,9 @@ def preferences(
     >>> made.questions.groupings["kind"][:3], len(made.images)
     (('right-nearly', 'right-partly', 'nearly-partly'), 2)
     """
-    check_drawing(n, "questions", size, [style])
-    generated = generate_captions(-(-n // _PER_IMAGE), stream("preferences", seed), progress)
-    rng = stream("preferences", seed, 1)
+    drawing = DrawingSettings.checked(n, "questions", [style], options)
+    generated = generate_captions(-(-n // _PER_IMAGE), stream("preferences", drawing.seed), drawing.progress)
+    rng = stream("preferences", drawing.seed, 1)
     rows = [(k // _PER_IMAGE, PAIRS[k % len(PAIRS)]) for k in range(n)]
     first = rng.random(n) < 0.5
     yes = annotate(first, list(people), rng).said.sum(axis=0)
@@ -305,7 +292,7 @@ def preferences(
         references=References.of([references[i] for i, _ in rows]),
         groupings={"kind": kinds},
     )
-    return items.benchmark("world-preferences", questions, seed, size, [style], lazy, progress)
+    return items.benchmark("world-preferences", questions, drawing)
 
 
 def judged(

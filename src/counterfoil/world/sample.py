@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypedDict, Unpack
 
 import numpy as np
 import PIL.Image
@@ -46,6 +47,41 @@ Progress = Callable[[str, int, int], None]
 
 def silent(stage: str, done: int, total: int) -> None:
     """Default progress: none."""
+
+
+class DrawingOptions(TypedDict, total=False):
+    """How a benchmark is drawn, by default as `DrawingSettings` says."""
+
+    seed: int
+    size: int
+    lazy: bool
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class DrawingSettings:
+    """In which styles, from which seed, how large, and whether when a picture is read or at once."""
+
+    styles: Sequence[str]
+    seed: int = 0
+    size: int = 192
+    lazy: bool = False
+    progress: Progress = silent
+
+    @classmethod
+    def checked(cls, n: int, what: str, styles: Sequence[str], options: DrawingOptions) -> "DrawingSettings":
+        """The drawing of `n` (of `what`), whose number, size and styles are checked."""
+        drawing = cls(styles, **options)
+        check_number(n, what)
+        check_size(drawing.size)
+        check_styles(styles)
+        return drawing
+
+    @property
+    def source(self) -> str:
+        """Where a benchmark of the world is from, for provenance."""
+        styles = " and ".join(dict.fromkeys(self.styles))
+        return f"drawn with seed {self.seed}, {self.size} x {self.size} pixels, {styles}"
 
 
 def stream(name: str, seed: int, *more: int) -> np.random.Generator:
@@ -99,13 +135,7 @@ def contrasts(
 
 
 def quads(
-    n: int,
-    *,
-    seed: int = 0,
-    size: int = 192,
-    styles: tuple[str, str] = ("natural", "natural"),
-    lazy: bool = False,
-    progress: Progress = silent,
+    n: int, *, styles: tuple[str, str] = ("natural", "natural"), **options: Unpack[DrawingOptions]
 ) -> Benchmark:
     """A benchmark of `n` quads with pictures of `size` x `size` pixels; the same seed gives the same bytes.
 
@@ -118,47 +148,35 @@ def quads(
     >>> len(benchmark), sorted(set(benchmark.questions.groupings["type"]))
     (7, ['add', 'replace', 'swap'])
     """
-    check_drawing(n, "questions", size, styles)
-    pairs = contrasts(n, seed=seed)
-    return benchmark(pairs, seed=seed, size=size, styles=styles, lazy=lazy, progress=progress)
+    drawing = DrawingSettings.checked(n, "questions", styles, options)
+    return benchmark(contrasts(n, seed=drawing.seed), styles=styles, **options)
 
 
 def benchmark(
     contrasts: Sequence[Contrast],
     *,
-    seed: int = 0,
-    size: int = 192,
     styles: tuple[str, str] = ("natural", "natural"),
-    lazy: bool = False,
-    progress: Progress = silent,
+    **options: Unpack[DrawingOptions],
 ) -> Benchmark:
     """The contrasts spoken and drawn; equal scenes become one image and equal sentences one caption.
 
     `seed` decides how captions begin; both captions of a contrast begin alike.
     """
-    items = Items()
+    drawing, items = DrawingSettings(styles, **options), Items()
     images = [
         [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
         for contrast in contrasts
     ]
     questions = Quad(
         _ids(contrasts),
-        captions=items.spoken(contrasts, stream("quads", seed, 1)),
+        captions=items.spoken(contrasts, stream("quads", drawing.seed, 1)),
         images=np.asarray(images, dtype=np.int64),
         groupings=groupings(contrasts),
     )
-    return items.benchmark("world-quads", questions, seed, size, styles, lazy, progress)
+    return items.benchmark("world-quads", questions, drawing)
 
 
-def choices(
-    n: int,
-    *,
-    seed: int = 0,
-    size: int = 192,
-    style: str = "natural",
-    lazy: bool = False,
-    progress: Progress = silent,
-) -> Benchmark:
+def choices(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) -> Benchmark:
     """`n` choices between a caption of an image and its edit, as in SugarCrepe; same seed, same bytes.
 
     The image shows the scene before the edit in every second question of a kind, else the one after it: what
@@ -169,27 +187,19 @@ def choices(
     >>> [benchmark.captions[i].text for i in benchmark.questions.candidates[0]]  # doctest: +SKIP
     ['A heart and a star, and nothing else.', 'A heart, a star and a moon, and nothing else.']
     """
-    check_drawing(n, "questions", size, [style])
-    pairs = contrasts(n, seed=seed, of="choices")
+    drawing = DrawingSettings.checked(n, "questions", [style], options)
+    pairs = contrasts(n, seed=drawing.seed, of="choices")
     items = Items()
     questions = Choice(
         _ids(pairs),
         query=items.pictured((contrast.scenes[0] for contrast in pairs), style),
-        candidates=items.spoken(pairs, stream("choices", seed, 1)),
+        candidates=items.spoken(pairs, stream("choices", drawing.seed, 1)),
         groupings=groupings(pairs),
     )
-    return items.benchmark("world-choices", questions, seed, size, [style], lazy, progress)
+    return items.benchmark("world-choices", questions, drawing)
 
 
-def statements(
-    n: int,
-    *,
-    seed: int = 0,
-    size: int = 192,
-    style: str = "natural",
-    lazy: bool = False,
-    progress: Progress = silent,
-) -> Benchmark:
+def statements(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) -> Benchmark:
     """`n` statements about pictures, a true and a false one in turn; the same seed gives the same bytes.
 
     Two statements that differ in one thing are made of one picture: the caption of a scene, and that of the
@@ -201,20 +211,20 @@ def statements(
     >>> made.statements.truth.tolist(), len(made.images)
     ([True, False, True, False, True, False, True], 3)
     """
-    check_drawing(n, "questions", size, [style])
-    pairs = contrasts((n + 1) // 2, seed=seed, of="statements")
+    drawing = DrawingSettings.checked(n, "questions", [style], options)
+    pairs = contrasts((n + 1) // 2, seed=drawing.seed, of="statements")
     items = Items()
     words = ("true", "false")
     questions = Statement(
         tuple(f"{name}-{word}" for name in _ids(pairs) for word in words),
-        captions=items.spoken(pairs, stream("statements", seed, 1)).reshape(-1),
+        captions=items.spoken(pairs, stream("statements", drawing.seed, 1)).reshape(-1),
         images=np.repeat(items.pictured((contrast.scenes[0] for contrast in pairs), style), 2),
         truth=np.tile([True, False], len(pairs)),
         groupings={
             name: tuple(label for label in labels for _ in words) for name, labels in groupings(pairs).items()
         },
     ).select(np.arange(n))
-    return items.benchmark("world-statements", questions, seed, size, [style], lazy, progress)
+    return items.benchmark("world-statements", questions, drawing)
 
 
 @dataclass
@@ -244,13 +254,13 @@ class Items:
         """The position of the picture of each scene."""
         return np.asarray([self.image(scene, style) for scene in scenes], dtype=np.int64)
 
-    def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
+    def images(self, drawing: DrawingSettings) -> tuple[Image, ...]:
         """All pictures, drawn now, or each when it is read."""
         drawn = [
-            self.drawing(scene, size, style, f"scene {i} of the world")
+            self.drawing(scene, drawing.size, style, f"scene {i} of the world")
             for i, (scene, style) in enumerate(self.scenes)
         ]
-        sources = drawn if lazy else _painted(drawn, progress)
+        sources = drawn if drawing.lazy else _painted(drawn, drawing.progress)
         return tuple(Image(f"scene-{i:05d}", source) for i, source in enumerate(sources))
 
     def captions(self) -> tuple[Caption, ...]:
@@ -258,22 +268,15 @@ class Items:
         return tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in self.texts.items())
 
     def benchmark(
-        self,
-        name: str,
-        questions: Quad | Choice | Statement | Rated | Preference,
-        seed: int,
-        size: int,
-        styles: Sequence[str],
-        lazy: bool,
-        progress: Progress,
+        self, name: str, questions: Quad | Choice | Statement | Rated | Preference, drawing: DrawingSettings
     ) -> Benchmark:
         """The benchmark of these questions about the items."""
         return Benchmark(
             card=card_of(name, len(questions)),
-            images=self.images(size, lazy=lazy, progress=progress),
+            images=self.images(drawing),
             captions=self.captions(),
             questions=questions,
-            source=drawn_with(seed, size, *styles),
+            source=drawing.source,
         )
 
 
@@ -311,18 +314,6 @@ def card_of(name: str, size: int) -> Card:
 def groupings(contrasts: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
     """The labels of contrasts: `type` and `subset`."""
     return {name: tuple(getattr(contrast, name) for contrast in contrasts) for name in ("type", "subset")}
-
-
-def drawn_with(seed: int, size: int, *styles: str) -> str:
-    """Where a benchmark of the world is from, for provenance."""
-    return f"drawn with seed {seed}, {size} x {size} pixels, {' and '.join(dict.fromkeys(styles))}"
-
-
-def check_drawing(n: int, what: str, size: int, styles: Sequence[str]) -> None:
-    """All three: how many, how large, and in which styles."""
-    check_number(n, what)
-    check_size(size)
-    check_styles(styles)
 
 
 def check_number(n: int, what: str) -> None:

@@ -12,7 +12,7 @@ often as it is told to, and a filter as good as it is told to be can drop what i
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from math import ceil
 from pathlib import Path
@@ -31,11 +31,10 @@ from counterfoil.store import writing
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.generator import imagine
 from counterfoil.world.sample import (
+    DrawingSettings,
     Items,
     Progress,
-    check_drawing,
     contrasts,
-    drawn_with,
     groupings,
     silent,
     stream,
@@ -124,7 +123,7 @@ def training(
     """
     if kind not in KINDS:
         raise UnknownNameError("kind of training set", kind, KINDS)
-    check_drawing(n, "rows", size, styles)
+    drawing = DrawingSettings.checked(n, "rows", styles, {"seed": seed, "size": size, "progress": progress})
     if not 0 <= failure <= 1:
         raise InputError("a failure rate is a chance", given=failure, allowed="0 to 1")
     if kind != "trohn-img" and (failure or keep is not None):
@@ -157,11 +156,11 @@ def training(
         filtered = f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
     return TrainingSet(
         name=f"world-{kind}",
-        images=items.images(size, progress=progress),
+        images=items.images(drawing),
         captions=items.captions(),
         rows=rows,
         groupings=labels,
-        source=f"{kind}, {drawn_with(seed, size, *drawn)}{failing}{filtered}",
+        source=f"{kind}, {replace(drawing, styles=drawn).source}{failing}{filtered}",
     )
 
 

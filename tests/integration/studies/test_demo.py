@@ -72,17 +72,6 @@ def test_the_numbers_are_those_of_the_runs_on_disk(made, place, key, benchmark):
 
 
 @pytest.mark.slow
-def test_two_seeds_are_taken_together(fuller):
-    assert fuller.order is not None
-    for level in fuller.order.levels:
-        assert len(level.seeds) == 2
-        assert level.value == pytest.approx(sum(level.seeds) / 2)
-    assert all(each.seeds == 2 for each in fuller.trained)
-    # The tables are of the first seed's networks.
-    assert all(len({run.name for run in each.runs}) == len(each.runs) for each in fuller.comparisons)
-
-
-@pytest.mark.slow
 def test_a_study_that_was_stopped_ends_with_the_same_numbers(made, tmp_path):
     with pytest.raises(_Stopped):
         study(TINY, tmp_path, facts=facts, note=_stop("trained coco"))
@@ -106,7 +95,7 @@ def test_a_finished_study_is_not_trained_again(made, place, tmp_path):
 @pytest.mark.slow
 def test_another_seed_has_other_numbers_and_every_stage_is_named_once(made, tmp_path):
     said: list[str] = []
-    again = study(replace(TINY, seeds=(3,)), tmp_path, facts=facts, note=said.append)
+    again = study(replace(TINY, seed=3), tmp_path, facts=facts, note=said.append)
     # First how long it takes here.
     assert re.fullmatch(r"takes about (\d+ min )?\d+ s here", said[0])
     assert [text.partition(" (")[0] for text in said[1:]] == [

@@ -10,7 +10,7 @@ from counterfoil.store import write_json
 from counterfoil.studies import plan
 from tiny_study import TINY
 
-OTHER = replace(TINY, seeds=(5,))
+OTHER = replace(TINY, seed=5)
 
 
 def _begun(out):

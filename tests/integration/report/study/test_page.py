@@ -2,15 +2,16 @@
 
 import html as html_of
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.engine.join_scores import join_scores
+from counterfoil.evaluation.evidence import Evidence
 from counterfoil.evaluation.findings import findings, ordering
-from counterfoil.evaluation.replicates import Evidence
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Run, tenths
 from counterfoil.models.precomputed import load
 from counterfoil.report import figure_style, html, study_page
 from counterfoil.report.reproduction import all_papers
@@ -22,27 +23,26 @@ from report_fixtures import quad_benchmark, run_of
 MODELS = ("pretrained", "coco", "trohn-text", "trohn-img", "detectors")
 
 
-def _quad_runs(skill, *, seeds=2, name="x"):
+def _quad_run(skill, name):
     benchmark = quad_benchmark()
     rng = np.random.default_rng(int(10 * skill))
-    return [
-        run_of(benchmark, name, Scores(rng.normal(size=(len(benchmark), 2, 2)) + skill * np.eye(2)))
-        for _ in range(seeds)
-    ]
+    return run_of(benchmark, name, Scores(rng.normal(size=(len(benchmark), 2, 2)) + skill * np.eye(2)))
 
 
 @pytest.fixture(scope="module")
-def found(choices):
-    runs = {name: _quad_runs(0.8 * i, name=name) for i, name in enumerate(MODELS)}
-    for name, run in zip(("coco", "trohn-text"), choices.runs, strict=True):
-        runs[name].append(run)
-    return findings(runs)
+def quad_runs():
+    return [_quad_run(0.8 * i, name) for i, name in enumerate(MODELS)]
 
 
 @pytest.fixture(scope="module")
-def order():
-    runs = {name: _quad_runs(0.8 * i, name=name) for i, name in enumerate(MODELS)}
-    return ordering(runs)
+def found(quad_runs, choices):
+    named = zip(("coco", "trohn-text"), choices.runs, strict=True)
+    return findings([*quad_runs, *(replace(run, name=name) for name, run in named)])
+
+
+@pytest.fixture(scope="module")
+def order(quad_runs):
+    return ordering(quad_runs)
 
 
 def _history(start):
@@ -58,7 +58,7 @@ def study(found, order, quads, choices, galleries):
         order=order,
         comparisons=(quads, choices, galleries),
         trained=[
-            TrainingSummary(name, f"what <{name}> saw", 12345, 678, 9.5, 2, _history(i))
+            TrainingSummary(name, f"what <{name}> saw", 12345, 678, 9.5, _history(i))
             for i, name in enumerate(MODELS)
         ],
         facts={"machine": "two <cores>", "seed": "7"},
@@ -85,8 +85,7 @@ def test_it_opens_with_every_finding_in_words(study, found):
         assert " ".join(each.sentence.split()) in said
         assert f"In this run it {'is ' if each.verdict == 'undecided' else ''}{each.verdict}" in said
         for evidence in each.evidence:
-            sign = "+" if evidence.kind == "difference" else ""
-            assert f"{100 * evidence.value:{sign}.1f}".replace("-", "−") in said
+            assert tenths(evidence.value, signed=evidence.kind == "difference") in said
     # Before anything else.
     assert max(places) < said.index("The world Two pictures")
     figures = re.findall(r"<svg.*?</svg>", study, re.S)
@@ -179,7 +178,7 @@ def test_it_fits_every_screen_and_axe_finds_nothing(study, fits):
 def test_real_models_show_what_the_paper_says(shared_data):
     """BiVLC: CLIP, CLIP_COCO and CLIP_TROHN-Text on all of BiVLC and SugarCrepe."""
     evidence = ReleasedFiles(shared_data, all_papers()["bivlc"].questions)
-    runs: dict[str, list[Run]] = {}
+    runs: list[Run] = []
     for name, file in {
         "pretrained": "ViT-B-32",
         "coco": "CLIP_COCO",
@@ -189,7 +188,7 @@ def test_real_models_show_what_the_paper_says(shared_data):
             path = f"bivlc/{prefix}{file}.csv"
             questions = evidence.answered_questions(benchmark, path)
             answers = join_scores(load(str(shared_data / path)), questions)
-            runs.setdefault(name, []).append(run_of(questions, name, answers))
+            runs.append(run_of(questions, name, answers))
     found = {each.key: each for each in findings(runs)}
     assert {key: each.verdict for key, each in found.items()} == {"direction": "holds", "texts": "holds"}
     overall = next(each for each in found["direction"].differences if each.decides)

@@ -7,7 +7,6 @@ from contracts.forms import grades, preferred, rated
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.replicates import Replicates
 from counterfoil.metrics.weighted_correlation import MEASURES
 from evaluation.made_runs import evaluated
 
@@ -106,13 +105,6 @@ def test_preferences_are_compared_question_by_question():
     (comparison,) = compare(runs)
     (found,) = comparison.differences
     assert (found.measure, found.p < 0.01, found.mcnemar is not None) == ("accuracy", True, True)
-
-
-def test_seeds_have_no_values_to_average():
-    benchmark = rated(grades(12))
-    model = Replicates("m", tuple(_run(f"seed {s}", benchmark, np.arange(12.0) + s) for s in range(2)))
-    with pytest.raises(InputError, match="seeds have no values to average"):
-        model.level("spearman")
 
 
 @pytest.mark.slow

@@ -1,24 +1,18 @@
-"""Findings: verdicts that follow the numbers, numbers that follow the answers, and seeds taken together."""
+"""Findings: verdicts that follow the numbers, and numbers that follow the answers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from contracts import forms
 from counterfoil.benchmarks import Benchmark, Scores
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evidence import Evidence, deciding, differences, independent_difference
 from counterfoil.evaluation.findings import confirmed, findings, ordering
-from counterfoil.evaluation.replicates import (
-    Evidence,
-    Replicates,
-    deciding,
-    differences,
-    independent_difference,
-)
 from counterfoil.evaluation.result import Run
-from evaluation.made_runs import evaluated, gallery_items, run
+from evaluation.made_runs import evaluated
 
 Make = Callable[..., Benchmark]
 
@@ -40,16 +34,14 @@ def _choice_run(benchmark, name, seed, *, right):
     return evaluated(name, benchmark, Scores(scores), draws=200)
 
 
-def _runs(quads, choices, skills, *, offset=1.0, seeds=1):
-    """Per model (skill in quads, skill in choices)."""
-    found: dict[str, list[Run]] = {}
+def _runs(quads, choices, skills, *, offset=1.0):
+    """Of each model (skill in quads, skill in choices)."""
+    made: list[Run] = []
     for at, (name, (of_quads, of_choices)) in enumerate(skills.items()):
-        found[name] = [
-            _quad_run(quads, name, 100 * at + k, right=of_quads, offset=offset) for k in range(seeds)
-        ]
+        made.append(_quad_run(quads, name, 100 * at, right=of_quads, offset=offset))
         if choices is not None:
-            found[name] += [_choice_run(choices, name, 100 * at + k, right=of_choices) for k in range(seeds)]
-    return found
+            made.append(_choice_run(choices, name, 100 * at, right=of_choices))
+    return made
 
 
 PAPER = {
@@ -84,11 +76,11 @@ def test_what_was_made_the_other_way_round_does_not_hold(quads, choices):
     skills = {"coco": (1.0, 3.0), "trohn-text": (3.0, 1.0), "trohn-img": (0.5, 1.0), "detectors": (3.0, 1.0)}
     runs = _runs(q, c, skills, offset=0.0)
     rng = np.random.default_rng(9)
-    for name, each in runs.items():
-        scores = each[0].answers
+    for at in range(0, len(runs), 2):
+        scores = runs[at].answers
         assert isinstance(scores, Scores)
         turned = Scores(scores.values + rng.normal(size=(len(q), 2, 1)))
-        each[0] = evaluated(name, q, turned, draws=200)
+        runs[at] = evaluated(runs[at].name, q, turned, draws=200)
     assert {each.verdict for each in findings(runs)} == {"does not hold"}
 
 
@@ -133,13 +125,13 @@ def test_far_is_the_margin_in_the_claim(quads):
 
 def test_the_numbers_are_those_of_the_answers(quads, choices):
     q, c = quads(120), choices({"add": 80})
-    runs = _runs(q, c, PAPER, seeds=2)
+    runs = _runs(q, c, PAPER)
     found = _named(findings(runs))
 
     def rate(name, measure):
-        """By loops, from the scores: the mean over seeds and questions."""
+        """By loops, from the scores: the mean over questions."""
         values = []
-        for s in (s for each in runs[name] for s in each.answers.values):
+        for s in (s for each in runs if each.name == name for s in each.answers.values):
             if s.ndim == 1:
                 values.append({"accuracy": float(s[0] > s[1])})
             else:
@@ -166,39 +158,18 @@ def test_the_numbers_are_those_of_the_answers(quads, choices):
     assert f"{100 * overall.value:+.1f} points" in found["direction"].sentence.replace("−", "-")
 
 
-def test_one_seed_is_what_compare_and_evaluate_say(quads):
-    benchmark = quads(90, share=3)
-    runs = _runs(benchmark, None, {"coco": (1.0, 0), "trohn-img": (2.0, 0)})
-    one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
+def test_numbers_are_what_compare_and_evaluate_say(quads):
+    one, other = _runs(quads(90, share=3), None, {"coco": (1.0, 0), "trohn-img": (2.0, 0)})
     (found,) = differences([("b − a", ([other], "group"), ([one], "group"))])
-    (comparison,) = compare([runs["coco"][0], runs["trohn-img"][0]], baseline="coco")
+    (comparison,) = compare([one, other], baseline="coco")
     theirs = next(each for each in comparison.differences if each.measure == "group")
     assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
     assert found.p == theirs.p
-    level, reported = one.level("group"), runs["coco"][0].result.measures["group"]
-    for name in ("value", "low", "high", "n"):
-        assert getattr(level, name) == getattr(reported, name)
-
-
-def test_seeds_are_averaged_per_question_first(quads):
-    benchmark = quads(50)
-    each = [_quad_run(benchmark, "coco", seed, right=1.0) for seed in range(3)]
-    model = Replicates("coco", tuple(each))
-    for at in range(50):
-        assert model.values("t2i")[at] == pytest.approx(sum(r.items["t2i"][at] for r in each) / 3)
-    level = model.level("t2i")
-    assert level.seeds == pytest.approx([r.items["t2i"].mean() for r in each])
-    assert level.value == pytest.approx(np.mean(level.seeds))
-    # Differences have one number per seed where both sides do.
-    (same,) = differences([("", ([model], "i2t"), ([model], "t2i"))])
-    assert same.seeds == pytest.approx([r.items["i2t"].mean() - r.items["t2i"].mean() for r in each])
-    two = Replicates("b", model.runs[:2])
-    assert differences([("", ([model], "i2t"), ([two], "i2t"))])[0].seeds == ()
-    # Three seeds that answer alike say no more than one; three that do not, say more.
-    alike = Replicates("coco", (each[0],) * 3).level("t2i")
-    single = each[0].result.measures["t2i"]
-    assert alike.high - alike.low == pytest.approx(single.high - single.low, rel=0.15)
-    assert level.high - level.low < 0.85 * (alike.high - alike.low)
+    order = ordering([one, other])
+    assert order is not None
+    assert {level.label: level.value for level in order.levels} == {
+        each.name: each["group"].value for each in (one, other)
+    }
 
 
 def test_gains_on_two_benchmarks_are_compared_as_independent():
@@ -244,18 +215,9 @@ def test_findings_without_their_runs_are_left_out(quads, choices, skills, of_cho
 
 
 def test_models_with_other_questions_are_refused(quads):
-    runs = {
-        "coco": [_quad_run(quads(40), "a", 0, right=1)],
-        "trohn-img": [_quad_run(quads(41), "b", 0, right=1)],
-    }
+    runs = [_quad_run(quads(40), "coco", 0, right=1), _quad_run(quads(41), "trohn-img", 0, right=1)]
     with pytest.raises(InputError, match=r"ask different questions.*'toy' \(40\) and 'toy' \(41\)"):
         findings(runs)
-    with pytest.raises(InputError, match="ask different questions"):
-        Replicates("coco", (runs["coco"][0], runs["trohn-img"][0]))
-    with pytest.raises(InputError, match="no runs"):
-        Replicates("coco", ())
-    with pytest.raises(UnknownNameError, match="unknown measure; given: gruop"):
-        Replicates("coco", (runs["coco"][0],)).values("gruop")
 
 
 def test_the_order_of_the_trainings(quads):
@@ -265,22 +227,8 @@ def test_the_order_of_the_trainings(quads):
     assert [each.label for each in found.levels] == ["trohn-img", "coco", "trohn-text"]
     assert found.apart
     assert "do not overlap" in found.sentence
-    close = ordering({**runs, "trohn-text": runs["coco"]})
+    close = ordering([runs[0], replace(runs[0], name="trohn-text"), runs[2]])
     assert close is not None
     assert [each.label for each in close.levels] == ["trohn-img", "coco", "trohn-text"]  # equal: as given
     assert not close.apart
-    assert ordering({"coco": runs["coco"]}) is None
-
-
-def test_differences_in_a_gallery_are_those_of_compare():
-    benchmark = forms.gallery("toy", range(30), measures=("recall_at_1",))
-    rng = np.random.default_rng(2)
-    runs = [run(benchmark, name, gallery_items(benchmark, rng, s)) for name, s in (("a", 0.4), ("b", 0.7))]
-    one, other = (Replicates(r.name, (r,)) for r in runs)
-    name = "mean_recall_at_1"
-    (found,) = differences([("", ([other], name), ([one], name))])
-    (comparison,) = compare(runs, baseline="a")
-    theirs = next(d for d in comparison.differences if d.measure == name)
-    assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
-    assert found.p is None
-    assert differences([]) == []
+    assert ordering(runs[:1]) is None
