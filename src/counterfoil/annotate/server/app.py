@@ -77,14 +77,12 @@ def make_app(
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
-    frames = () if pages.platform is None else pages.platform.frames
     # The one that is added last comes first.
     app.add_middleware(
         Guard,
         clock=clock,
         hosts=frozenset(hosts),
         public_url=public_url,
-        frames=frames,
         page=lambda request, text, status: pages.message(request, text, status=status),
         log=log,
     )
