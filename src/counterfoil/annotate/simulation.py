@@ -1,8 +1,7 @@
 """A whole campaign run by simulated people on a database of its own, under a clock of its own.
 
-They come in, agree, pass the test before the work or fail it, take items and answer them: through the
-functions that the server calls, or over HTTP through the server itself. The
-campaign's own database is never touched.
+They come in, agree, pass the test before the work or fail it, take items and answer them, through the
+functions that the server calls. The campaign's own database is never touched.
 """
 
 import heapq
@@ -10,9 +9,8 @@ import itertools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,6 @@ from counterfoil.annotate.simulated_people import SimulatedPerson, respond, righ
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.annotate.work import WorkState
-from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.stats.resampling import random_numbers
 from counterfoil.store import begin, end, write_text, writing
 
@@ -68,85 +65,11 @@ class CampaignClient:
             return work.record_answer(connection, self.campaign, known, issued, sent, now).work
 
 
-@contextmanager
-def direct_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
-    """People call the functions that the server calls."""
-    yield CampaignClient(campaign, db)
-
-
-@dataclass(eq=False)
-class _Http(CampaignClient):
-    portal: Any
-    http: Any = None
-    now: float = 0.0
-    tokens: dict[str, str] = field(default_factory=dict)
-
-    def enter(self, link: str, now: float) -> None:
-        self.now = now
-        token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
-        self.tokens[participants.person_id(self.campaign, "link", link)] = token
-        self._send("POST", f"/api/work/{token}/consent", {})
-
-    def look(self, person: str, now: float) -> WorkState:
-        self.now = now
-        return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
-
-    def answer(
-        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
-    ) -> WorkState:
-        self.now = now
-        sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
-        receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
-        return self._received(person, receipt["work"])
-
-    def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
-        reply = self.portal.call(partial(self.http.request, method, path, json=sent))
-        if reply.status_code >= 400:
-            raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
-        return reply
-
-    def _received(self, person: str, view: Mapping[str, Any]) -> WorkState:
-        """What the server sent, beside the item of its lease, which people do not get to know."""
-        with self.db.reading() as connection:
-            leased = [find_lease(connection, person, shown["lease"]) for shown in view["items"]]
-        assignments = work.assignments(self.campaign, tuple(filter(None, leased)), view["done"])
-        return WorkState(view["state"], assignments)
-
-
-@contextmanager
-def http_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
-    """People send requests to the campaign's server, which runs in this process under their clock.
-
-    Raises `MissingExtraError` without the extra annotate.
-    """
-    from counterfoil.annotate.server.app import make_app
-
-    try:
-        import httpx2
-    except ModuleNotFoundError:
-        raise MissingExtraError("httpx2", "annotate") from None
-    from anyio.from_thread import start_blocking_portal
-
-    # A thread of its own: a notebook has an event loop that runs in the caller's.
-    with start_blocking_portal() as portal:
-        client = _Http(campaign, db, portal)
-        app = make_app(campaign, db, clock=lambda: client.now)
-        client.http = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
-        )
-        try:
-            yield client
-        finally:
-            portal.call(client.http.aclose)
-
-
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 
 #: Before the title of a campaign whose answers are a simulation's.
 SIMULATED = "Simulated"
-#: What makes a client of a campaign and its database.
-ClientFactory = Callable[[Campaign, Database], AbstractContextManager[CampaignClient]]
 #: How far it is: answers so far, and those that are wanted.
 Progress = Callable[[int, int], None]
 
@@ -181,19 +104,18 @@ def simulate(
     people: Sequence[SimulatedPerson],
     *,
     seed: int = 0,
-    client: ClientFactory = direct_client,
     progress: Progress | None = None,
     keep: Path | None = None,
 ) -> Simulation:
     """Run a campaign by simulated people until no more work is to be had or all of them are done.
 
     With `keep` that folder becomes a copy of the campaign's with all that was answered.
-    Equal seeds give equal answers, also by another `client`. Raises `InputError` where the campaign cannot be
-    planned, and where simulated people cannot answer its form.
+    Equal seeds give equal answers. Raises `InputError` where the campaign cannot be planned, and where
+    simulated people cannot answer its form.
     """
     campaign, drawn = with_truth(campaign, seed)
-    with scratch_database(campaign, keep) as db, client(campaign, db) as way:
-        inside, seconds = _let_work(way, people, seed, progress)
+    with scratch_database(campaign, keep) as db:
+        inside, seconds = _let_work(CampaignClient(campaign, db), people, seed, progress)
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
             rows = connection.execute(sa.select(people_table.c.id, people_table.c.state))

@@ -331,7 +331,6 @@ class SimulatedCampaign(Tabular):
     agreement: CampaignAgreement | None
     labels: tuple[LabelOutcome, ...]
     kinds: tuple[KindOutcome, ...]
-    http: bool
 
     rows_by = declared(
         estimate="one per number: `estimate`, `promised: interval`, and what `came: float` out with "
@@ -463,7 +462,6 @@ class SimulatedCampaign(Tabular):
         return {
             "title": self.campaign.recipe.title,
             "form": self.campaign.form.name,
-            "http": self.http,
             "counts": {**vars(counts), "people": dict(counts.people)},
             "drawn_truths": self.simulation.drawn,
             "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
@@ -491,7 +489,7 @@ class SimulatedCampaign(Tabular):
     examples="""Examples:
   counterfoil annotate simulate campaign/ --people 50
   counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
-  counterfoil annotate simulate campaign/ --http --keep simulated/ --out simulated.parquet
+  counterfoil annotate simulate campaign/ --keep simulated/ --out simulated.parquet
 
 Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
 careless (guesses), adversarial (wrong on purpose), bot (first option, in no time).""",
@@ -507,7 +505,6 @@ def annotate_simulate(
     accuracy: Annotated[
         float | None, Option("How often able people are right. Default: 0.95.", low=0, high=1)
     ] = None,
-    http: Annotated[bool, Option("Send every request to the campaign's server, in this process.")] = False,
     keep: Annotated[
         str | Path | None,
         Option("Keep a copy of the campaign with all that was answered here.", metavar="FOLDER"),
@@ -525,7 +522,7 @@ def annotate_simulate(
     Kinds of people are `annotate.simulated_people.KINDS`. Raises `DataError` for a folder without a campaign,
     `InputError` for unknown kinds and shares that are none.
     """
-    from counterfoil.annotate.simulation import direct_client, http_client, simulate
+    from counterfoil.annotate.simulation import simulate
 
     feedback = feedback_of(reporting)
     usual = crowd(_shares(mix), people, accuracy=accuracy)
@@ -542,7 +539,6 @@ def annotate_simulate(
                 source,
                 came,
                 seed=seed,
-                client=http_client if http else direct_client,
                 progress=partial(report, "answers"),
                 keep=place,
             )
@@ -563,7 +559,6 @@ def annotate_simulate(
             agreement,
             label_outcomes(rows, main, simulation.truth) if one else (),
             _kinds(source, simulation),
-            http,
         )
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil.annotate import simulation
 from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import DATABASE, Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.labels import label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
+from counterfoil.annotate.simulation import Simulation, simulate
 from counterfoil.jobs.annotate_plan import annotate_simulate
+from http_people import HttpClient
 
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
@@ -68,10 +70,12 @@ def test_truths_that_are_not_known_are_drawn(tmp_path):
     assert set(found.truth.values()) == {"yes", "no"}
 
 
-def test_over_http_the_same_people_give_the_same_answers(tmp_path):
+def test_over_http_the_same_people_give_the_same_answers(tmp_path, monkeypatch):
     made = campaign(tmp_path / "c", 20, onboarding=4, golden_share=0.2)
     people = crowd({"able": 0.7, "careless": 0.3}, 8, seconds=4.0)
-    direct, http = (simulate(made, people, client=client) for client in (direct_client, http_client))
+    direct = simulate(made, people)
+    monkeypatch.setattr(simulation, "CampaignClient", HttpClient)
+    http = simulate(made, people)
     assert len(direct.judgements) > 60
     assert direct.judgements.equals(http.judgements)
     assert direct.states == http.states
