@@ -44,12 +44,23 @@ _BEGINNING = 4
 _FOR_SCRIPTS = ("/api/", "/static/", "/media/", "/openapi.json")
 _TRIED = frozenset({401, 403, 404})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-#: The content security policy of our pages: files of ours alone, no script within a page, in no frame.
-CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
-    "frame-ancestors 'none'"
-)
+#: Headers of every reply, where the route has none of its own.
+_HEADERS = {
+    # Files of ours alone, no script within a page, and in no frame.
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    # Addresses hold tokens, so no other site may learn them.
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "x-robots-tag": "noindex, nofollow",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+}
 #: Headers of a page with a form and no token in its address: without a referrer a browser would send the form
 #: without its origin, and it would be refused.
 FORM_PAGE = {"referrer-policy": "same-origin"}
@@ -184,7 +195,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         begun, status, replaced, read = self.clock(), 500, False, 0
-        headers = _headers(scope)
+        caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+        headers = [(n.encode(), v.encode()) for n, v in {**_HEADERS, "cache-control": caching}.items()]
         head = {name: value.decode("latin-1") for name, value in scope["headers"]}
         keys = self._tried(scope, head)
 
@@ -279,23 +291,6 @@ class Guard:
         if scope["path"] == "/open" and (wait := self._wait(keys)):
             return _too_many(wait)
         return None
-
-
-def _headers(scope: Message) -> list[tuple[bytes, bytes]]:
-    """Headers of every reply, where the route has none of its own."""
-    values = {
-        "content-security-policy": CONTENT_POLICY,
-        "x-content-type-options": "nosniff",
-        # Addresses hold tokens, so no other site may learn them.
-        "referrer-policy": "no-referrer",
-        "cross-origin-resource-policy": "same-origin",
-        "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-        "x-robots-tag": "noindex, nofollow",
-        "cache-control": "no-cache" if scope["path"].startswith("/static/") else "no-store",
-        "x-frame-options": "DENY",
-        "cross-origin-opener-policy": "same-origin",
-    }
-    return [(name.encode(), value.encode()) for name, value in values.items()]
 
 
 def _too_many(wait: int) -> tuple[int, str]:
