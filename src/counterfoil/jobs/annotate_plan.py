@@ -20,7 +20,6 @@ from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
 from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
-from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.limits import most
@@ -48,7 +47,7 @@ from counterfoil.stats.label_planning import (
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:
-    from counterfoil.annotate.simulation import Simulation
+    from counterfoil.annotate.simulation import SimulatedPerson, Simulation
 
 #: What is estimated, by the name of the plan's number.
 _ESTIMATES = {
@@ -519,10 +518,10 @@ def annotate_simulate(
     as their kind does; items whose truth is not known get one at random.
 
     What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
-    Kinds of people are `annotate.simulated_people.KINDS`. Raises `DataError` for a folder without a campaign,
+    Kinds of people are `annotate.simulation.KINDS`. Raises `DataError` for a folder without a campaign,
     `InputError` for unknown kinds and shares that are none.
     """
-    from counterfoil.annotate.simulation import simulate
+    from counterfoil.annotate.simulation import crowd, simulate
 
     feedback = feedback_of(reporting)
     usual = crowd(_shares(mix), people, accuracy=accuracy)
@@ -579,7 +578,11 @@ def _shares(mix: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
 
 
 def _plan(
-    campaign: Campaign, simulation: "Simulation", people: tuple[SimulatedPerson, ...], options: int, seed: int
+    campaign: Campaign,
+    simulation: "Simulation",
+    people: "tuple[SimulatedPerson, ...]",
+    options: int,
+    seed: int,
 ) -> LabelPlan | None:
     """The plan for people who are as able as these; None where no plan is for such a campaign."""
     recipe = campaign.recipe

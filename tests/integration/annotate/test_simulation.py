@@ -11,8 +11,7 @@ from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import DATABASE, Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.labels import label_outcomes
-from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import Simulation, simulate
+from counterfoil.annotate.simulation import SimulatedPerson, Simulation, crowd, simulate
 from counterfoil.jobs.annotate_plan import annotate_simulate
 from http_people import HttpClient
 

@@ -28,7 +28,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "fastapi", "annotate") from None
 
-from counterfoil.annotate.server import research_page, work_api, work_pages
+from counterfoil.annotate.server import research, work_api, work_pages
 from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
@@ -72,7 +72,7 @@ def make_app(
     commits = GroupCommit(database)
     app.include_router(work_api.routes(campaign, commits, pages, clock))
     app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
-    app.include_router(research_page.routes(campaign, database, clock))
+    app.include_router(research.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
