@@ -1,8 +1,11 @@
-"""A whole campaign run by simulated people on a database of its own, under a clock of its own.
+"""Simulated people, and a whole campaign run by them on a database and under a clock of its own.
 
-They come in, agree, pass the test before the work or fail it, take items and answer them: through the
-functions that the server calls, or over HTTP through the server itself. The
-campaign's own database is never touched.
+A simulated person has known accuracy, speed and habits. They know the right answer of an item (its `golden`
+or `truth`) and give it with a chance of their own. So a campaign can be run before people are paid, and its
+result held against the truth.
+
+They come in, agree, pass the test before the work or fail it, take items and answer them, through the
+functions that the server calls. The campaign's own database is never touched.
 """
 
 import heapq
@@ -10,9 +13,8 @@ import itertools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +25,178 @@ from counterfoil.annotate import participants, work
 from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.leases import find_lease
-from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.annotate.work import WorkState
-from counterfoil.errors import InputError, MissingExtraError
+from counterfoil.errors import InputError
 from counterfoil.stats.resampling import random_numbers
 from counterfoil.store import begin, end, write_text, writing
+
+#: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
+_SHAPE = 4.0
+#: Words of a simulated text; two fields of one page get them in another order.
+_WORDS = ("a", "red", "box", "beside", "the", "cat")
+#: So often an answer whose fields do not go together is tried anew.
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class SimulatedPerson:
+    """One person. An answer ignores the item and takes the first option shown with chance `first`, or any
+    option with chance `guesses`; else it is right with chance `accuracy`. It takes `seconds` on average, of a
+    bot always exactly that.
+
+    Wrong answers are spread evenly over the other options; on a scale they are the step beside the right one.
+    Raises `InputError` for chances outside [0, 1] or of more than 1 together, and times that are not above 0.
+    """
+
+    name: str
+    kind: str = "able"
+    accuracy: float = 0.95
+    first: float = 0.0
+    guesses: float = 0.0
+    seconds: float = 1.0
+    even: bool = False
+
+    def __post_init__(self) -> None:
+        chances = self.accuracy, self.first, self.guesses, self.first + self.guesses
+        if not all(0 <= chance <= 1 for chance in chances):
+            raise InputError(
+                "a simulated person's chances are out of range",
+                where=self.name,
+                given=f"accuracy {self.accuracy}, first {self.first}, guesses {self.guesses}",
+                allowed="0 to 1, the last two together",
+            )
+        if not self.seconds > 0:
+            raise InputError(
+                "an answer takes time", where=self.name, given=f"{self.seconds}", allowed="above 0"
+            )
+
+    def chance_right(self, options: int) -> float:
+        """The chance that an answer among so many options is right, sides being even.
+
+        >>> SimulatedPerson("a", accuracy=0.9, guesses=0.5).chance_right(2)
+        0.7
+        """
+        blind = self.first + self.guesses
+        return blind / options + (1 - blind) * self.accuracy
+
+
+#: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,
+#: bots too, but in no time; adversarial people know the answer and give another.
+KINDS: Mapping[str, SimulatedPerson] = {
+    person.kind: person
+    for person in (
+        SimulatedPerson("able", "able", accuracy=0.95),
+        SimulatedPerson("hasty", "hasty", accuracy=0.8, seconds=0.4),
+        SimulatedPerson("one-sided", "one-sided", accuracy=0.9, first=0.5, seconds=0.7),
+        SimulatedPerson("careless", "careless", guesses=1.0, seconds=0.3),
+        SimulatedPerson("adversarial", "adversarial", accuracy=0.05),
+        SimulatedPerson("bot", "bot", first=1.0, seconds=0.05, even=True),
+    )
+}
+
+
+def crowd(
+    shares: Mapping[str, float], n: int, *, seconds: float = 1.0, accuracy: float | None = None
+) -> tuple[SimulatedPerson, ...]:
+    """So many people of several kinds, by their shares; what is left over by rounding is of the first kind.
+
+    `seconds` is what an able person takes, `accuracy` how often one is right. Raises `InputError` for an
+    unknown kind and shares that are not above 0 in all.
+
+    >>> [person.name for person in crowd({"able": 0.6, "bot": 0.4}, 4)]
+    ['able-1', 'able-2', 'bot-1', 'bot-2']
+    """
+    odd = next((kind for kind in shares if kind not in KINDS), None)
+    total = sum(shares.values())
+    if odd is not None or not total > 0 or min(shares.values()) < 0:
+        given = odd if odd is not None else ", ".join(f"{kind}={share}" for kind, share in shares.items())
+        raise InputError("kinds of simulated people", given=given or "none", allowed=sorted(KINDS))
+    counts = {kind: round(n * share / total) for kind, share in shares.items()}
+    chosen = [kind for kind, count in counts.items() for _ in range(count)][:n]
+    chosen += [next(iter(shares))] * (n - len(chosen))
+    people = []
+    for at, kind in enumerate(chosen):
+        usual, name = KINDS[kind], f"{kind}-{chosen[: at + 1].count(kind)}"
+        able = usual.accuracy if accuracy is None or kind != "able" else accuracy
+        people.append(replace(usual, name=name, accuracy=able, seconds=usual.seconds * seconds))
+    return tuple(people)
+
+
+def right_answer(form: WorkForm, item: WorkItem) -> str:
+    """The right value of the form's main field: the first golden one, else the truth; empty where unknown."""
+    golden = item.golden.get(form.main, ())
+    return golden[0] if golden else item.truth
+
+
+def respond(
+    person: SimulatedPerson, form: WorkForm, item: WorkItem, page: WorkPage, rng: np.random.Generator
+) -> tuple[dict[str, Any], float]:
+    """A person's answer to a page as a browser sends it, options by their place on the page, and its seconds.
+
+    `page` has the options in the order shown. Where the right answer is not known, the person takes any
+    option, and so they do where a habit gives an answer that the form's own check refuses. Raises
+    `InputError` where no answer passes that check.
+    """
+    answering = person
+    for _ in range(_ATTEMPTS):
+        raw = _fill(answering, right_answer(form, item), form.main, page, rng)
+        try:
+            form.check(item, check_answer(page, raw))
+        except InputError as error:
+            refused = error
+            answering = replace(person, first=0.0, guesses=1.0)
+        else:
+            mean = person.seconds
+            return raw, mean if person.even else float(rng.gamma(_SHAPE, mean / _SHAPE))
+    raise InputError(
+        "simulated people cannot answer this form", where=f"item '{item.id}'", given=str(refused)
+    )
+
+
+def _fill(
+    person: SimulatedPerson, truth: str, main: str, page: WorkPage, rng: np.random.Generator
+) -> dict[str, Any]:
+    raw: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+    for number, field in enumerate(page.fields):
+        if not field.is_open(answer):
+            continue
+        if field.kind == "one":
+            raw[field.name] = _option(person, truth if field.name == main else "", field, rng)
+            answer[field.name] = field.values[raw[field.name]]
+        elif field.kind == "many":
+            raw[field.name] = [int(rng.integers(len(field.options)))]
+            answer[field.name] = [field.values[at] for at in raw[field.name]]
+        elif field.kind == "text":
+            raw[field.name] = " ".join(np.roll(_WORDS, number))
+        else:
+            # One word of the text, marked with any label.
+            text = next((shown.content for shown in page.shown if shown.label == field.text), "")
+            raw[field.name] = []
+            if text.split():
+                word = text.split()[int(rng.integers(len(text.split())))]
+                start, label = text.index(word), int(rng.integers(len(field.options)))
+                raw[field.name] = [{"start": start, "end": start + len(word), "label": label}]
+    return raw
+
+
+def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.random.Generator) -> int:
+    """The place of the option that a person takes."""
+    habit, n = rng.random(), len(field.options)
+    if habit < person.first:
+        return 0
+    if habit < person.first + person.guesses or truth not in field.values:
+        return int(rng.integers(n))
+    right = field.values.index(truth)
+    if rng.random() < person.accuracy or n == 1:
+        return right
+    # On a scale a wrong answer is one beside the right one.
+    wrong = [at for at in range(n) if at != right and (field.level == "nominal" or abs(at - right) == 1)]
+    return int(rng.choice(wrong))
 
 
 @dataclass(eq=False)
@@ -68,85 +233,11 @@ class CampaignClient:
             return work.record_answer(connection, self.campaign, known, issued, sent, now).work
 
 
-@contextmanager
-def direct_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
-    """People call the functions that the server calls."""
-    yield CampaignClient(campaign, db)
-
-
-@dataclass(eq=False)
-class _Http(CampaignClient):
-    portal: Any
-    http: Any = None
-    now: float = 0.0
-    tokens: dict[str, str] = field(default_factory=dict)
-
-    def enter(self, link: str, now: float) -> None:
-        self.now = now
-        token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
-        self.tokens[participants.person_id(self.campaign, "link", link)] = token
-        self._send("POST", f"/api/work/{token}/consent", {})
-
-    def look(self, person: str, now: float) -> WorkState:
-        self.now = now
-        return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
-
-    def answer(
-        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
-    ) -> WorkState:
-        self.now = now
-        sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
-        receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
-        return self._received(person, receipt["work"])
-
-    def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
-        reply = self.portal.call(partial(self.http.request, method, path, json=sent))
-        if reply.status_code >= 400:
-            raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
-        return reply
-
-    def _received(self, person: str, view: Mapping[str, Any]) -> WorkState:
-        """What the server sent, beside the item of its lease, which people do not get to know."""
-        with self.db.reading() as connection:
-            leased = [find_lease(connection, person, shown["lease"]) for shown in view["items"]]
-        assignments = work.assignments(self.campaign, tuple(filter(None, leased)), view["done"])
-        return WorkState(view["state"], assignments)
-
-
-@contextmanager
-def http_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
-    """People send requests to the campaign's server, which runs in this process under their clock.
-
-    Raises `MissingExtraError` without the extra annotate.
-    """
-    from counterfoil.annotate.server.app import make_app
-
-    try:
-        import httpx2
-    except ModuleNotFoundError:
-        raise MissingExtraError("httpx2", "annotate") from None
-    from anyio.from_thread import start_blocking_portal
-
-    # A thread of its own: a notebook has an event loop that runs in the caller's.
-    with start_blocking_portal() as portal:
-        client = _Http(campaign, db, portal)
-        app = make_app(campaign, db, clock=lambda: client.now)
-        client.http = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
-        )
-        try:
-            yield client
-        finally:
-            portal.call(client.http.aclose)
-
-
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 
 #: Before the title of a campaign whose answers are a simulation's.
 SIMULATED = "Simulated"
-#: What makes a client of a campaign and its database.
-ClientFactory = Callable[[Campaign, Database], AbstractContextManager[CampaignClient]]
 #: How far it is: answers so far, and those that are wanted.
 Progress = Callable[[int, int], None]
 
@@ -181,19 +272,18 @@ def simulate(
     people: Sequence[SimulatedPerson],
     *,
     seed: int = 0,
-    client: ClientFactory = direct_client,
     progress: Progress | None = None,
     keep: Path | None = None,
 ) -> Simulation:
     """Run a campaign by simulated people until no more work is to be had or all of them are done.
 
     With `keep` that folder becomes a copy of the campaign's with all that was answered.
-    Equal seeds give equal answers, also by another `client`. Raises `InputError` where the campaign cannot be
-    planned, and where simulated people cannot answer its form.
+    Equal seeds give equal answers. Raises `InputError` where the campaign cannot be planned, and where
+    simulated people cannot answer its form.
     """
     campaign, drawn = with_truth(campaign, seed)
-    with scratch_database(campaign, keep) as db, client(campaign, db) as way:
-        inside, seconds = _let_work(way, people, seed, progress)
+    with scratch_database(campaign, keep) as db:
+        inside, seconds = _let_work(CampaignClient(campaign, db), people, seed, progress)
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
             rows = connection.execute(sa.select(people_table.c.id, people_table.c.state))

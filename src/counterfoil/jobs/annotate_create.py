@@ -60,7 +60,7 @@ _GOLDEN_SHARE = 0.1
 
 
 #: Platforms whose people are paid, and what they get per hour where nothing is said.
-PAYING, USUAL_PAY = ("prolific", "connect", "mturk"), 12.0
+PAYING, USUAL_PAY = ("prolific", "connect"), 12.0
 _TEXT = Option("Markdown in place of the usual text.", None, metavar="FILE")
 
 

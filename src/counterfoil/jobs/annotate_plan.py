@@ -20,7 +20,6 @@ from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
 from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
-from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.limits import most
@@ -48,7 +47,7 @@ from counterfoil.stats.label_planning import (
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:
-    from counterfoil.annotate.simulation import Simulation
+    from counterfoil.annotate.simulation import SimulatedPerson, Simulation
 
 #: What is estimated, by the name of the plan's number.
 _ESTIMATES = {
@@ -321,7 +320,6 @@ class SimulatedCampaign(Tabular):
     agreement: CampaignAgreement | None
     labels: tuple[LabelOutcome, ...]
     kinds: tuple[KindOutcome, ...]
-    http: bool
 
     rows_by = declared(
         estimate="one per number: `estimate`, `promised: interval`, and what `came: float` out with "
@@ -453,7 +451,6 @@ class SimulatedCampaign(Tabular):
         return {
             "title": self.campaign.recipe.title,
             "form": self.campaign.form.name,
-            "http": self.http,
             "counts": {**vars(counts), "people": dict(counts.people)},
             "drawn_truths": self.simulation.drawn,
             "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
@@ -481,7 +478,7 @@ class SimulatedCampaign(Tabular):
     examples="""Examples:
   counterfoil annotate simulate campaign/ --people 50
   counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
-  counterfoil annotate simulate campaign/ --http --keep simulated/ --out simulated.parquet
+  counterfoil annotate simulate campaign/ --keep simulated/ --out simulated.parquet
 
 Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
 careless (guesses), adversarial (wrong on purpose), bot (first option, in no time).""",
@@ -492,7 +489,6 @@ def annotate_simulate(
     people: Annotated[int, option(low=1, high=100_000)] = 50,
     mix: Annotated[Mix, option(shown="able=1", metavar="KIND=SHARE,...")] = ("able=1",),
     accuracy: Annotated[float | None, option(low=0, high=1)] = None,
-    http: bool = False,
     keep: Annotated[str | Path | None, option(metavar="FOLDER")] = None,
     seed: Annotated[int, SEED] = 0,
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -504,17 +500,16 @@ def annotate_simulate(
     as their kind does; items whose truth is not known get one at random.
 
     What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
-    Kinds of people are `annotate.simulated_people.KINDS`. Raises `DataError` for a folder without a campaign,
+    Kinds of people are `annotate.simulation.KINDS`. Raises `DataError` for a folder without a campaign,
     `InputError` for unknown kinds and shares that are none.
 
     Arguments:
         people: How many people come.
         mix: Kinds of people and their shares.
         accuracy: How often able people are right. Default: 0.95.
-        http: Send every request to the campaign's server, in this process.
         keep: Keep a copy of the campaign with all that was answered here.
     """
-    from counterfoil.annotate.simulation import direct_client, http_client, simulate
+    from counterfoil.annotate.simulation import crowd, simulate
 
     feedback = feedback_of(reporting)
     usual = crowd(_shares(mix), people, accuracy=accuracy)
@@ -531,7 +526,6 @@ def annotate_simulate(
                 source,
                 came,
                 seed=seed,
-                client=http_client if http else direct_client,
                 progress=partial(report, "answers"),
                 keep=place,
             )
@@ -552,7 +546,6 @@ def annotate_simulate(
             agreement,
             label_outcomes(rows, main, simulation.truth) if one else (),
             _kinds(source, simulation),
-            http,
         )
 
 
@@ -573,7 +566,11 @@ def _shares(mix: Mix) -> Mapping[str, float]:
 
 
 def _plan(
-    campaign: Campaign, simulation: "Simulation", people: tuple[SimulatedPerson, ...], options: int, seed: int
+    campaign: Campaign,
+    simulation: "Simulation",
+    people: "tuple[SimulatedPerson, ...]",
+    options: int,
+    seed: int,
 ) -> LabelPlan | None:
     """The plan for people who are as able as these; None where no plan is for such a campaign."""
     recipe = campaign.recipe

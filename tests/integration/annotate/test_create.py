@@ -23,8 +23,7 @@ from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, open_campaign
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
-from counterfoil.annotate.simulated_people import crowd
-from counterfoil.annotate.simulation import simulate
+from counterfoil.annotate.simulation import crowd, simulate
 from counterfoil.benchmarks.folder import save
 from counterfoil.cli import app
 from counterfoil.errors import DataError

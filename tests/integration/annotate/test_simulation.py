@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from annotate.small_campaigns import make, pairs
+from counterfoil.annotate import simulation
 from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.labels import label_outcomes
-from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import direct_client, http_client, simulate
+from counterfoil.annotate.simulation import SimulatedPerson, crowd, simulate
 from counterfoil.jobs.annotate_plan import annotate_simulate
+from http_people import HttpClient
 
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
@@ -39,10 +40,12 @@ def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path):
     assert (unknown.drawn, set(unknown.truth.values())) == (30, {"yes", "no"})
 
 
-def test_over_http_the_same_people_give_the_same_answers(tmp_path):
+def test_over_http_the_same_people_give_the_same_answers(tmp_path, monkeypatch):
     made = campaign(tmp_path / "c", 20, onboarding=4, golden_share=0.2)
     people = crowd({"able": 0.7, "careless": 0.3}, 8, seconds=4.0)
-    direct, http = (simulate(made, people, client=client) for client in (direct_client, http_client))
+    direct = simulate(made, people)
+    monkeypatch.setattr(simulation, "CampaignClient", HttpClient)
+    http = simulate(made, people)
     assert len(direct.judgements) > 60
     assert direct.judgements.equals(http.judgements)
     assert direct.states == http.states

@@ -40,7 +40,6 @@ NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe
 OTHERS = {
     "nginx": "tests/integration/annotate/server/test_behind_nginx.py",
     "caddyfile": "tests/integration/test_deployment.py",
-    "xml": "nowhere: Mechanical Turk reads it",
 }
 LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 

@@ -66,7 +66,7 @@ def test_ids_of_workers_differ_between_campaigns(prolific, tmp_path):
     other = make(tmp_path / "other", pairs(3), salt="")
     mine = participants.person_id(prolific[1], "prolific", "w")
     assert mine != participants.person_id(other, "prolific", "w")
-    assert mine != participants.person_id(prolific[1], "mturk", "w")
+    assert mine != participants.person_id(prolific[1], "connect", "w")
 
 
 def test_links_cannot_be_guessed(prolific, tmp_path):
@@ -94,7 +94,7 @@ def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened):
 @pytest.mark.parametrize(
     ("worker", "platform", "parameters", "message"),
     [
-        ("w", "mturk", {}, "given: mturk; allowed: prolific, link"),
+        ("w", "connect", {}, "given: connect; allowed: prolific, link"),
         (" ", "prolific", {}, "no id of a worker; open the study from prolific"),
         ("w" * 201, "prolific", {}, "too long"),
         ("w", "prolific", {"x": "y" * 4000}, "too long"),

@@ -6,19 +6,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from counterfoil.annotate.platforms.base import OUTCOMES, Platform
-from counterfoil.annotate.platforms.links import HOSTS, MturkPlatform
 from counterfoil.annotate.platforms.registry import PLATFORMS, PlatformEntry, campaign_platform
 from counterfoil.errors import InputError, UnknownNameError
 
 PROLIFIC = [("PROLIFIC_PID", "5f8a"), ("STUDY_ID", "60a"), ("SESSION_ID", "61b")]
-HIT = [("assignmentId", "3ASSIGN"), ("hitId", "3HIT"), ("workerId", "A1WORKER")]
-TURK = [*HIT, ("turkSubmitTo", "https://workersandbox.mturk.com")]
 ENTERING = {
     "panel": [("person", "ann")],
     "sona": [("sona_id", "123")],
     "connect": [("participantId", "p"), ("projectId", "s"), ("assignmentId", "a")],
     "prolific": PROLIFIC,
-    "mturk": TURK,
 }
 
 
@@ -28,14 +24,10 @@ def test_each_platform_keeps_the_contract():
         platform = PLATFORMS[name].platform()
         assert isinstance(platform, Platform)
         visit = platform.visit([("campaign", "7"), *given])
-        assert visit.person == given[0][1] if name != "mturk" else "A1WORKER"
-        assert not visit.preview
-        for outcome in OUTCOMES:
-            left = platform.leave(visit, outcome)
-            assert (left.method == "POST") == (name == "mturk")
+        assert visit.person == given[0][1]
+        assert all(platform.leave(visit, outcome).code == "" for outcome in OUTCOMES)
         address = "https://example.org/enter?campaign=7"
         assert platform.entry(address).startswith(address)
-        assert bool(platform.frames) == (name == "mturk")
 
 
 def test_settings_of_a_link():
@@ -51,7 +43,6 @@ def test_settings_of_a_link():
     [
         ("connect", {"finish": "x"}, "platform connect: unknown key; given: finish"),
         ("connect", {"name": "x"}, "unknown key; given: name"),
-        ("mturk", {"completed": "C1"}, "platform mturk: unknown key; given: completed"),
         (
             "panel",
             {"done": "https://c.example/{who}"},
@@ -72,11 +63,17 @@ def test_a_recipe_names_platform_and_completion():
     both = campaign_platform("panel", "done=https://c.example/?cc={code}&x=1, completed=C1, person=pid")
     left = both.leave(both.visit([("pid", "ann")]), "completed")
     assert left.address == "https://c.example/?cc=C1&x=1"
-    assert campaign_platform("mturk").frames
     with pytest.raises(InputError, match="platform prolific, key 'completed': no value"):
         campaign_platform("prolific", "completed=")
     with pytest.raises(UnknownNameError, match="entry of the campaign: unknown platform; given: prolifik"):
         campaign_platform("prolifik")
+
+
+def test_mechanical_turk_is_no_longer_a_way_into_a_campaign():
+    message = "entry of the campaign: Mechanical Turk takes no new .*given: mturk; allowed: .*--from mturk"
+    with pytest.raises(InputError, match=message) as caught:
+        campaign_platform("mturk", "C1")
+    assert "\n" not in str(caught.value)
 
 
 @dataclass(frozen=True)
@@ -134,46 +131,3 @@ def test_prolific_sends_people_back_with_the_code_of_the_outcome():
         prolific.entry("http://example.org/enter")
     with pytest.raises(InputError, match="of another study; given: 60a; allowed: 60b"):
         PLATFORMS["prolific"].platform({"study": "60b"}).visit(PROLIFIC)
-
-
-def test_a_hit_is_handed_in_at_amazon_and_a_preview_nowhere():
-    left = MturkPlatform().leave(MturkPlatform().visit(TURK), "completed")
-    assert left.address == "https://workersandbox.mturk.com/mturk/externalSubmit"
-    assert left.fields == {"assignmentId": "3ASSIGN", "outcome": "completed"}
-    for host in HOSTS:
-        assert MturkPlatform().visit([*HIT, ("turkSubmitTo", f"{host}/")]).returns_to == host
-    visit = MturkPlatform().visit([("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE"), ("hitId", "3HIT")])
-    assert (visit.preview, visit.person, visit.study) == (True, "", "3HIT")
-    assert MturkPlatform().leave(visit, "completed").address == ""
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://evil.example",
-        "http://www.mturk.com",
-        "//www.mturk.com",
-        "https://www.mturk.com.evil.example",
-        "https://www.mturk.com@evil.example",
-        "https://evil.example/https://www.mturk.com",
-        "https://evil.example#https://www.mturk.com",
-        "https://www.mturk.com:8443",
-        "https://www.mturk.com\\@evil.example",
-        "https://[www.mturk.com",
-        "javascript:alert(1)//www.mturk.com",
-        "https://wwwXmturk.com",
-        "",
-    ],
-)
-def test_a_hit_is_handed_in_nowhere_else(address):
-    with pytest.raises(InputError, match="not an address of Mechanical Turk"):
-        MturkPlatform().visit([*HIT, ("turkSubmitTo", address)])
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [([*TURK, ("turkSubmitTo", "https://evil.example")], "has two values"), (HIT, "missing in the address")],
-)
-def test_two_addresses_to_hand_a_hit_in_are_none(given, message):
-    with pytest.raises(InputError, match=message):
-        MturkPlatform().visit(given)

@@ -12,7 +12,7 @@ from counterfoil.annotate.forms.base import (
     WorkPage,
 )
 from counterfoil.annotate.forms.registry import WORK_FORMS
-from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd, respond
+from counterfoil.annotate.simulation import KINDS, SimulatedPerson, crowd, respond
 from counterfoil.errors import InputError
 
 

@@ -258,14 +258,14 @@ def test_blocks_are_one_persons_and_go_to_others_whole(opened):
 
 
 def test_who_comes_with_another_assignment_gets_another_block(opened):
-    db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
+    db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, entry="connect")
 
     def come(assignment):
-        parameters = {"workerId": "W1", "assignmentId": assignment}
+        parameters = {"participantId": "W1", "assignmentId": assignment}
         worker = Worker(db, campaign, 1)
         with db.writing() as connection:
             worker.entered = participants.enter(
-                connection, campaign, worker="W1", platform="mturk", parameters=parameters, now=1.0
+                connection, campaign, worker="W1", platform="connect", parameters=parameters, now=1.0
             )
             participants.consent(connection, worker.person, 1.0)
         totals: list[int] = []

@@ -1,8 +1,8 @@
-"""Platforms that send people to a campaign: plain links, Prolific, Mechanical Turk, and exchange with others.
+"""Platforms that send people to a campaign: plain links, Prolific, and exchange with others.
 
 base              what a platform tells about who enters, and where people go afterwards
 registry          platforms by name, those of other packages among them
-links             a link with parameters of any name (a class, SONA, Connect), Prolific's, Mechanical Turk's
+links             a link with parameters of any name (a class, SONA, Connect), and Prolific's
 prolific_*        the API of Prolific, its studies, submissions and bonuses
 mturk_files       results of Mechanical Turk's requester site
 label_studio      exported annotations of Label Studio

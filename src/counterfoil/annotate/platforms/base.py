@@ -7,7 +7,7 @@ person and prove nothing.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, runtime_checkable
 from urllib.parse import quote, urlsplit
 
@@ -25,29 +25,25 @@ _PLACEHOLDERS = ("{{%", "%}}", "${", "%SURVEY_CODE%", "[[", "{{")
 
 @dataclass(frozen=True)
 class Visit:
-    """Who enters: `person` is the platform's id of them, empty in a preview.
+    """Who enters: `person` is the platform's id of them.
 
     `study` and `submission` are the platform's ids of the work and of this person's piece of it, empty where
-    it has none; `returns_to` is an address of the platform to which the end of the work is sent.
+    it has none.
     """
 
     person: str
     study: str = ""
     submission: str = ""
-    preview: bool = False
-    returns_to: str = ""
 
 
 @dataclass(frozen=True)
 class Leave:
-    """Where a person goes: to `address` by `method`, with `fields` in a POST; no address is a page of ours.
+    """Where a person goes: to `address`; no address is a page of ours.
 
     `code` is what they hand in on the platform, shown where there is no address.
     """
 
     address: str = ""
-    method: Literal["GET", "POST"] = "GET"
-    fields: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
 
 
@@ -83,9 +79,6 @@ class Coded:
 @runtime_checkable
 class Platform(Protocol):
     """A platform: see the module. Registered ones are dataclasses whose fields are settings."""
-
-    #: Origins that may frame the page; none where its people do not see it inside a page of the platform's.
-    frames: tuple[str, ...]
 
     def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
         """Who enters, from the parameters of the address in order; `InputError` where they do not say."""

@@ -1,20 +1,12 @@
-"""Platforms: links whose parameters name a person, those of Prolific, and questions of Mechanical Turk.
+"""Platforms: links whose parameters name a person, and those of Prolific.
 
 `LinkPlatform` serves every platform that sends people to an address with ids in it and takes them back at
 another: SONA and Connect are this class with their parameters' names, a class of students is it without a
 way back.
-
-The page of an external question of Mechanical Turk is shown in a frame of the worker site. AWS appends
-`assignmentId`, `hitId`, `turkSubmitTo` and `workerId`; while a worker only looks at a HIT, `assignmentId` is
-ASSIGNMENT_ID_NOT_AVAILABLE and no worker is named. Work is finished by a form that the browser posts to
-`turkSubmitTo`/mturk/externalSubmit. That address comes in by the address line, so only Amazon's two are ever
-used: any other would send people, and what they post, to the author of the link (Amazon Mechanical Turk API
-Reference, ExternalQuestion).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from counterfoil.annotate.platforms.base import (
     Coded,
@@ -31,9 +23,6 @@ from counterfoil.errors import InputError
 #: Where a completion code ends a submission of Prolific, and the parameters of its links.
 COMPLETE = "https://app.prolific.com/submissions/complete?cc={code}"
 _PARAMETERS = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
-#: Where work may be handed in: the worker site and its sandbox.
-HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
-PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 
 
 @dataclass(frozen=True)
@@ -57,8 +46,6 @@ class LinkPlatform(Coded):
     study_placeholder: str | None = None
     submission_placeholder: str | None = None
     done: str | None = None
-
-    frames: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [name for name in (self.person, self.study, self.submission) if name]
@@ -126,7 +113,6 @@ class ProlificPlatform(Coded):
     name: str = "prolific"
     study: str | None = None
 
-    frames: tuple[str, ...] = ()
     #: Where a study has secured parameters: the token's name, and what holds the parameters in it.
     signed, claim = "prolific_token", "prolific"
 
@@ -148,72 +134,3 @@ class ProlificPlatform(Coded):
         """The study's address with the placeholders that Prolific replaces."""
         check_address(address, where="prolific, address", https=True)
         return with_parameters(address, [(name, f"{{{{%{name}%}}}}") for name in _PARAMETERS])
-
-
-@dataclass(frozen=True)
-class MturkPlatform:
-    """Workers of a HIT whose page is ours, in a frame of the worker site; the result names the outcome.
-
-    >>> given = [("assignmentId", "3X"), ("hitId", "3H"), ("workerId", "A1"),
-    ...          ("turkSubmitTo", "https://workersandbox.mturk.com")]
-    >>> turk = MturkPlatform()
-    >>> turk.leave(turk.visit(given), "completed").address
-    'https://workersandbox.mturk.com/mturk/externalSubmit'
-    """
-
-    name: str = "mturk"
-
-    frames: tuple[str, ...] = HOSTS
-
-    def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
-        """Who enters, or that it is a preview.
-
-        Raises `InputError` where the parameters are not those of Mechanical Turk, and where the work would be
-        handed in at another address than Amazon's.
-        """
-        assignment = parameter(parameters, "assignmentId", platform="mturk")
-        hit = parameter(parameters, "hitId", platform="mturk", required=False)
-        if assignment == PREVIEW:
-            return Visit("", hit, preview=True)
-        worker = parameter(parameters, "workerId", platform="mturk")
-        addresses = {value for key, value in parameters if key == "turkSubmitTo"}
-        if len(addresses) != 1:
-            raise InputError(
-                "has two values" if addresses else "missing in the address",
-                where="mturk, parameter 'turkSubmitTo'",
-                hint="open the HIT on the worker site",
-            )
-        return Visit(worker, hit, assignment, returns_to=_submit_to(*addresses))
-
-    def leave(self, visit: Visit, outcome: Outcome) -> Leave:
-        """The form that hands the work in; a preview is handed in nowhere."""
-        if visit.preview:
-            return Leave()
-        return Leave(
-            f"{_submit_to(visit.returns_to)}/mturk/externalSubmit",
-            "POST",
-            # AWS refuses a form with the assignment alone.
-            {"assignmentId": visit.submission, "outcome": outcome},
-        )
-
-    def entry(self, address: str) -> str:
-        """The address of the question; AWS appends its parameters by itself."""
-        return check_address(address, where="the external question", https=True)
-
-
-def _submit_to(address: str) -> str:
-    """One of `HOSTS`; raises `InputError` for any other address."""
-    try:
-        parts = urlsplit(address.strip())
-        # Compared whole: hosts that only begin or end alike, users before an @ and ports are other addresses.
-        origin = f"{parts.scheme}://{parts.netloc}".lower()
-    except ValueError:
-        origin = ""
-    if origin not in HOSTS:
-        raise InputError(
-            "not an address of Mechanical Turk",
-            where="mturk, parameter 'turkSubmitTo'",
-            given=address or "(empty)",
-            allowed=HOSTS,
-        )
-    return origin

@@ -28,7 +28,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "fastapi", "annotate") from None
 
-from counterfoil.annotate.server import research_page, work_api, work_pages
+from counterfoil.annotate.server import research, work_api, work_pages
 from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
@@ -72,19 +72,17 @@ def make_app(
     commits = GroupCommit(database)
     app.include_router(work_api.routes(campaign, commits, pages, clock))
     app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
-    app.include_router(research_page.routes(campaign, database, clock))
+    app.include_router(research.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
-    frames = () if pages.platform is None else pages.platform.frames
     # The one that is added last comes first.
     app.add_middleware(
         Guard,
         clock=clock,
         hosts=frozenset(hosts),
         public_url=public_url,
-        frames=frames,
         page=lambda request, text, status: pages.message(request, text, status=status),
         log=log,
     )

@@ -44,6 +44,23 @@ _BEGINNING = 4
 _FOR_SCRIPTS = ("/api/", "/static/", "/media/", "/openapi.json")
 _TRIED = frozenset({401, 403, 404})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Headers of every reply, where the route has none of its own.
+_HEADERS = {
+    # Files of ours alone, no script within a page, and in no frame.
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    # Addresses hold tokens, so no other site may learn them.
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "x-robots-tag": "noindex, nofollow",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+}
 #: Headers of a page with a form and no token in its address: without a referrer a browser would send the form
 #: without its origin, and it would be refused.
 FORM_PAGE = {"referrer-policy": "same-origin"}
@@ -153,22 +170,6 @@ def for_scripts(path: str) -> bool:
     return path.startswith(_FOR_SCRIPTS)
 
 
-def content_policy(frames: Sequence[str] = (), forms: Sequence[str] = ()) -> str:
-    """The content security policy of our pages: files of ours alone, no script within a page.
-
-    `frames` are origins that may show the page in a frame, `forms` those that its forms may be posted to.
-
-    >>> content_policy(["https://www.mturk.com"]).rpartition("; ")[2]
-    'frame-ancestors https://www.mturk.com'
-    """
-    allowed, above = " ".join(("'self'", *forms)), " ".join(frames) or "'none'"
-    return (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        f"base-uri 'none'; form-action {allowed}; require-trusted-types-for 'script'; trusted-types 'none'; "
-        f"frame-ancestors {above}"
-    )
-
-
 @dataclass
 class Guard:
     """The application behind its guard.
@@ -176,15 +177,14 @@ class Guard:
     `public_url` is the address that people see. Asked it may be under that name and those of `hosts`, besides
     addresses in numbers and localhost: another name may be one that was pointed here to read answers through
     a visitor's browser. A proxy asks by names without a dot, too, which no site of the internet has.
-    `frames` are origins that may frame the annotators' page, `page` shows a refusal to a person. `log` is
-    told of each request: method, route without any token in it, status, milliseconds.
+    `page` shows a refusal to a person. `log` is told of each request: method, route without any token in it,
+    status, milliseconds.
     """
 
     app: Application
     clock: Callable[[], float]
     hosts: frozenset[str] = frozenset()
     public_url: str | None = None
-    frames: tuple[str, ...] = ()
     page: Callable[[Request, str, int], Response] | None = None
     log: Callable[[str], None] | None = None
     attempts: Attempts = field(default_factory=Attempts)
@@ -195,7 +195,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         begun, status, replaced, read = self.clock(), 500, False, 0
-        headers = self._headers(scope)
+        caching = "no-cache" if scope["path"].startswith("/static/") else "no-store"
+        headers = [(n.encode(), v.encode()) for n, v in {**_HEADERS, "cache-control": caching}.items()]
         head = {name: value.decode("latin-1") for name, value in scope["headers"]}
         keys = self._tried(scope, head)
 
@@ -290,24 +291,6 @@ class Guard:
         if scope["path"] == "/open" and (wait := self._wait(keys)):
             return _too_many(wait)
         return None
-
-    def _headers(self, scope: Message) -> list[tuple[bytes, bytes]]:
-        """Headers of every reply, where the route has none of its own."""
-        framed = self.frames and scope["path"].startswith(("/work/", "/enter", "/preview"))
-        frames = self.frames if framed else ()
-        values = {
-            "content-security-policy": content_policy(frames, frames),
-            "x-content-type-options": "nosniff",
-            # Addresses hold tokens, so no other site may learn them.
-            "referrer-policy": "no-referrer",
-            "cross-origin-resource-policy": "same-origin",
-            "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-            "x-robots-tag": "noindex, nofollow",
-            "cache-control": "no-cache" if scope["path"].startswith("/static/") else "no-store",
-        }
-        if not frames:
-            values |= {"x-frame-options": "DENY", "cross-origin-opener-policy": "same-origin"}
-        return [(name.encode(), value.encode()) for name, value in values.items()]
 
 
 def _too_many(wait: int) -> tuple[int, str]:

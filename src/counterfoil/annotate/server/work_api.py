@@ -26,7 +26,7 @@ from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.tables import sa
-from counterfoil.annotate.work import Assignment, Receipt, State, WorkState, shown_page
+from counterfoil.annotate.work import Assignment, Receipt, State, WorkState
 
 
 class _View(BaseModel):
@@ -65,17 +65,15 @@ class ItemView(BaseModel):
 
 
 class LeaveView(_View):
-    """Where a person goes at the end, by GET or with a form."""
+    """Where a person goes at the end."""
 
     address: str
-    method: Literal["GET", "POST"]
-    fields: dict[str, str]
 
 
 class WorkView(BaseModel):
     """Where a person stands, and the items to do now and next."""
 
-    state: State | Literal["preview"]
+    state: State
     done: int
     of: int
     notice: str
@@ -156,7 +154,9 @@ class Views:
         expected = self._keyed(f"visit {token}", body)
         if not hmac.compare_digest(mark.encode(), expected.encode()):
             return None
-        return Visit(**json.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4))))
+        given = json.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        # Earlier versions signed more than this.
+        return Visit(given["person"], given["study"], given["submission"])
 
     def language(self, accepted: str) -> str:
         """The language of a browser that accepts these (`Accept-Language`)."""
@@ -189,15 +189,6 @@ class Views:
         """A receipt in a language, with what is next."""
         shown: Any = {"notice": phrase_in(language, receipt.notice)}
         return ReceiptView(**{**vars(receipt), **shown, "work": self.work(receipt.work, visit, language)})
-
-    def preview(self, language: str) -> WorkView:
-        """An example for people who only look: an item of the test before the work, else of the work."""
-        items = self.campaign.items
-        roles = ("onboarding", "work", "golden")
-        item = min(items, key=lambda candidate: roles.index(candidate.role))
-        example = Assignment(item, shown_page(self.campaign, "preview", item), "preview", 1, "work")
-        shown = [self._item(example, language)]
-        return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=shown)
 
     def _item(self, assignment: Assignment, language: str) -> ItemView:
         page = page_in(language, assignment.page)
@@ -320,12 +311,5 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
         return await reply(caller, lambda db, person, now: work.withdraw(db, campaign, person, now))
-
-    @router.get("/preview")
-    def preview(accepted: Annotated[str, Header(alias="accept-language", max_length=2_000)] = "") -> WorkView:
-        """An example for people of a platform who look before they accept."""
-        if views.platform is None or not views.platform.frames:
-            raise HTTPException(404, "this campaign has no preview")
-        return views.preview(views.language(accepted))
 
     return router

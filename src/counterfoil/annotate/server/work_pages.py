@@ -124,15 +124,13 @@ class WorkPages(Views):
         names = {figure for text in self.campaign.texts.values() for figure in figures_in(text)}
         return {name: f"/media/{self.figure_number(name)}" for name in names}
 
-    def work_page(self, request: Request, token: str = "") -> Response:
-        """The page of work; without a token the preview."""
+    def work_page(self, request: Request, token: str) -> Response:
+        """The page of work."""
         language = self._language(request)
         return self._page(
             request,
             "work.html",
-            api=f"/api/work/{token}" if token else "/api/preview",
             token=token,
-            preview=not token,
             captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
             consent=prose(self.campaign.consent_in(language), self._figure_addresses),
             instructions=prose(self.campaign.instructions_in(language), self._figure_addresses),
@@ -211,17 +209,11 @@ def routes(
             claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
             given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
         visit = pages.platform.visit(given)
-        if visit.preview:
-            return pages.work_page(request)
         browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
         who = {"worker": visit.person, "platform": campaign.recipe.entry, "browser": browser}
         response = await admit(visit, **who, vouched=bool(pages.keys))
-        # In a frame the browser keeps its secret for the site around the frame alone.
-        secure = request.url.scheme == "https"
-        among = "SameSite=Lax" + "; Secure" * secure
-        if pages.platform.frames:
-            among = "SameSite=None; Secure; Partitioned"
-        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
+        secure = "; Secure" if request.url.scheme == "https" else ""
+        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; SameSite=Lax{secure}"
         response.headers.append("set-cookie", cookie)
         return response
 

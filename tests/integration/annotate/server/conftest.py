@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.participants import make_links
-from counterfoil.annotate.server import research_cache
+from counterfoil.annotate.server import research
 from counterfoil.annotate.server.app import make_app
 from served_campaign import campaign_of
 
@@ -62,7 +62,7 @@ class Site:
 @pytest.fixture(autouse=True)
 def patient_clients(monkeypatch):
     """Requests wait for the figures of a page, however busy the machine is."""
-    monkeypatch.setattr(research_cache, "PATIENCE", 300.0)
+    monkeypatch.setattr(research, "PATIENCE", 300.0)
 
 
 @pytest.fixture

@@ -14,10 +14,8 @@ from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.answers import counts
 from counterfoil.annotate.overview import read_overview
 from counterfoil.annotate.review import reviews
-from counterfoil.annotate.server import research_cache, research_page
-from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, SESSION
-from counterfoil.annotate.server.research_cache import OverviewCache
-from counterfoil.annotate.server.research_page import BY
+from counterfoil.annotate.server import research
+from counterfoil.annotate.server.research import BY, COOKIE, CSRF_HEADER, SESSION, OverviewCache
 from counterfoil.annotate.status import moment
 from counterfoil.annotate.work import running
 
@@ -167,19 +165,19 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged):
 
 def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judged, monkeypatch):
     header = logged_in(judged)
-    monkeypatch.setattr(research_cache, "PATIENCE", 0.0)
+    monkeypatch.setattr(research, "PATIENCE", 0.0)
     made, may_go_on = read_overview, threading.Event()
 
     def slow(*args, **options):
         may_go_on.wait(300)
         return made(*args, **options)
 
-    monkeypatch.setattr(research_page, "read_overview", slow)
+    monkeypatch.setattr(research, "read_overview", slow)
     judged.clock[0] += 7200
     judged.client.post("/api/research/state", json={"state": "paused"}, headers=header)
     before = f"as of {moment(judged.clock[0] - 7200)}; newer figures are being made"
     assert before in judged.client.get("/research").text
     may_go_on.set()
-    monkeypatch.setattr(research_cache, "PATIENCE", 300.0)
+    monkeypatch.setattr(research, "PATIENCE", 300.0)
     # The one that was begun knows of the decision, and its time.
     assert f"as of {moment(judged.clock[0])}</p>" in judged.client.get("/research").text

@@ -65,7 +65,7 @@ def test_people_get_the_address_of_their_platform(tmp_path):
 
     assert people("open", "http://127.0.0.1:8750/") == "http://127.0.0.1:8750/open"
     assert people("prolific", "https://study.example").startswith("https://study.example/enter?PROLIFIC_PID=")
-    assert people("mturk", "http://127.0.0.1:8750") == "http://127.0.0.1:8750/enter"
+    assert people("connect", "http://127.0.0.1:8750") == "http://127.0.0.1:8750/enter"
 
 
 def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path):

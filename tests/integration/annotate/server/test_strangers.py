@@ -22,7 +22,6 @@ ADDRESSES = {
     "panel": "/enter?person=4711",
     "connect": "/enter?participantId=4711&projectId=p1&assignmentId=a1",
     "prolific": "/enter?PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b",
-    "mturk": "/enter?assignmentId=3A&hitId=3H&workerId=W4711&turkSubmitTo=https%3A%2F%2Fwww.mturk.com",
 }
 
 
@@ -58,12 +57,9 @@ def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of, platfor
 
 
 def test_the_cookie_goes_where_people_enter_and_no_further(site_of):
-    marks_of = {"sona": "SameSite=Lax; Secure", "mturk": "SameSite=None; Secure; Partitioned"}
-    for platform, marks in marks_of.items():
-        client = site_of(entry=platform, completion="").browser()
-        cookie = client.get(ADDRESSES[platform]).headers["set-cookie"]
-        assert cookie.endswith(f"; HttpOnly; {marks}")
-        assert "Path=/enter;" in cookie
+    cookie = site_of(entry="sona", completion="").browser().get(ADDRESSES["sona"]).headers["set-cookie"]
+    assert cookie.endswith("; HttpOnly; SameSite=Lax; Secure")
+    assert "Path=/enter;" in cookie
     assert "set-cookie" not in site_of().client.get("/").headers
 
 

@@ -74,29 +74,10 @@ def test_people_of_a_platform_go_back_to_it(site_of):
         assert site.client.get(f"/api/work/{token}?{forged}").json()["leave"] is None
 
 
-def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of):
-    site = site_of(entry="mturk", completion="", n=1)
-    hosts = "https://www.mturk.com https://workersandbox.mturk.com"
-    head = site.client.get("/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H").headers
-    assert f"frame-ancestors {hosts}" in head["content-security-policy"]
-    assert "x-frame-options" not in head
-    view = site.client.get("/api/preview").json()
-    assert (view["state"], len(view["items"])) == ("preview", 1)
-    given = "assignmentId=3X&hitId=3H&workerId=A1&turkSubmitTo="
-    assert site.client.get(f"/enter?{given}https://evil.example").status_code == 422
-    path = site.client.get(f"/enter?{given}https://workersandbox.mturk.com").headers["location"]
-    # The visit goes along, so that the end is posted to where it came from.
-    page, _, query = path.partition("?")
-    site.client.post(f"/api{page}/withdraw", json={})
-    leave = site.client.get(f"/api{page}?{query}").json()["leave"]
-    assert (leave["method"], leave["fields"]["outcome"]) == ("POST", "no_consent")
-
-
-def test_other_campaigns_are_not_framed_and_have_no_preview(site):
-    head = site.client.get(f"/work/{site.token()}").headers
-    assert "frame-ancestors 'none'" in head["content-security-policy"]
-    assert head["x-frame-options"] == "DENY"
-    assert site.client.get("/api/preview").status_code == 404
+def test_pages_are_shown_in_no_frame(site):
+    page = site.client.get(f"/work/{site.token()}")
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-frame-options"] == "DENY"
 
 
 @pytest.mark.parametrize(("what", "status"), [("the disk is full", 507), ("another process is writing", 503)])

@@ -356,14 +356,7 @@ def test_words_are_marked_by_pointer_and_counted_in_characters(at_work):
     assert (caption[error["start"] : error["end"]], error["label"]) == ("naïve caption", "attribute")
 
 
-def test_a_preview_takes_no_answer_and_an_open_link_asks_for_its_code(serve, visit, violations):
-    served = serve("yes-no", entry="mturk", completion="")
-    page = visit(f"{served.url}/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H")
-    title(page, "Item 1")
-    assert violations(page) == []
-    press(page, ["1"])
-    page.locator("#notice.alert", has_text="preview").wait_for()
-    assert answers(served) == []
+def test_an_open_link_asks_for_its_code(serve, visit, violations):
     page = visit(f"{serve('rating', entry='open', code='tern').url}/open", allowed=("403",))
     assert violations(page) == []
     press(page, ["text:gull", "Enter"])

@@ -11,7 +11,7 @@ export class Drafts {
     try {
       return JSON.parse(localStorage.getItem(this.prefix + lease));
     } catch {
-      // In the frame of a platform the browser may keep storage from us: then there are no drafts.
+      // The browser may keep storage from us: then there are no drafts.
       return null;
     }
   }

@@ -28,7 +28,7 @@ export class Outbox {
         if (name.startsWith(this.prefix)) found.set(name, JSON.parse(localStorage.getItem(name)));
       }
     } catch {
-      // In the frame of a platform the browser may keep storage from us: memory has to do.
+      // The browser may keep storage from us: memory has to do.
     }
     return [...found].sort(([, a], [, b]) => a.at - b.at || (a.key < b.key ? -1 : 1));
   }

@@ -5,9 +5,9 @@ import { captionLanguage, make, randomKey, say } from "./elements.js";
 import { Fields, Images, picture } from "./fields.js";
 import { Outbox, request } from "./outbox.js";
 
-const { api, token, preview } = document.body.dataset;
+const { token } = document.body.dataset;
 /** The address of a route; what the platform gave with the visit goes along, since it is stored only here. */
-const to = (route = "") => `${api}${route}${preview ? "" : location.search}`;
+const to = (route = "") => `/api/work/${token}${route}${location.search}`;
 /** Keys and clicks so soon after an item appears were meant for the one before it. */
 const TOO_SOON = 250;
 /** An answer so soon after another may be the second click of two: it is asked for again. */
@@ -87,8 +87,8 @@ function draw() {
   const next = standing.items.find((item) => !sent.has(item.lease));
   clearTimeout(asking);
   drawProgress(waiting.length);
-  document.querySelector("footer").hidden = ["consent", "withdrawn", "preview"].includes(standing.state);
-  const working = ["work", "onboarding", "preview"].includes(standing.state);
+  document.querySelector("footer").hidden = ["consent", "withdrawn"].includes(standing.state);
+  const working = ["work", "onboarding"].includes(standing.state);
   undo.hidden = !last?.stored || last.item.practice || Boolean(shown?.replaces) || !["work", "done"].includes(standing.state);
   end.hidden = !working;
   if (shown?.replaces && ["work", "done"].includes(standing.state)) return undefined;
@@ -96,7 +96,7 @@ function draw() {
     shown = null;
     return (STATES[standing.state] ?? STATES.disqualified)();
   }
-  if (!preview && !remembered(seen)) {
+  if (!remembered(seen)) {
     shown = null;
     return begin();
   }
@@ -182,16 +182,11 @@ function goodbye(title, text) {
   main.querySelector("a.primary, button.primary")?.focus({ preventScroll: true });
 }
 
-/** The way back to the platform that people came from: a link, or a form where it wants one posted. */
+/** The way back to the platform that people came from. */
 function leave() {
-  const way = standing.leave;
-  if (!way?.address) return null;
-  if (way.method === "GET") {
-    return make("p", { class: "buttons" }, make("a", { class: "primary", href: way.address, target: "_top", rel: "noreferrer" }, say("leave")));
-  }
-  const fields = Object.entries(way.fields).map(([name, value]) => make("input", { type: "hidden", name, value }));
-  return make("form", { method: "post", action: way.address, class: "buttons" }, ...fields,
-    make("button", { type: "submit", class: "primary" }, say("leave")));
+  const address = standing.leave?.address;
+  if (!address) return null;
+  return make("p", { class: "buttons" }, make("a", { class: "primary", href: address, target: "_top", rel: "noreferrer" }, say("leave")));
 }
 
 function begin() {
@@ -243,10 +238,10 @@ function drawItem(item, before = null) {
   const state = make("p", { class: "images-state", role: "status" });
   const comment = make("textarea", { id: "comment", rows: 2, maxlength: 2000, autocomplete: "off" });
   const form = make("form", { class: "item", novalidate: true },
-    make("div", { class: "head" }, heading, preview ? make("p", { class: "hint" }, say("preview")) : null),
+    make("div", { class: "head" }, heading),
     pictures, texts, state, fields.element,
-    make("div", { class: "foot" }, send, preview ? null : unseen, before ? leaveIt : null, make("p", { class: "hint" }, hint),
-      preview ? null : make("details", { class: "comment" }, make("summary", {}, say("comment")),
+    make("div", { class: "foot" }, send, unseen, before ? leaveIt : null, make("p", { class: "hint" }, hint),
+      make("details", { class: "comment" }, make("summary", {}, say("comment")),
         make("label", { for: comment.id }, say("comment_hint")), comment)));
   form.classList.toggle("beside", pictures.childElementCount > 0);
   shown = { item, fields, form, watch: new Watch(), images, state, send, comment, at: performance.now(), waits: null,
@@ -275,7 +270,7 @@ function drawItem(item, before = null) {
   });
   form.addEventListener("change", marking);
   if (before) fill(shown, { answer: before.answer, seconds: before.seconds, comment: before.comment });
-  else if (!fields.single && !preview) keepDraft(shown);
+  else if (!fields.single) keepDraft(shown);
   marking();
   main.replaceChildren(form);
   drawImages();
@@ -331,10 +326,7 @@ function keepDraft({ item, fields, form, watch, comment }) {
 }
 
 function submit(unseen = false) {
-  if (!shown || shown.waits || preview) {
-    if (preview) tell(say("preview"), true);
-    return;
-  }
+  if (!shown || shown.waits) return;
   if (tooQuick() || (!unseen && !shown.images.loaded)) return;
   const answer = unseen ? {} : shown.fields.open();
   const lacking = unseen ? undefined : shown.fields.lacking;
@@ -457,7 +449,7 @@ for (const closer of document.querySelectorAll("[data-closes]")) {
 }
 document.getElementById("instructions-again").append(prose("instructions-text"));
 
-document.getElementById("withdraw-now")?.addEventListener("click", async (event) => {
+document.getElementById("withdraw-now").addEventListener("click", async (event) => {
   const reply = await request(to("/withdraw"), {});
   event.target.closest("dialog").close();
   if (!reply.body) return tell(reply.error || say("offline"), true);
@@ -468,7 +460,7 @@ document.getElementById("withdraw-now")?.addEventListener("click", async (event)
   return draw();
 });
 
-document.getElementById("end-now")?.addEventListener("click", async (event) => {
+document.getElementById("end-now").addEventListener("click", async (event) => {
   event.target.closest("dialog").close();
   if (outbox.waiting.length) return tell(say("not_sent", { n: outbox.waiting.length }), true);
   const reply = await request(to("/end"), {});
@@ -533,5 +525,5 @@ window.addEventListener("beforeunload", (event) => {
 });
 
 for (const [, each] of outbox.waiting) sent.add(each.lease);
-if (!preview) outbox.now();
+outbox.now();
 load();

@@ -1,7 +1,22 @@
-"""Pages of the researcher: log in, the campaign at a glance, and decisions about people and items."""
+"""The researcher's page: log in, the campaign at a glance, and decisions about people and items.
 
+Access is by the campaign's token, by a signed cookie, and by a header against forged posts. The cookie holds
+no secret but a signature of its own end, keyed by the token, so that no session is stored and a new token
+ends all of them. A script sends the token itself (`Authorization: Bearer ...`).
+
+The overview is made in a thread of its own, at most every few seconds, and never twice at once. Agreement of
+a hundred thousand answers takes seconds, which no request waits for; the longer an overview takes the
+seldomer it is made, so that it never takes more than a twentieth of the time.
+"""
+
+import hashlib
+import hmac
+import math
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,14 +38,149 @@ from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.platforms.prolific_study import CATEGORIES, SHORTEST
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES
 from counterfoil.annotate.review import SHORT_ID, approve, reject
-from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, ResearcherAccess
-from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
 from counterfoil.annotate.work import Running, set_running
 from counterfoil.errors import InputError
+
+COOKIE = "counterfoil_researcher"
+#: The header that a page must send with every post, as the page itself has it.
+CSRF_HEADER = "X-Counterfoil-Form"
+#: Seconds after which one has to log in again.
+SESSION = 12 * 3600.0
+
+
+@dataclass(frozen=True)
+class ResearcherAccess:
+    """Who may see and decide: holders of the campaign's token, or of a cookie that was signed with it."""
+
+    campaign: Campaign
+    clock: Callable[[], float]
+
+    def is_token(self, given: str) -> bool:
+        """Whether this is the campaign's token; takes equally long for any other."""
+        return hmac.compare_digest(given.strip().encode(), self._token)
+
+    def log_in(self, request: Request, response: Response) -> None:
+        """Give the browser a cookie that it sends to this site alone."""
+        ends = str(math.ceil(self.clock() + SESSION))
+        response.set_cookie(
+            COOKIE,
+            f"{ends}.{self._signed('session', ends)}",
+            max_age=int(SESSION),
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+            path="/",
+        )
+
+    def csrf(self, request: Request) -> str:
+        """What the header of a post must hold in this session."""
+        return self._signed("form", request.cookies.get(COOKIE, ""))
+
+    def may_read(self, request: Request) -> bool:
+        """Whether the request comes with the token, or with a cookie that has not ended."""
+        ends, _, signature = request.cookies.get(COOKIE, "").partition(".")
+        signed = hmac.compare_digest(signature.encode(), self._signed("session", ends).encode())
+        in_time = ends.isascii() and ends.isdigit() and self.clock() < int(ends)
+        return self._bears_token(request) or (signed and in_time)
+
+    def reading(self, request: Request) -> None:
+        """Raise a 401 for a request that may not read."""
+        if not self.may_read(request):
+            raise HTTPException(401, "the researcher's token is needed", {"WWW-Authenticate": "Bearer"})
+
+    def deciding(self, request: Request) -> None:
+        """Raise a 401 as `reading`, and a 403 for a post with a cookie that no page of ours sent."""
+        self.reading(request)
+        given = request.headers.get(CSRF_HEADER, "")
+        if not self._bears_token(request) and not hmac.compare_digest(
+            given.encode(), self.csrf(request).encode()
+        ):
+            raise HTTPException(403, f"the header {CSRF_HEADER} is missing or of another session")
+
+    def _bears_token(self, request: Request) -> bool:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and self.is_token(token)
+
+    @property
+    def _token(self) -> bytes:
+        return self.campaign.secrets["token"].encode()
+
+    def _signed(self, use: str, text: str) -> str:
+        return hmac.new(self._token, f"{use}\n{text}".encode(), hashlib.sha256).hexdigest()
+
+
+#: Seconds between two overviews, at least, and how many times as long as one took.
+_LEAST, _TIMES = 5.0, 20.0
+#: Seconds that a request waits for one.
+PATIENCE = 3.0
+
+
+@dataclass(eq=False)
+class OverviewCache:
+    """The latest overview; `make` makes one."""
+
+    make: Callable[[], CampaignOverview]
+    _latest: CampaignOverview | None = None
+    _error: BaseException | None = None
+    _next: float = 0.0
+    #: How many decisions there were, and how many of them the one begun last and the latest one know of.
+    _decided: int = 0
+    _begun: int = 0
+    _known: int = 0
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _working: bool = False
+
+    def latest(self) -> CampaignOverview | None:
+        """The latest finished overview, and a newer one begun where it is time for one.
+
+        Waits up to `PATIENCE` seconds for one where there is none, or where `outdate` was
+        called since. Where that was too short it is the one of before (`behind` then), None where there never
+        was one. Raises what the last attempt raised where there never was one.
+        """
+        with self._changed:
+            if self._begun < self._decided and self._working:
+                # The one that is being made may have read before the decision.
+                self._changed.wait_for(lambda: not self._working, PATIENCE)
+            due = time.monotonic() >= self._next or self._begun < self._decided
+            if due and not self._working:
+                self._working, self._begun = True, self._decided
+                threading.Thread(target=self._work, name="overview", daemon=True).start()
+            if self.behind or self._latest is None:
+                self._changed.wait_for(lambda: not self._working, PATIENCE)
+            if self._latest is None and self._error is not None:
+                raise self._error
+            return self._latest
+
+    @property
+    def behind(self) -> bool:
+        """Whether something was decided that the latest finished overview may not know of."""
+        return self._known < self._decided
+
+    def outdate(self) -> None:
+        """Something was decided: the next reader waits for an overview that knows of it."""
+        with self._changed:
+            self._decided += 1
+
+    def _work(self) -> None:
+        begun = time.monotonic()
+        overview, error = None, None
+        try:
+            overview = self.make()
+        except Exception as raised:
+            error = raised
+        took = time.monotonic() - begun
+        with self._changed:
+            if overview is not None:
+                self._latest, self._known = overview, self._begun
+            self._error = error
+            self._working = False
+            self._next = time.monotonic() + max(_LEAST, _TIMES * took)
+            self._changed.notify_all()
+
 
 #: Reweightings behind the intervals of agreement on the page.
 DRAWS = 200
