@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from counterfoil.benchmarks.forms import Gallery, GallerySide
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
@@ -41,10 +41,10 @@ def base_names(benchmark: Benchmark) -> tuple[str, ...]:
 
 def _has(benchmark: Benchmark) -> tuple[str, ...]:
     """What measures may need (`Measure.needs`) of a gallery's right answers."""
-    sides = [search.positives for search in (benchmark.gallery.i2t, benchmark.gallery.t2i)]
-    if any(isinstance(positives, Plausible) for positives in sides):
+    answers = [side.search.positives for side in benchmark.gallery.sides]
+    if any(isinstance(positives, Plausible) for positives in answers):
         return ("classes",)
-    graded = any(bool((qrels.gains != 1).any()) for qrels in sides if isinstance(qrels, Qrels))
+    graded = any(bool((qrels.gains != 1).any()) for qrels in answers if isinstance(qrels, Qrels))
     return ("", "gains") if graded else ("",)
 
 
@@ -63,11 +63,7 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
     Raises `InputError` where neither has.
     """
     gallery = benchmark.gallery
-    directions = [
-        name
-        for name, search in zip(DIRECTIONS, (gallery.i2t, gallery.t2i), strict=False)
-        if bool(search.defined.any())
-    ]
+    directions = [side.name for side in gallery.sides if bool(side.search.defined.any())]
     if not directions:
         raise InputError("no query has a right answer", where=benchmark.name, given=f"{len(gallery)} queries")
     return tuple(DIRECTIONS) if len(directions) == 2 else tuple(directions)
@@ -119,12 +115,9 @@ class QueryValues:
     unsupported: Mapping[str, str]
 
 
-def directions_of(
-    gallery: Gallery, rankings: Rankings
-) -> tuple[tuple[str, RetrievalDirection, DirectionRanks, Int[ndarray, "queries"]], ...]:
-    """Both directions: the name, the search, its ranks, and how many items each query looks through."""
-    of_image, of_caption = gallery.sizes
-    return ("i2t", gallery.i2t, rankings.i2t, of_image), ("t2i", gallery.t2i, rankings.t2i, of_caption)
+def directions_of(gallery: Gallery, rankings: Rankings) -> tuple[tuple[GallerySide, DirectionRanks], ...]:
+    """Both directions of a gallery, each with its ranks."""
+    return tuple(zip(gallery.sides, (rankings.i2t, rankings.t2i), strict=True))
 
 
 def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
@@ -134,7 +127,7 @@ def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     what a rule says: such answers are not kept one by one.
     """
     check(benchmark, rankings, where=benchmark.name)
-    i2t, t2i = (_side_ranks(*of_side[1:]) for of_side in directions_of(benchmark.gallery, rankings))
+    i2t, t2i = (_side_ranks(side, placed) for side, placed in directions_of(benchmark.gallery, rankings))
     return i2t, t2i
 
 
@@ -169,20 +162,19 @@ def measured(
     by_direction: dict[str, Float[ndarray, "n"] | str] = {}
     # What measures take in either direction: the shares of right answers by rule under the policy, or ranks.
     taken: dict[str, tuple[Any, dict[str, Ties]]] = {}
-    for side, search, placed, sizes in directions_of(gallery, rankings):
-        if placed.shares is not None and isinstance(search.positives, Plausible):
-            taken[side] = placed.shares[:, POLICIES.index(ties)], {}
+    for side, placed in directions_of(gallery, rankings):
+        if placed.shares is not None and isinstance(side.search.positives, Plausible):
+            taken[side.name] = placed.shares[:, POLICIES.index(ties)], {}
         else:
-            taken[side] = _side_ranks(search, placed, sizes), {"ties": ties}
-    split = len(gallery.i2t)
-    rows = {"i2t": slice(0, split), "t2i": slice(split, None)}
+            taken[side.name] = _side_ranks(side, placed), {"ties": ties}
+    rows = {side.name: slice(side.first, side.first + len(side.search)) for side in gallery.sides}
     for name in names:
-        side, base = split_direction(name)
+        direction, base = split_direction(name)
         measure = find(base, "gallery")
         assert measure is not None  # `expand` has seen to it
         table = np.full(len(gallery), np.nan)
         reason = ""
-        for one in ("i2t", "t2i") if side == "mean" else (side,):
+        for one in ("i2t", "t2i") if direction == "mean" else (direction,):
             key = f"{one}_{base}"
             if key not in by_direction:
                 try:
@@ -213,8 +205,8 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
             given=type(answers).__name__.lower(),
             allowed="rankings, a similarity of all pairs, or embeddings",
         )
-    gallery, rankings = benchmark.gallery, answers.rankings
-    for name, search, placed in (("i2t", gallery.i2t, rankings.i2t), ("t2i", gallery.t2i, rankings.t2i)):
+    for side, placed in directions_of(benchmark.gallery, answers.rankings):
+        name, search = side.name, side.search
         lengths = {"depth": (len(placed.depth), len(search)), "top": (len(placed.top), len(search))}
         if isinstance(search.positives, Plausible):
             thresholds = (len(search.positives.thresholds), len(POLICIES), len(search))
@@ -241,24 +233,25 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
 def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
     """In which queries a right and a wrong item tie; by rule, where such a tie decides something."""
     of_sides = []
-    for _, search, placed, sizes in directions_of(benchmark.gallery, rankings):
-        if placed.shares is not None and isinstance(search.positives, Plausible):
+    for side, placed in directions_of(benchmark.gallery, rankings):
+        if placed.shares is not None and isinstance(side.search.positives, Plausible):
             strict, optimistic = placed.shares[:, 0], placed.shares[:, 2]
             of_sides.append((strict < optimistic).any(axis=0))
         else:
-            of = _side_ranks(search, placed, sizes)
-            of_sides.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(search)) > 0)
+            of = _side_ranks(side, placed)
+            of_sides.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(side.search)) > 0)
     return np.concatenate(of_sides)
 
 
-def _side_ranks(search: RetrievalDirection, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
+def _side_ranks(side: GallerySide, placed: DirectionRanks) -> Ranks:
     # Parts may differ in size. A rank does not depend on how large the gallery is, only whether a ranking is
     # whole does: those that are get the depth of the largest part.
+    sizes, positives = side.sizes, side.search.positives
     largest = int(sizes.max(initial=0))
     depth = np.where(placed.depth >= sizes, largest, placed.depth)
-    if isinstance(search.positives, Plausible):
+    if isinstance(positives, Plausible):
         raise InputError("right answers by rule have no ranks", hint="their measure is 'pmrp'")
-    return from_places(search.positives, placed.above, placed.level, depth=depth, gallery=largest)
+    return from_places(positives, placed.above, placed.level, depth=depth, gallery=largest)
 
 
 def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str, float]:
@@ -278,42 +271,29 @@ def chance_per_item(
 
 def constant(benchmark: Benchmark) -> Rankings:
     """The answers of a scorer to which all pairs are alike."""
-    gallery = benchmark.gallery
-    of_image, of_caption = gallery.sizes
-    sides = []
-    for search, sizes, parts, of_items in (
-        (gallery.i2t, of_image, gallery.image_parts, gallery.caption_parts),
-        (gallery.t2i, of_caption, gallery.caption_parts, gallery.image_parts),
-    ):
+    of_sides = []
+    for side in benchmark.gallery.sides:
+        n, positives, sizes = len(side.search), side.search.positives, side.sizes
         above, level, shares = np.empty(0, np.int64), np.empty(0, np.int64), None
-        if isinstance(search.positives, Plausible):
-            query_parts = None if parts is None else parts[search.queries]
-            shares = _constant_shares(search.positives, sizes, query_parts, of_items)
+        if isinstance(positives, Plausible):
+            shares = _constant_shares(side, positives)
         else:
-            positives = search.positives
             present = positives.items >= 0
-            above = np.where(present, 0, -1)
-            level = np.where(present, sizes[positives.queries], 0)
-        top, scores = np.empty((len(search), 0), np.int32), np.empty((len(search), 0), np.float32)
-        sides.append(DirectionRanks(above, level, sizes, top, scores, shares=shares))
-    return Rankings(sides[0], sides[1])
+            above, level = np.where(present, 0, -1), np.where(present, sizes[positives.queries], 0)
+        top, scores = np.empty((n, 0), np.int32), np.empty((n, 0), np.float32)
+        of_sides.append(DirectionRanks(above, level, sizes, top, scores, shares=shares))
+    return Rankings(of_sides[0], of_sides[1])
 
 
-def _constant_shares(
-    rule: Plausible,
-    sizes: Int[ndarray, "queries"],
-    parts: Int[ndarray, "queries"] | None,
-    item_parts: Int[ndarray, "items"] | None,
-) -> Float[ndarray, "thresholds 3 queries"]:
+def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thresholds 3 queries"]:
     """The R-Precision of a constant: strict, half and optimistic, from how many items match a query.
 
     Of n items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at
     least r - (n - p), at most r. Items with the same code are counted once.
     """
+    sizes = side.sizes
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
-    for part in [None] if parts is None else np.unique(parts):
-        queries = np.arange(len(sizes)) if parts is None else np.flatnonzero(parts == part)
-        items = slice(None) if item_parts is None else item_parts == part
+    for queries, items in side.views():
         codes, of = np.unique(rule.query_codes[queries], axis=0, return_inverse=True)
         known, many = np.unique(rule.item_codes[items], axis=0, return_counts=True)
         few, of = Plausible(codes, known, rule.thresholds, rule.cap), of.reshape(-1)

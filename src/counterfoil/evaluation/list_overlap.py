@@ -22,17 +22,16 @@ cannot be recomputed without its models.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from counterfoil.benchmarks.forms import GallerySide
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned, by_benchmark
 from counterfoil.evaluation.result import Run, or_none
-
-Direction = Literal["i2t", "t2i"]
 
 #: About so many items are compared at once.
 _AT_ONCE = 1 << 17
@@ -50,7 +49,7 @@ class Diversity:
 
     benchmark: str
     title: str
-    direction: Direction
+    direction: str
     k: int
     queries: int
     models: tuple[str, ...]
@@ -93,12 +92,11 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
         for i, group in enumerate(groups)
         if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i)
     ]
-    directions: tuple[Direction, ...] = ("i2t", "t2i")
     return tuple(
-        _diversity(group, direction, k)
+        _diversity(group, side, k)
         for group in distinct
-        for direction in directions
-        if len(getattr(group[0].benchmark.gallery, direction))
+        for side in group[0].benchmark.gallery.sides
+        if len(side.search)
     )
 
 
@@ -207,18 +205,15 @@ def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) ->
     )
 
 
-def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity:
+def _diversity(runs: tuple[Run, ...], side: GallerySide, k: int) -> Diversity:
     benchmark = runs[0].benchmark
-    gallery = benchmark.gallery
     # A query of this direction sees so many items at the least: those of its part.
-    parts, reach = gallery.caption_parts, gallery.n_captions
-    if direction == "t2i":
-        parts, reach = gallery.image_parts, gallery.n_images
+    parts, reach = side.item_parts, side.n_items
     if parts is not None:
         reach = int(np.bincount(parts)[np.unique(parts)].min())
     lists = []
     for run in runs:
-        top = getattr(run.answers.rankings, direction).top
+        top = getattr(run.answers.rankings, side.name).top
         if top.shape[1] < min(k, reach):
             raise InputError(
                 f"the run of '{run.name}' on {benchmark.name} keeps too few of each query's first items",
@@ -239,7 +234,7 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
             beyond[x, y] = _mean(np.where(np.isnan(places), np.nan, places > lists[y].shape[1]))
     names, title = tuple(run.name for run in runs), benchmark.card.title or benchmark.name
     matrices = tau, common, place, beyond
-    return Diversity(benchmark.name, title, direction, k, len(lists[0]), names, *matrices)
+    return Diversity(benchmark.name, title, side.name, k, len(lists[0]), names, *matrices)
 
 
 def _mean(values: ndarray) -> float:

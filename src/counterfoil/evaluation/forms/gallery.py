@@ -297,7 +297,8 @@ class GalleryEvaluation(FormEvaluation):
             "captions": gallery.n_captions,
             "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
         }
-        for name, search, placed, sizes in directions_of(gallery, rankings):
+        for side, placed in directions_of(gallery, rankings):
+            name, search = side.name, side.search
             listed = search.positives if isinstance(search.positives, Qrels) else None
             described[name] = {
                 "queries": len(search),
@@ -305,7 +306,7 @@ class GalleryEvaluation(FormEvaluation):
                 "positives": None if listed is None else len(listed.items),
                 "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
             }
-            cut[name] = int(placed.depth.min()) if bool((placed.depth < sizes).any()) else None
+            cut[name] = int(placed.depth.min()) if bool((placed.depth < side.sizes).any()) else None
         described["cut"] = cut if any(depth is not None for depth in cut.values()) else None
         return {**described, "unsupported": dict(unsupported)}
 
