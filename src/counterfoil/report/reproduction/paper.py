@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -111,10 +111,6 @@ class Entry:
         text = f"{self.recomputed:,.{self.digits}f}"
         halfway = self.verdict is Verdict.SAME and parse(text)[0] != self.value
         return f"{self.recomputed:,.{self.digits + 1}f}" if halfway else text
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**asdict(self), "verdict": str(self.verdict), "basis": str(self.basis)}
 
 
 def parse(printed: str) -> tuple[float, int]:
