@@ -4,7 +4,6 @@ Items of one instance would give each other away, so that a block holds at most 
 are spread evenly, in blocks as in a queue.
 """
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -14,6 +13,7 @@ from numpy import ndarray
 
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import FormField, WorkItem
+from counterfoil.annotate.golden import add_golden
 from counterfoil.errors import InputError
 from counterfoil.stats.resampling import random_numbers
 
@@ -62,32 +62,6 @@ def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray
     return ranks
 
 
-def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
-    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random.
-
-    >>> sum(is_golden_place(0, "p", place, 0.1) for place in range(100))
-    10
-    """
-    if share <= 0:
-        return False
-    stretch = int(np.floor((place + 0.5) * share))
-    first, end = int(np.ceil(stretch / share - 0.5)), int(np.ceil((stretch + 1) / share - 0.5))
-    return place == first + int(random_numbers(seed, "golden place", person, stretch).integers(end - first))
-
-
-def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> tuple[int, ...]:
-    """A person's own order of items of known answer, in which right answers alternate.
-
-    >>> items = [WorkItem(str(i), {}, "golden", {"match": [("yes", "no")[i // 2]]}) for i in range(4)]
-    >>> [items[at].golden["match"] for at in own_order(items, 0, "p", "golden")[:2]].count(["yes"])
-    1
-    """
-    rng = random_numbers(seed, what, person)
-    groups = [rng.permutation(members) for members in _grouped(map(_right, items)).values()]
-    keyed = [(at, rng.random(), int(item)) for members in groups for at, item in enumerate(members)]
-    return tuple(item for _, _, item in sorted(keyed))
-
-
 def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tuple[int, ...], ...]:
     """Blocks of places of items, each for one person.
 
@@ -120,7 +94,7 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     plan = _Plan(items, dealt)
     plan.even_out(rng)
     plan.exchange(rng)
-    _add_golden(plan.blocks, items, recipe, rng)
+    add_golden(plan.blocks, items, recipe, rng)
     done = [rng.permutation(block).tolist() for block in plan.blocks for _ in range(recipe.people_per_block)]
     # Items of one direction ("i2t" of the kind "i2t-0") stand after those of the other, and golden items of
     # no kind among all of them.
@@ -180,10 +154,6 @@ def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: 
     if max(posterior(votes, n_options).values()) >= recipe.certainty:
         return max(recipe.overlap, min(len(votes), recipe.most))
     return min(len(votes) + 1, recipe.most)
-
-
-def _right(item: WorkItem) -> str:
-    return json.dumps({name: sorted(values) for name, values in item.golden.items()}, sort_keys=True)
 
 
 def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
@@ -287,39 +257,3 @@ class _Plan:
             one, two = self.items[self.blocks[first][i]], self.items[self.blocks[second][j]]
             if first != second and one.kind == two.kind and self.fits(first, i, second, j):
                 self.swap(first, i, second, j)
-
-
-def _add_golden(
-    blocks: list[list[int]], items: Sequence[WorkItem], recipe: CampaignRecipe, rng: np.random.Generator
-) -> None:
-    """Add golden items to each block: right answers in turn, every item as often as the others."""
-    if not recipe.golden_per_block:
-        return
-    golden = [at for at, item in enumerate(items) if item.role == "golden"]
-    answers = [
-        [golden[at] for at in members] for members in _grouped(_right(items[at]) for at in golden).values()
-    ]
-    used: Counter[int] = Counter()
-    of_answer: Counter[int] = Counter()
-    for block in blocks:
-        apart = {items[at].apart for at in block}
-        here: Counter[int] = Counter()
-        for _ in range(recipe.golden_per_block):
-            free = [
-                (here[group], of_answer[group], used[at], rng.random(), group, at)
-                for group, members in enumerate(answers)
-                for at in members
-                if items[at].apart not in apart
-            ]
-            if not free:
-                raise InputError(
-                    f"golden items do not go into blocks of {recipe.golden_per_block} golden ones",
-                    given=f"{len(golden):,} golden items",
-                    hint="give more golden items, of instances of their own, or lower golden_per_block",
-                )
-            *_, group, at = min(free)
-            block.append(at)
-            apart.add(items[at].apart)
-            here[group] += 1
-            of_answer[group] += 1
-            used[at] += 1

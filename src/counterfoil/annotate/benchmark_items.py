@@ -16,22 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
-from counterfoil.annotate.forms.builtin import FULLY, NEGATIVE, NOT, POSITIVE
+from counterfoil.annotate.golden import TRUTHS
 from counterfoil.annotate.items import CampaignItems, KnownItems
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.judgements import DIRECTIONS
 from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.judged_pairs import right_pairs
 
 #: The four single directions of a quad: image k with both captions, caption k with both images.
 QUAD_KINDS: tuple[str, ...] = ("i2t-0", "i2t-1", "t2i-0", "t2i-1")
-#: What is right of a pair that belongs together and of one that does not, by the form's main question.
-_TRUTHS: Mapping[str, tuple[str, str]] = {
-    "match": (FULLY, NOT),
-    "yes-no": ("yes", "no"),
-    "error-spans": ("right", "wrong"),
-}
 #: Columns of forms as roles of training rows.
 _ROLES: Mapping[str, Mapping[str, str]] = {
     "which-image": {"caption": "caption", "image": "image", "negative_image": "negative_image"},
@@ -121,7 +113,7 @@ def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
     places = np.argwhere(np.ones(questions.shape, dtype=bool) if filled is None else filled)
     if len(places) != len(captions):
         raise DataError("questions that are not of single pairs", where=benchmark.name)
-    right, wrong = _TRUTHS.get(form.name, ("", ""))
+    right, wrong = TRUTHS.get(form.name, ("", ""))
     for (question, *slot), caption, image in zip(
         places.tolist(), captions.tolist(), images.tolist(), strict=True
     ):
@@ -172,58 +164,3 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[WorkItem]:
         seen[name] += 1
         cells = {column: int(roles[role][row]) for column, role in wanted.items()}
         yield WorkItem(own, cells, instance=name)
-
-
-def drawn_golden(
-    gallery: Benchmark,
-    proposed: set[tuple[str, str]],
-    n: int,
-    form: WorkForm,
-    pictures: Pictures,
-    rng: np.random.Generator,
-) -> tuple[WorkItem, ...]:
-    """Golden items of a match: true pairs of the gallery, and random pairs that are none (ECCV Caption 3.2).
-
-    `n` of each, of the images and captions that are asked about. A random pair is neither right in the
-    gallery nor among `proposed`, the (image, caption) ids of a model. Fewer than `n` come back where
-    there are no more true pairs. Raises `InputError` for forms that do not judge pairs.
-    """
-    if form.name not in ("match", "yes-no"):
-        raise InputError(
-            "golden items are drawn for pairs", given=form.name, allowed="match, yes-no; else give a table"
-        )
-    used = [{pair[side] for pair in proposed} for side in (0, 1)]
-    images = [image.id for image in gallery.images if image.id in used[0]]
-    captions = [caption.id for caption in gallery.captions if caption.id in used[1]]
-    # (image, caption) ids that are right in either direction.
-    true: set[tuple[str, str]] = set()
-    everything = [image.id for image in gallery.images], [caption.id for caption in gallery.captions]
-    for way in DIRECTIONS:
-        names, items = (images, everything[1]) if way == "i2t" else (captions, everything[0])
-        for query, item in right_pairs(gallery, way, names, items).tolist():
-            true.add((names[query], items[item]) if way == "i2t" else (items[item], names[query]))
-    fitting = sorted(pair for pair in true if pair[0] in used[0] or pair[1] in used[1])
-    if not fitting or not images or not captions:
-        raise DataError("no true pairs of the images and captions asked about", where=gallery.name)
-    known = known_items(gallery)
-    drawn = [fitting[at] for at in rng.permutation(len(fitting))[:n].tolist()]
-    wrong: list[tuple[str, str]] = []
-    tries = 0
-    while len(wrong) < n and tries < 100 * n:
-        tries += 1
-        pair = images[int(rng.integers(len(images)))], captions[int(rng.integers(len(captions)))]
-        if pair not in proposed and pair not in true and pair not in wrong:
-            wrong.append(pair)
-    if not wrong:
-        raise DataError("no random pair that no model proposed", where=gallery.name)
-    allowed = (POSITIVE, NEGATIVE) if form.name == "match" else (("yes",), ("no",))
-    golden = []
-    for kind, pairs, values, truth in zip(
-        ("true pair", "random pair"), (drawn, wrong), allowed, _TRUTHS[form.name], strict=True
-    ):
-        for at, (image, caption) in enumerate(pairs):
-            cells = {"image": pictures.add(known.images[image]), "caption": known.captions[caption]}
-            name = f"golden {kind} {at}"
-            golden.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
-            form.page(golden[-1])
-    return tuple(golden)

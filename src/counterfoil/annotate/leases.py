@@ -17,6 +17,7 @@ from counterfoil.annotate import assignment
 from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
+from counterfoil.annotate.golden import is_golden_place, own_order
 from counterfoil.annotate.participants import Person
 from counterfoil.annotate.tables import (
     ROUND,
@@ -239,10 +240,10 @@ def next_items(
         if item is None:
             break
         # Golden items stand among the work, and are not shown for their own sake.
-        if assignment.is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
+        if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
             known = positions_of(campaign, "golden")
             golden = [campaign.items[at] for at in known]
-            order = assignment.own_order(golden, recipe.seed, person.id, "golden")
+            order = own_order(golden, recipe.seed, person.id, "golden")
             free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
             item = next((known[at] for at in order if known[at] in free), item)
         lease = new_lease(campaign, person.id, item, pages, now, expires)
@@ -259,7 +260,7 @@ def qualification_items(
     An item that was answered wrongly is leased once more, as the next attempt.
     """
     recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
-    order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
+    order = own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
     own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
     rows = connection.execute(own.order_by(leases.c.attempt))
     latest = {row.item: Lease(*row) for row in rows}

@@ -15,7 +15,8 @@ from counterfoil.annotate import assignment
 from counterfoil.annotate.budget import items_per_person, positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
+from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
+from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.leases import (
     Lease,
     finish_in_block,

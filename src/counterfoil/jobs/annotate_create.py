@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
+from counterfoil.annotate.benchmark_items import items_of_benchmark, known_items
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of, items_per_person
 from counterfoil.annotate.campaign import (
     FILES,
@@ -24,6 +24,7 @@ from counterfoil.annotate.campaign import (
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.golden import drawn_golden
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures, figures_in, read_figure
 from counterfoil.benchmarks.benchmark import Benchmark

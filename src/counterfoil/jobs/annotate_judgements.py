@@ -18,7 +18,7 @@ from counterfoil.annotate.agreement import (
 )
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
-from counterfoil.annotate.forms.base import is_right
+from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.judgement_table import (
     answer_value,
     check_table_kind,

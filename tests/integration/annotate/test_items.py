@@ -13,10 +13,11 @@ import pytest
 from PIL.PngImagePlugin import PngInfo
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import QUAD_KINDS, drawn_golden, items_of_benchmark, known_items
+from counterfoil.annotate.benchmark_items import QUAD_KINDS, items_of_benchmark, known_items
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.golden import drawn_golden
 from counterfoil.annotate.items import check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.judgements import gain_of

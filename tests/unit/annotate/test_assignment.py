@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from annotate.small_campaigns import pair
 from counterfoil.annotate.assignment import (
-    is_golden_place,
-    own_order,
     plan_blocks,
     posterior,
     shown_order,
@@ -22,6 +20,7 @@ from counterfoil.annotate.assignment import (
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.builtin import BestOfK
+from counterfoil.annotate.golden import is_golden_place, own_order
 from counterfoil.annotate.items import check_items
 from counterfoil.errors import InputError
 

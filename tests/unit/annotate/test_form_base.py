@@ -9,9 +9,9 @@ from counterfoil.annotate.forms.base import (
     WorkItem,
     WorkPage,
     check_answer,
-    is_right,
 )
 from counterfoil.annotate.forms.builtin import BestOfK
+from counterfoil.annotate.golden import is_right
 from counterfoil.errors import InputError
 
 YES, PARTLY, NO, MISSING, WRONG, ERROR = map(

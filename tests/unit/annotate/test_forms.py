@@ -5,8 +5,9 @@ import json
 import pytest
 
 from counterfoil.annotate.campaign import items_table
-from counterfoil.annotate.forms.base import WorkForm, WorkItem, check_answer, is_right
+from counterfoil.annotate.forms.base import WorkForm, WorkItem, check_answer
 from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.golden import is_right
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError
 

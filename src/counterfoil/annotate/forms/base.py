@@ -224,28 +224,6 @@ def choice_of(
     )
 
 
-def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
-    """Whether an answer to an item of known answer is right; None where no answer is known.
-
-    Every field that `golden` names must hold one of the values named there; of a field with several values,
-    all of them.
-
-    >>> item = WorkItem("1", {}, golden={"match": ("yes", "weak yes")})
-    >>> is_right(item, {"match": "yes"}), is_right(item, {"match": "no"}), is_right(WorkItem("2", {}), {})
-    (True, False, None)
-    """
-    if not item.golden:
-        return None
-    for name, allowed in item.golden.items():
-        value = answer.get(name)
-        if isinstance(value, list):
-            if set(value) != set(allowed):
-                return False
-        elif value not in allowed:
-            return False
-    return True
-
-
 def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with its fields checked, in the page's order; closed fields are left out.
 

@@ -1,0 +1,177 @@
+"""Golden items, whose right answer is known: how they are drawn, where people meet them, and who is right.
+
+Which fields have a right answer, and which it is, says `golden` of an item.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from counterfoil.annotate.forms.base import WorkForm, WorkItem
+from counterfoil.annotate.forms.builtin import FULLY, NEGATIVE, NOT, POSITIVE
+from counterfoil.annotate.pictures import Pictures
+from counterfoil.annotate.recipe import CampaignRecipe
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import DIRECTIONS
+from counterfoil.errors import DataError, InputError
+from counterfoil.stats.resampling import random_numbers
+
+#: What is right of a pair that belongs together and of one that does not, by the form's main question.
+TRUTHS: Mapping[str, tuple[str, str]] = {
+    "match": (FULLY, NOT),
+    "yes-no": ("yes", "no"),
+    "error-spans": ("right", "wrong"),
+}
+
+
+def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
+    """Whether an answer to an item of known answer is right; None where no answer is known.
+
+    Every field that `golden` names must hold one of the values named there; of a field with several values,
+    all of them.
+
+    >>> item = WorkItem("1", {}, golden={"match": ("yes", "weak yes")})
+    >>> is_right(item, {"match": "yes"}), is_right(item, {"match": "no"}), is_right(WorkItem("2", {}), {})
+    (True, False, None)
+    """
+    if not item.golden:
+        return None
+    for name, allowed in item.golden.items():
+        value = answer.get(name)
+        if isinstance(value, list):
+            if set(value) != set(allowed):
+                return False
+        elif value not in allowed:
+            return False
+    return True
+
+
+def by_right_answer(items: Iterable[WorkItem]) -> list[list[int]]:
+    """The places of items of known answer, those with the same right answer together."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for at, item in enumerate(items):
+        right = {name: sorted(values) for name, values in item.golden.items()}
+        groups[json.dumps(right, sort_keys=True)].append(at)
+    return list(groups.values())
+
+
+def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
+    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random.
+
+    >>> sum(is_golden_place(0, "p", place, 0.1) for place in range(100))
+    10
+    """
+    if share <= 0:
+        return False
+    stretch = int(np.floor((place + 0.5) * share))
+    first, end = int(np.ceil(stretch / share - 0.5)), int(np.ceil((stretch + 1) / share - 0.5))
+    return place == first + int(random_numbers(seed, "golden place", person, stretch).integers(end - first))
+
+
+def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> tuple[int, ...]:
+    """A person's own order of items of known answer, in which right answers alternate.
+
+    >>> items = [WorkItem(str(i), {}, "golden", {"match": [("yes", "no")[i // 2]]}) for i in range(4)]
+    >>> [items[at].golden["match"] for at in own_order(items, 0, "p", "golden")[:2]].count(["yes"])
+    1
+    """
+    rng = random_numbers(seed, what, person)
+    groups = [rng.permutation(members) for members in by_right_answer(items)]
+    keyed = [(at, rng.random(), int(item)) for members in groups for at, item in enumerate(members)]
+    return tuple(item for _, _, item in sorted(keyed))
+
+
+def add_golden(
+    blocks: list[list[int]], items: Sequence[WorkItem], recipe: CampaignRecipe, rng: np.random.Generator
+) -> None:
+    """Add golden items to each block: right answers in turn, every item as often as the others."""
+    if not recipe.golden_per_block:
+        return
+    golden = [at for at, item in enumerate(items) if item.role == "golden"]
+    answers = [[golden[at] for at in members] for members in by_right_answer(items[at] for at in golden)]
+    used: Counter[int] = Counter()
+    of_answer: Counter[int] = Counter()
+    for block in blocks:
+        apart = {items[at].apart for at in block}
+        here: Counter[int] = Counter()
+        for _ in range(recipe.golden_per_block):
+            free = [
+                (here[group], of_answer[group], used[at], rng.random(), group, at)
+                for group, members in enumerate(answers)
+                for at in members
+                if items[at].apart not in apart
+            ]
+            if not free:
+                raise InputError(
+                    f"golden items do not go into blocks of {recipe.golden_per_block} golden ones",
+                    given=f"{len(golden):,} golden items",
+                    hint="give more golden items, of instances of their own, or lower golden_per_block",
+                )
+            *_, group, at = min(free)
+            block.append(at)
+            apart.add(items[at].apart)
+            here[group] += 1
+            of_answer[group] += 1
+            used[at] += 1
+
+
+def drawn_golden(
+    gallery: Benchmark,
+    proposed: set[tuple[str, str]],
+    n: int,
+    form: WorkForm,
+    pictures: Pictures,
+    rng: np.random.Generator,
+) -> tuple[WorkItem, ...]:
+    """Golden items of a match: true pairs of the gallery, and random pairs that are none (ECCV Caption 3.2).
+
+    `n` of each, of the images and captions that are asked about. A random pair is neither right in the
+    gallery nor among `proposed`, the (image, caption) ids of a model. Fewer than `n` come back where
+    there are no more true pairs. Raises `InputError` for forms that do not judge pairs.
+    """
+    # A server reads this module too, and draws nothing.
+    from counterfoil.evaluation.judged_pairs import right_pairs
+
+    if form.name not in ("match", "yes-no"):
+        raise InputError(
+            "golden items are drawn for pairs", given=form.name, allowed="match, yes-no; else give a table"
+        )
+    used = [{pair[side] for pair in proposed} for side in (0, 1)]
+    images = [image.id for image in gallery.images if image.id in used[0]]
+    captions = [caption.id for caption in gallery.captions if caption.id in used[1]]
+    # (image, caption) ids that are right in either direction.
+    true: set[tuple[str, str]] = set()
+    everything = [image.id for image in gallery.images], [caption.id for caption in gallery.captions]
+    for way in DIRECTIONS:
+        names, items = (images, everything[1]) if way == "i2t" else (captions, everything[0])
+        for query, item in right_pairs(gallery, way, names, items).tolist():
+            true.add((names[query], items[item]) if way == "i2t" else (items[item], names[query]))
+    fitting = sorted(pair for pair in true if pair[0] in used[0] or pair[1] in used[1])
+    if not fitting or not images or not captions:
+        raise DataError("no true pairs of the images and captions asked about", where=gallery.name)
+    pictured = {image.id: image for image in gallery.images}
+    texts = {caption.id: caption.text for caption in gallery.captions}
+    drawn = [fitting[at] for at in rng.permutation(len(fitting))[:n].tolist()]
+    wrong: list[tuple[str, str]] = []
+    tries = 0
+    while len(wrong) < n and tries < 100 * n:
+        tries += 1
+        pair = images[int(rng.integers(len(images)))], captions[int(rng.integers(len(captions)))]
+        if pair not in proposed and pair not in true and pair not in wrong:
+            wrong.append(pair)
+    if not wrong:
+        raise DataError("no random pair that no model proposed", where=gallery.name)
+    allowed = (POSITIVE, NEGATIVE) if form.name == "match" else (("yes",), ("no",))
+    golden = []
+    for kind, pairs, values, truth in zip(
+        ("true pair", "random pair"), (drawn, wrong), allowed, TRUTHS[form.name], strict=True
+    ):
+        for at, (image, caption) in enumerate(pairs):
+            cells = {"image": pictures.add(pictured[image]), "caption": texts[caption]}
+            name = f"golden {kind} {at}"
+            golden.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
+            form.page(golden[-1])
+    return tuple(golden)
