@@ -6,14 +6,21 @@ to others again (ECCV Caption, appendix B.1: rejected work is done anew).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.leases import invalidate
-from counterfoil.annotate.platforms.prolific_study import Rejection
+from counterfoil.annotate.participants import person_id
+from counterfoil.annotate.platforms.prolific import (
+    PROLIFIC,
+    ProlificSubmission,
+    Reconciled,
+    Rejection,
+    reconcile,
+)
 from counterfoil.annotate.tables import events, log_event, people, sa, set_person
 from counterfoil.errors import InputError
 
@@ -135,3 +142,31 @@ def _latest(connection: sa.Connection, person: str) -> str | None:
 
 def _note(connection: sa.Connection, person: str, decision: Decision, now: float, **detail: str) -> None:
     log_event(connection, now, decision, person, json.dumps(detail, ensure_ascii=False))
+
+
+def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
+    """Submissions of the study beside those who entered the campaign from Prolific."""
+    came = people.c.platform == PROLIFIC, people.c.state != "withdrawn"
+    with db.reading() as connection:
+        rows = connection.execute(sa.select(people.c.id, people.c.finished).where(*came)).all()
+    return reconcile(
+        tuple(submissions),
+        {id: finished is not None for id, finished in rows},
+        lambda worker: person_id(campaign, PROLIFIC, worker),
+    )
+
+
+def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
+    """Let others do what these people left; how many of their answers no longer count.
+
+    Answers of a person who gave the place back are not paid for, so they do not count either; they stay in
+    the database.
+    """
+    answers = 0
+    with db.writing() as connection:
+        for person in free:
+            aside = invalidate(connection, campaign, person)
+            if aside:
+                log_event(connection, now, "place given back", person, f"{aside} answers set aside")
+            answers += aside
+    return answers

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
-from counterfoil.annotate.platforms import prolific_bonuses
-from counterfoil.annotate.platforms.prolific_study import (
+from counterfoil.annotate.platforms import prolific
+from counterfoil.annotate.platforms.prolific import (
+    ProlificStudy,
     ProlificSubmission,
     Reconciled,
     Rejection,
@@ -32,7 +33,6 @@ from counterfoil.store import csv_text
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
     from counterfoil.annotate.platforms.prolific_api import ProlificClient
-    from counterfoil.annotate.platforms.prolific_study import ProlificStudy
 
 
 @documented
@@ -80,13 +80,11 @@ def create(
         url: Public address of the server, over https.
         dry_run: Only show what would be sent, and what it costs.
     """
-    from counterfoil.annotate.platforms import prolific_campaign
-
     access, source = cast(Access, options), open_campaign(campaign)
-    known = prolific_campaign.codes_of(source)
-    codes = known or prolific_campaign.new_codes()
+    known = prolific.codes_of(source)
+    codes = known or prolific.new_codes()
     choices = StudyChoices(address=url, **given_of(StudyChoices, options))
-    plan = prolific_campaign.plan_of(source, choices, codes)
+    plan = prolific.plan_of(source, choices, codes)
     facts: dict[str, object] = {
         **{name: getattr(plan, name) for name in ("name", "description", "address", "places", "minutes")},
         "pay": f"{plan.reward / 100:,.2f} per person, {plan.pay_per_hour:,.2f} per hour",
@@ -96,13 +94,13 @@ def create(
     if dry_run:
         return Change({"plan": plan.payload()}, facts=facts)
     if not known:
-        prolific_campaign.write_codes(source, codes)
+        prolific.write_codes(source, codes)
         feedback_of(access).note(
             f"completion codes are in {campaign}/campaign.toml; start a running server again"
         )
     with _prolific(access) as client:
         study = client.create(plan)
-    prolific_campaign.write_study(open_campaign(campaign), study.id)
+    prolific.write_study(open_campaign(campaign), study.id)
     return replace(_facts(study), facts={**facts, "study": study.id, "state": study.status})
 
 
@@ -170,7 +168,7 @@ def status(
     Arguments:
         release: Give the work of people who left to others.
     """
-    from counterfoil.annotate.platforms.prolific_campaign import give_back
+    from counterfoil.annotate.review import give_back
 
     with (
         _prolific(options) as client,
@@ -278,12 +276,14 @@ def bonus(
         source: The bonuses.
         round_name: Tells rounds apart.
     """
-    bonuses = prolific_bonuses.read_bonuses(source)
+    bonuses = prolific.read_bonuses(source)
     with _prolific(access) as client:
-        notes = prolific_bonuses.BonusNotes(campaign, _study(campaign))
-        batch = prolific_bonuses.set_up(client, notes, bonuses, round_name)
+        from counterfoil.annotate.platforms.prolific_api import pay, set_up
+
+        notes = prolific.BonusNotes(campaign, _study(campaign))
+        batch = set_up(client, notes, bonuses, round_name)
         if batch is not None and yes:
-            prolific_bonuses.pay(client, notes, bonuses, batch, round_name)
+            pay(client, notes, bonuses, batch, round_name)
     if batch is None:
         feedback_of(access).note("these bonuses were paid before; nothing was done")
         return Change({"paid": False, "before": True})
@@ -326,7 +326,7 @@ def _submitted(
 ) -> "Iterator[tuple[Campaign, Database, tuple[ProlificSubmission, ...], Reconciled]]":
     """A campaign with its database, submissions of its study, and what they mean for the campaign."""
     from counterfoil.annotate.database import open_database
-    from counterfoil.annotate.platforms.prolific_campaign import reconciled
+    from counterfoil.annotate.review import reconciled
 
     campaign = open_campaign(folder)
     submissions = tuple(client.submissions(_study(folder)))
@@ -346,12 +346,10 @@ def _reviewed(verdict: str, yes: bool, submissions: list[str]) -> Change:
 
 
 def _study(folder: Path) -> str:
-    from counterfoil.annotate.platforms.prolific_campaign import read_study
-
-    return read_study(open_campaign(folder))
+    return prolific.read_study(open_campaign(folder))
 
 
-def _facts(study: "ProlificStudy") -> Change:
+def _facts(study: ProlificStudy) -> Change:
     facts = {
         "study": study.id,
         "name": study.name,

@@ -7,10 +7,16 @@ import pytest
 pytest.importorskip("httpx2")
 
 from annotate.fake_prolific import RETIRED, TOKEN, FakeProlific, running
-from counterfoil.annotate.platforms import prolific_bonuses
+from counterfoil.annotate.platforms import prolific_api
+from counterfoil.annotate.platforms.prolific import (
+    BonusNotes,
+    ProlificSubmission,
+    Rejection,
+    StudyPlan,
+    read_bonuses,
+    reconcile,
+)
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, ProlificSettings, UnsureRequestError
-from counterfoil.annotate.platforms.prolific_bonuses import BonusNotes, read_bonuses
-from counterfoil.annotate.platforms.prolific_study import ProlificSubmission, Rejection, StudyPlan, reconcile
 from counterfoil.errors import DataError, InputError
 
 PLAN = StudyPlan(
@@ -242,42 +248,42 @@ def bonused(client, fake, tmp_path):
 
 def test_bonuses_are_paid_once_and_none_to_strangers(client, fake, bonused):
     with pytest.raises(InputError, match="has no submission of the study; given: zoe"):
-        prolific_bonuses.set_up(client, bonused, {"ann": 1, "zoe": 1})
+        prolific_api.set_up(client, bonused, {"ann": 1, "zoe": 1})
     bonuses = {"ann": 150, "bob": 5}
-    batch = prolific_bonuses.set_up(client, bonused, bonuses)
+    batch = prolific_api.set_up(client, bonused, bonuses)
     assert fake.batches == {batch.id: {"csv": "ann,1.50\nbob,0.05", "paid": 0}}
     assert (batch.amount, batch.fees, batch.tax, batch.total) == (155, 51, 10, 216)
-    prolific_bonuses.pay(client, bonused, bonuses, batch)
-    assert prolific_bonuses.set_up(client, bonused, bonuses) is None
+    prolific_api.pay(client, bonused, bonuses, batch)
+    assert prolific_api.set_up(client, bonused, bonuses) is None
     assert [each["paid"] for each in fake.batches.values()] == [1]
     # The same people and amounts in another round are another set.
-    second = prolific_bonuses.set_up(client, bonused, bonuses, "second week")
-    prolific_bonuses.pay(client, bonused, bonuses, second, "second week")
+    second = prolific_api.set_up(client, bonused, bonuses, "second week")
+    prolific_api.pay(client, bonused, bonuses, second, "second week")
     assert [each["paid"] for each in fake.batches.values()] == [1, 1]
-    notes = (bonused.folder / prolific_bonuses.NOTES).read_text()
+    notes = (bonused.folder / prolific_api.NOTES).read_text()
     assert not any(secret in notes for secret in ("ann", TOKEN))
 
 
 @pytest.mark.parametrize(("fault", "paid"), [("lost", 1), ("cut", 0), ("503", 0)])
 def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonused, fault, paid):
     bonuses = {"ann": 150}
-    batch = prolific_bonuses.set_up(client, bonused, bonuses)
+    batch = prolific_api.set_up(client, bonused, bonuses)
     fake.faults = [fault]
     with pytest.raises(UnsureRequestError):
-        prolific_bonuses.pay(client, bonused, bonuses, batch)
+        prolific_api.pay(client, bonused, bonuses, batch)
     assert fake.batches[batch.id]["paid"] == paid
     with pytest.raises(InputError, match="these bonuses may have been paid"):
-        prolific_bonuses.set_up(client, bonused, bonuses)
+        prolific_api.set_up(client, bonused, bonuses)
 
 
 def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
     bonuses = {"ann": 150}
-    batch = prolific_bonuses.set_up(client, bonused, bonuses)
+    batch = prolific_api.set_up(client, bonused, bonuses)
     fake.faults = ["400"]
     with pytest.raises(InputError, match="Prolific refuses"):
-        prolific_bonuses.pay(client, bonused, bonuses, batch)
+        prolific_api.pay(client, bonused, bonuses, batch)
     fake.faults = ["429"]
-    prolific_bonuses.pay(client, bonused, bonuses, prolific_bonuses.set_up(client, bonused, bonuses))
+    prolific_api.pay(client, bonused, bonuses, prolific_api.set_up(client, bonused, bonuses))
     assert [each["paid"] for each in fake.batches.values()] == [0, 1]
 
 

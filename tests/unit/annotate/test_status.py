@@ -8,8 +8,7 @@ from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
-from counterfoil.annotate.platforms.prolific_campaign import plan_of
-from counterfoil.annotate.platforms.prolific_study import StudyChoices
+from counterfoil.annotate.platforms.prolific import StudyChoices, plan_of
 from counterfoil.annotate.status import (
     TIME_BINS,
     Storage,

@@ -17,7 +17,10 @@ from typing import Any
 
 import httpx2
 
-from counterfoil.annotate.platforms.prolific_study import (
+from counterfoil.annotate.platforms.prolific import (
+    NOTES,
+    BonusBatch,
+    BonusNotes,
     ProlificStudy,
     ProlificSubmission,
     Rejection,
@@ -57,17 +60,6 @@ class ProlificSettings:
     retries: int = 6
     wait: float = 1.0
     timeout: float = 30.0
-
-
-@dataclass(frozen=True)
-class BonusBatch:
-    """Bonuses that are set up and not paid: what they cost, in hundredths of the study's currency."""
-
-    id: str
-    amount: int
-    fees: int
-    tax: int
-    total: int
 
 
 class UnsureRequestError(InputError):
@@ -290,3 +282,51 @@ def _words(text: str) -> str:
             for name, words in detail.items()
         )
     return str(detail or text)[:300]
+
+
+def set_up(
+    client: ProlificClient, notes: BonusNotes, bonuses: Mapping[str, int], round_name: str = ""
+) -> BonusBatch | None:
+    """The set at Prolific, ready to be paid; None where it was paid before.
+
+    Raises `InputError` for a person without a submission of the study, and where the set may have been paid.
+    """
+    state = notes.state(notes.key(bonuses, round_name))
+    if state == "paid":
+        return None
+    if state == "paying":
+        raise InputError(
+            "these bonuses may have been paid: the command that paid them was cut off",
+            where=notes.folder / NOTES,
+            hint=f"look at study {notes.study} on Prolific; pay again as another --round, or not at all",
+        )
+    known = {submission.person for submission in client.submissions(notes.study)}
+    strange = next((person for person in bonuses if person not in known), None)
+    if strange is not None:
+        where = f"prolific, study {notes.study}"
+        raise InputError("has no submission of the study", where=where, given=strange)
+    return client.set_up_bonuses(notes.study, bonuses)
+
+
+def pay(
+    client: ProlificClient,
+    notes: BonusNotes,
+    bonuses: Mapping[str, int],
+    batch: BonusBatch,
+    round_name: str = "",
+) -> None:
+    """Pay a set that was set up.
+
+    Where Prolific refuses, the set is as if it had never been paid; where it is not known whether the request
+    arrived, the note that it may have been paid stays.
+    """
+    key = notes.key(bonuses, round_name)
+    notes.note(key, batch, "paying")
+    try:
+        client.pay_bonuses(batch)
+    except UnsureRequestError:
+        raise
+    except InputError:
+        notes.note(key, batch, "")
+        raise
+    notes.note(key, batch, "paid")

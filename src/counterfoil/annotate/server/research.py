@@ -35,7 +35,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import encoded, write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.participants import person_id, readmit
-from counterfoil.annotate.platforms.prolific_study import CATEGORIES, SHORTEST
+from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
