@@ -120,6 +120,11 @@ def directions_of(gallery: Gallery, rankings: Rankings) -> tuple[tuple[GallerySi
     return tuple(zip(gallery.sides, (rankings.i2t, rankings.t2i), strict=True))
 
 
+def rows_of(side: GallerySide) -> slice:
+    """The rows of a direction's queries among those of both."""
+    return slice(side.first, side.first + len(side.search))
+
+
 def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     """Where the right answers stand, images' and captions'.
 
@@ -167,7 +172,7 @@ def measured(
             taken[side.name] = placed.shares[:, POLICIES.index(ties)], {}
         else:
             taken[side.name] = _side_ranks(side, placed), {"ties": ties}
-    rows = {side.name: slice(side.first, side.first + len(side.search)) for side in gallery.sides}
+    rows = {side.name: rows_of(side) for side in gallery.sides}
     for name in names:
         direction, base = split_direction(name)
         measure = find(base, "gallery")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.forms.base import (
@@ -175,23 +175,23 @@ class GalleryEvaluation(FormEvaluation):
             "scores": lists(tops, [placed.top_scores.reshape(-1) for placed in sides], pa.float32()),
         }
         shares: dict[str, ndarray] = {}
-        for search, rows, placed in zip(*_directions(gallery), sides, strict=True):
+        for side, placed in directions_of(gallery, rankings):
             if placed.shares is not None:
-                for name, values in zip(
-                    _share_names(search), placed.shares.reshape(-1, len(search)), strict=True
-                ):
-                    shares.setdefault(name, np.full(len(gallery), np.nan))[rows] = values
+                of_names = placed.shares.reshape(-1, len(side.search))
+                for name, values in zip(_share_names(side.search), of_names, strict=True):
+                    shares.setdefault(name, np.full(len(gallery), np.nan))[gallery_values.rows_of(side)] = (
+                        values
+                    )
         return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
 
     def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
         """The rankings that `answer_columns` gave; raises `DataError` naming the column that does not fit."""
         gallery = benchmark.gallery
-        searches, directions = _directions(gallery)
-        shares = {name: _SHARE for search in searches for name in _share_names(search)}
+        shares = {name: _SHARE for side in gallery.sides for name in _share_names(side.search)}
         table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
-        sizes = (gallery.n_captions, gallery.n_images)
         placed = []
-        for search, rows, size in zip(searches, directions, sizes, strict=True):
+        for side in gallery.sides:
+            search, rows = side.search, gallery_values.rows_of(side)
             part = table.slice(rows.start, rows.stop - rows.start)
             above, level = (
                 _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
@@ -213,7 +213,7 @@ class GalleryEvaluation(FormEvaluation):
                 scores.reshape(len(search), width).astype(np.float32),
                 shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
             )
-            _check_places(ranks, search, size, where)
+            _check_places(ranks, search, side.n_items, where)
             placed.append(ranks)
         return Rankings(placed[0], placed[1])
 
@@ -388,14 +388,6 @@ _COLUMNS = {
     "scores": ColumnSchema("reals", nan=True),
 }
 _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
-
-
-def _directions(
-    gallery: Gallery,
-) -> tuple[tuple[RetrievalDirection, RetrievalDirection], tuple[slice, slice]]:
-    """Both directions, and the rows of their queries."""
-    split = len(gallery.i2t)
-    return (gallery.i2t, gallery.t2i), (slice(0, split), slice(split, len(gallery)))
 
 
 def _counts(search: RetrievalDirection) -> NDArray[np.int64]:

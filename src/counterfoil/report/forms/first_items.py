@@ -12,6 +12,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import DirectionRanks
 from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.gallery_values import directions_of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
@@ -58,10 +59,10 @@ def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
     return np.concatenate(chosen).astype(np.int64)
 
 
-def sides_of(run: Run) -> list[tuple[RetrievalDirection, DirectionRanks]]:
-    """Both directions of a gallery, each with where a run's rankings have the right answers."""
-    gallery, rankings = run.benchmark.gallery, run.answers.rankings
-    return [(gallery.i2t, rankings.i2t), (gallery.t2i, rankings.t2i)]
+def first_places(run: Run) -> Int[ndarray, "queries 2"]:
+    """What `first_right` says of all queries of a run."""
+    both = directions_of(run.benchmark.gallery, run.answers.rankings)
+    return np.concatenate([first_right(side.search, placed) for side, placed in both])
 
 
 def kinds(run: Run) -> Int[ndarray, "queries"]:
@@ -70,7 +71,7 @@ def kinds(run: Run) -> Int[ndarray, "queries"]:
     The same as R@1 and R@5 say where those are known.
     """
     policy = Ties(run.result.ties["policy"])
-    low, high = np.concatenate([first_right(*side) for side in sides_of(run)]).T
+    low, high = first_places(run).T
     # Half of a tie is less than a right answer, so there too the last place counts.
     place = np.where(low > 0, low if policy == Ties.OPTIMISTIC else high, -1)
     place = np.where(place > 0, place, np.iinfo(np.int64).max)
@@ -238,7 +239,8 @@ def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, ndarray]:
     and marks, the kind of the result, the places of the first right item, and what is missed.
     """
     of_sides: dict[str, list[ndarray]] = {}
-    for search, placed in sides_of(run):
+    for side, placed in directions_of(run.benchmark.gallery, run.answers.rankings):
+        search = side.search
         top, scores = placed.top[:, :FIRST].astype(np.int64), placed.top_scores[:, :FIRST].astype(np.float64)
         room = ((0, 0), (0, FIRST - top.shape[1]))
         top = np.pad(top, room, constant_values=-1)

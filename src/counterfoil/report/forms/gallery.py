@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
+from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.gallery_values import chance, mean, per_item
@@ -44,8 +45,6 @@ from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
 from counterfoil.report.thumbnails import Thumbnails, pictured
 
-#: Per direction: the queries and the items.
-_SIDES: Mapping[str, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -90,7 +89,7 @@ def _unfindable(comparison: Comparison) -> list[Note]:
     """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
     gallery = _provenance(comparison.runs[0])
     outside, undefined, notes = [], [], []
-    for name, (query, item) in _SIDES.items():
+    for name, (query, item) in ROLES.items():
         facts = gallery.get(name, {})
         if many := int(facts.get("outside_gallery", 0)):
             outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
@@ -111,7 +110,7 @@ def _cut(comparison: Comparison) -> list[Note]:
         cut = _provenance(run).get("cut")
         if not cut:
             continue
-        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
+        sides = ((name, item) for name, (_, item) in ROLES.items() if cut.get(name) is not None)
         depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
         # Measures of both directions once, and no mean beside a direction.
@@ -166,8 +165,8 @@ class GalleryReport(FormReport):
         questions = benchmark.gallery
         parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
         sentences = []
-        sides = ((questions.i2t, questions.n_captions), (questions.t2i, questions.n_images))
-        for (query, item), (search, size) in zip(_SIDES.values(), sides, strict=True):
+        for (query, item), side in zip(ROLES.values(), questions.sides, strict=True):
+            search, size = side.search, side.n_items
             if len(search):
                 verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
                 r = right_answers(search)
@@ -184,7 +183,7 @@ class GalleryReport(FormReport):
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
             return [], {}
-        place = np.concatenate([first_items.first_right(*side) for side in first_items.sides_of(run)])[:, 0]
+        place = first_items.first_places(run)[:, 0]
         late = np.where(run.benchmark.gallery.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
         order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
         nothing = "no right answer in the ranking"
@@ -427,12 +426,12 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
     by_name = {run.name: run for run in comparison.runs}
     ranked = [run for name in ranking(comparison) if (run := by_name[name]).answers.has_rankings]
     curves_by_side: dict[str, list[Curve]] = {}
-    for side, sizes in zip(_SIDES, questions.sizes, strict=True):
-        names = {k: f"{side}_recall_at_{k}" for k in KS if k <= int(sizes.max(initial=0))}
+    for side in questions.sides:
+        names = {k: f"{side.name}_recall_at_{k}" for k in KS if k <= int(side.sizes.max(initial=0))}
         of_scorers = [_curve(run, names) for run in ranked]
         if of_scorers := [curve for curve in of_scorers if curve.ks and np.isfinite(curve.values).all()]:
             random = np.asarray(list(chance(benchmark, list(names.values())).values()))
-            curves_by_side[side] = [*of_scorers, Curve(CHANCE, tuple(names), random)]
+            curves_by_side[side.name] = [*of_scorers, Curve(CHANCE, tuple(names), random)]
     return curves_by_side
 
 
