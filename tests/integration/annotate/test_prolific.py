@@ -7,15 +7,8 @@ import pytest
 pytest.importorskip("httpx2")
 
 from annotate.fake_prolific import RETIRED, TOKEN, FakeProlific, running
-from counterfoil.annotate.platforms import prolific_api
-from counterfoil.annotate.platforms.prolific import (
-    BonusNotes,
-    ProlificSubmission,
-    Rejection,
-    StudyPlan,
-    read_bonuses,
-    reconcile,
-)
+from counterfoil.annotate.platforms import prolific, prolific_api
+from counterfoil.annotate.platforms.prolific import BonusNotes, ProlificSubmission, Rejection, StudyPlan
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, ProlificSettings, UnsureRequestError
 from counterfoil.errors import DataError, InputError
 
@@ -290,14 +283,14 @@ def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
 def test_a_table_of_bonuses_has_amounts_of_money_and_each_person_once(tmp_path):
     path = tmp_path / "bonuses.csv"
     path.write_text("person,amount,note\n5f8a,1.50,good\n5f8b,0.05,\n5f8c,2,\n")
-    assert read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
+    assert prolific.read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
     no_money = r"'amount': no bonus; .*allowed: 0\.01 to 200\.00"
     amounts = ("0", "-1", "0.005", "1,50", "nan", "inf", "200.01", "", "1e9")
     rows = [(f'5f8b,"{amount}"', no_money) for amount in amounts]
     for row, words in (*rows, ("5f8a,2", "'person': occurs twice; given: 5f8a")):
         path.write_text(f"person,amount\n5f8a,1\n{row}\n")
         with pytest.raises(DataError, match=f"row 2, column {words}"):
-            read_bonuses(path)
+            prolific.read_bonuses(path)
 
 
 def test_places_that_were_given_back_are_free():
@@ -308,7 +301,7 @@ def test_places_that_were_given_back_are_free():
     submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
     # Ian never entered, and Kim typed a link.
     people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
-    found = reconcile(submissions, people, str.upper)
+    found = prolific.reconcile(submissions, people, str.upper)
     assert (found.free, found.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
     waiting = found.payable, found.unfinished, found.unseen
     assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
