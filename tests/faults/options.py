@@ -156,7 +156,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "benchmarks save --out new": {"nothing": ("",)},
     "cache": {"nothing": ("",)},
-    "cache limit": {"much": ("",), "-1": ("",)},
     "compare lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
     "list": {"nothing": ("",), "benchmarks": ("nothing",), "recipes": ("nothing",)},
     "evaluate": {"nothing:x": ("quads",), "blind:x": ("quads",), "given:": ("quads",)},

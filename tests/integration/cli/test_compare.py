@@ -101,18 +101,6 @@ def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path, monkeypat
     assert page.read_text().count("data:image") > 8
 
 
-def test_bad_input_is_one_line(counterfoil, runs, tmp_path):
-    for arguments, expected in (
-        ((tmp_path / "nowhere",), "no such run folder"),
-        ((runs, "--baseline", "god"), "unknown baseline; given: god; allowed: good, more-noise, noise"),
-        ((runs, "--html", runs / "good" / "world" / "manifest.json" / "x.html"), "cannot be written"),
-    ):
-        said = counterfoil.fails("compare", *arguments, "--draws", 100)
-        assert expected in said.err.splitlines()[-1]
-    (runs / "good" / "world" / "answers.parquet").write_bytes(b"PAR1")
-    counterfoil.refused("compare", runs, says="answers.parquet")
-
-
 def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs, tmp_path):
     counterfoil.succeeds(f"compare {runs} --interval folds --draws 100 --json {tmp_path}/folds.json")
     result = json.loads((tmp_path / "folds.json").read_text())[0]

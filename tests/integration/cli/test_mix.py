@@ -43,23 +43,3 @@ def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):
     for mixture, end in ((found[0], ends[0]), (found[-1], ends[1])):
         alone = counterfoil.succeeds("evaluate", end, tmp_path / "choices", "--json", "-")
         assert f'"value": {mixture["held_out"]}' in alone.out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "nothing to do"),
-        (("--alpha", 0.5), "options come in pairs"),
-        (("--task", "world-quads"), "options come in pairs"),
-    ],
-)
-def test_options_that_lack_their_other_half(counterfoil, ends, options, said):
-    found = counterfoil.fails("train mix", *ends, *options, says=said)
-    assert len(found.err.splitlines()) == 1
-
-
-def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path):
-    counterfoil.fails(
-        f"train mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model"
-    )
-    assert not (tmp_path / "mixed").exists()

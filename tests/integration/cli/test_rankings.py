@@ -43,20 +43,6 @@ def test_no_line_is_wider_than_the_terminal(counterfoil, runs, monkeypatch, widt
     assert ("Values in % and ranks" in said.out) == (width == 140)
 
 
-def test_bad_input_is_one_line(counterfoil, runs):
-    for arguments, expected in (
-        ((runs, "--measure", "main:recall_at_1"), "did you mean 'mine'?"),
-        ((runs, "--measure", "mine:mean_recall_at_1"), "fewer than two columns that three models share"),
-        ((runs, "--k", "51"), "keeps too few of each query's first items; given: k 51; allowed: 2 to"),
-        (
-            (runs / "one" / "mine", runs / "two" / "mine", runs / "three" / "half"),
-            "given: mine: one, two; half: three; evaluate the same models on the same benchmarks",
-        ),
-    ):
-        said = counterfoil.fails("compare rankings", *arguments, "--draws", 100)
-        assert expected in said.err.splitlines()[-1], said.err
-
-
 def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(counterfoil, runs, tmp_path):
     # One folder holds two runs of the same model on the same benchmark: the folders above them name them.
     for name in ("first", "second"):

@@ -112,19 +112,3 @@ def test_a_contact_sheet(counterfoil, tmp_path):
     counterfoil.refused(
         f"world sheet --out {tmp_path}/sheet.gif", says="unknown kind of picture; given: .gif"
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("quads --style naturl", "unknown style; given: naturl"),
-        ("choices --style mixed", "unknown style; given: mixed; allowed: natural, synthetic"),
-        ("quads --kind coco", "--kind does not go with 'quads'"),
-        ("quads --captions-each 3", "--captions-each does not go with 'quads'"),
-        ("training --style natural", "--style does not go with 'training'"),
-        ("training --kind coco --failure 0.5", "nothing is generated in this kind"),
-    ],
-)
-def test_what_cannot_be_built_is_one_line(counterfoil, tmp_path, arguments, words):
-    counterfoil.refused(f"world build {arguments} --out {tmp_path}/new", says=words)
-    assert not (tmp_path / "new").exists()
