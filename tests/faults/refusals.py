@@ -91,6 +91,16 @@ REFUSALS: dict[str, dict[str, str]] = {
         "--model clip": "did you mean hf:clip?",
         "--guard world-quad": "did you mean 'world-quads'?",
     },
+    TRAIN.replace("--out new", "--data rows.csv"): {
+        "--out photos": "the folder holds other files (",
+        "--model first --out first": READ,
+        "--out new --json new/card.json": TWICE,
+    },
+    "train mix first second --alpha 0.5": {
+        "--out photos": "the folder holds other files (",
+        "--out second": READ,
+        "--out new --json second/card.json": READ,
+    },
     DETECTOR: {
         "--devices 2": "--devices: a detector is trained by one process",
         "--chunk-size 2": "--chunk-size: a detector is trained by one process",

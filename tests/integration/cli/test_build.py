@@ -66,29 +66,6 @@ def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path):
         assert pq.read_table(folder / "dropped.parquet")["id"].to_pylist() == ["a/swap_obj", "b/swap_obj"]
 
 
-def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path):
-    mine = tmp_path / "mine"
-    for name in ("steps/plan.txt", "images/0123456789abcdef0123456789abcdef.png", "rows.parquet"):
-        (mine / name).parent.mkdir(parents=True, exist_ok=True)
-        (mine / name).write_bytes(b"mine")
-    rows = tmp_path / "rows.csv"
-    rows.write_text("image,caption\na.png,a cat\na.png,a cat\n")
-    gone = tmp_path / "gone.csv"
-    gone.write_text("mine")
-    alone = ("build", "dedup", rows, "--fields", "caption", "--no-cache")
-    for arguments in (
-        ("build", "bivlc", "--out", mine, *_SMALL),
-        (*alone, "--out", mine),
-        (*alone, "--out", tmp_path / "new.csv", "--dropped", gone),
-    ):
-        said = counterfoil.fails(*arguments)
-        assert len(said.err.strip().splitlines()) == 1
-    assert {path.read_bytes() for path in [*mine.rglob("*"), gone] if path.is_file()} == {b"mine"}
-    assert not (tmp_path / "new.csv").exists()
-    own = (*alone, "--out", tmp_path / "own.parquet", "--dropped", tmp_path / "gone.parquet")
-    assert [counterfoil(*own, *more).code for more in ((), (), ("--overwrite",))] == [0, 2, 0]
-
-
 def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path):
     rows, made = tmp_path / "rows.csv", tmp_path / "made"
     read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")

@@ -25,12 +25,18 @@ def ends(tmp_path_factory):
 def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
     from counterfoil.models import checkpoint
 
-    counterfoil.succeeds("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    mix = ("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    counterfoil.succeeds(*mix)
     start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
     for name, weights in mixed.named_parameters():
         expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
         assert torch.allclose(weights, expected, atol=1e-6), name
     assert checkpoint.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
+    # Neither another mixture nor a training replaces it.
+    (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
+    train = f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed"
+    for again in (mix, (train,)):
+        counterfoil.refused(*again, says="mixed: the folder holds other files (")
 
 
 def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):

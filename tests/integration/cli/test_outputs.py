@@ -4,14 +4,11 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
-import PIL.Image
 import pytest
 
 from unchanged import unchanged
 
 _READ = "would replace what this command reads"
-_TWICE = "two results would be written to one file"
 
 
 @pytest.fixture
@@ -25,9 +22,6 @@ def place(tmp_path, monkeypatch):
     Path("votes.csv").write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3)
     Path("c.json").write_text(json.dumps({"1": "a red star", "2": "two moons"}))
     Path("r.json").write_text(json.dumps({"1": ["the red star"], "2": ["two white moons"]}))
-    Path("photos").mkdir()
-    for name in ("1.png", "2.png"):
-        PIL.Image.new("RGB", (8, 8)).save(Path("photos", name))
     return folder
 
 
@@ -90,37 +84,3 @@ def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place):
         counterfoil.fails("evaluate", "blind:length", ".", "--out", "..", says=_READ)
     counterfoil.succeeds("evaluate", "blind:length", ".", "--out", "../../runs")
     assert (place / "runs" / "choices" / "manifest.json").is_file()
-
-
-@pytest.mark.models
-def test_checkpoints_of_others_stay(counterfoil, place):
-    pytest.importorskip("lightning_fabric")
-    from counterfoil.models import checkpoint, small
-
-    sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
-    for seed, name in enumerate(("start", "tuned")):
-        checkpoint.save(place / name, small.backbone(["a red star"], sizes=sizes, seed=seed), {"recipe": {}})
-    (place / "weights").mkdir()
-    (place / "weights" / "model.safetensors").write_text("mine")
-    np.save("photos/x.npy", np.zeros(3))
-    train = ("train", "coco", "--model", "small", "--data", "pairs.csv", "--images", "photos", "--steps", 1)
-    mix = ("train mix", "start", "tuned", "--alpha", 0.5)
-    foreign = "the folder holds other files ("
-    for arguments, words in [
-        ((*train, "--out", "weights"), foreign),
-        ((*mix, "--out", "weights"), foreign),
-        ((*mix, "--out", "tuned"), _READ),
-        (("train", "coco", "--model", "start", "--data", "pairs.csv", "--out", "start"), _READ),
-        ((*train, "--out", "new", "--json", "new/card.json"), _TWICE),
-        ((*mix, "--out", "new", "--json", "tuned/card.json"), _READ),
-    ]:
-        with unchanged(place, new=False):
-            said = counterfoil(*arguments)
-        assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), (arguments, said)
-        assert words in said.err
-    assert counterfoil(*mix, "--out", "mixed").code == 0
-    for again in (mix, train):
-        with unchanged(place, new=False):
-            said = counterfoil(*again, "--out", "mixed")
-        assert f"mixed: {foreign}" in said.err
-    assert counterfoil(*mix, "--out", "weights", "--overwrite").code == 0

@@ -1,4 +1,4 @@
-"""What `counterfoil benchmarks publish` writes is measured the same, keeps licences, and is one commit."""
+"""What `counterfoil benchmarks publish` writes keeps licences, is one commit, and says who made what."""
 
 import json
 import os

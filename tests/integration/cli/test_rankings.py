@@ -1,6 +1,5 @@
 """`counterfoil compare rankings`, from run folders to tables, files and a page."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -19,20 +18,6 @@ def runs(tmp_path_factory):
         world.run(name)
         world.run(name, benchmark=half)
     return world.folder / "runs"
-
-
-def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs):
-    said = counterfoil(
-        f"compare rankings {runs} --draws 100 --json - --measure half:mean_recall_at_1",
-        "--measure i2t_recall_at_5",
-    )
-    columns = json.loads(said.out)["columns"]
-    assert {(c["benchmark"], c["measure"]) for c in columns} == {
-        ("half", "mean_recall_at_1"), ("mine", "i2t_recall_at_5"), ("half", "i2t_recall_at_5"),
-    }  # fmt: skip
-    assert "Half · mean R@1" in said.err
-    # Three pairs have room for their intervals.
-    assert "95 % interval" in said.err
 
 
 @pytest.mark.parametrize("width", [60, 140])
