@@ -92,12 +92,12 @@ REFUSALS: dict[str, dict[str, str]] = {
         "--guard world-quad": "did you mean 'world-quads'?",
     },
     TRAIN.replace("--out new", "--data rows.csv"): {
-        "--out photos": "the folder holds other files (",
+        "--out clip": "the folder holds other files (",
         "--model first --out first": READ,
         "--out new --json new/card.json": TWICE,
     },
     "train mix first second --alpha 0.5": {
-        "--out photos": "the folder holds other files (",
+        "--out clip": "the folder holds other files (",
         "--out second": READ,
         "--out new --json second/card.json": READ,
     },
