@@ -1,8 +1,23 @@
 """Files that are sound in themselves and hold what a command cannot use."""
 
-from faults.command_lines import CANDIDATES, CHOOSE, FILTER, LABELLED, MERGE, PUBLISH, ROUNDS, TRAIN
+from faults.command_lines import (
+    CANDIDATES,
+    CHOOSE,
+    FILTER,
+    LABELLED,
+    MERGE,
+    POOL,
+    PUBLISH,
+    ROUNDS,
+    SYSTEMS,
+    TRAIN,
+)
 
 GONE = "image,caption\nnowhere.png,a cat\nelsewhere.png,a dog\n"
+
+#: The head of what judges gave captions of single images, and the rows of the other systems.
+OF_IMAGES = "system,judge,image,M\nsystemB,x,p0,1\ncandidates,x,p0,1\n"
+PEOPLE = f"{SYSTEMS.replace('systemB.json', 'systemB.json candidates.json')} --humans"
 
 #: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
 CONTENTS: dict[str, tuple[str, str, str]] = {
@@ -48,4 +63,55 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         "captions systems --references references.json --predictions systemA.json",
         "a list where one caption is asked for",
     ),
+    "fewer.json": (
+        '{"p0": "a dog"}',
+        "captions systems --references references.json --predictions systemA.json",
+        "systems wrote captions of different images",
+    ),
+    **{
+        f"people-{at}.csv": (text, PEOPLE, words)
+        for at, (text, words) in enumerate(
+            (
+                ("system,M1\nsystemA,1\n", "systems that people gave nothing; given: systemB, candidates"),
+                ("who,M1\nsystemA,1\n", "no column names the systems; given: who, M1"),
+                ("system\nsystemA\n", "no scores of people"),
+                (
+                    "system,M1\nsystemA,1\nsystemB,x\ncandidates,1\n",
+                    "row 2, column 'M1': not a number; given: x",
+                ),
+                ("system,M1\nsystemA,1\nsystemA,2\nsystemB,1\n", "a system occurs twice; given: systemA"),
+                (f"{OF_IMAGES}systemA,x,p0,1\nsystemA,x,p0,2\n", "twice; given: systemA, x, p0"),
+                (f"{OF_IMAGES}systemA,x,owl,1\n", "an image that no system wrote a caption of; given: owl"),
+            )
+        )
+    },
+    **{
+        f"mine-{at}.toml": (f'recipe = "coco"\n[run]\n{line}\n', "train", words)
+        for at, (line, words) in enumerate(
+            (
+                ('modle = "small"', "[run]: unknown key; given: modle"),
+                ("devices = 0", "[run], key 'devices': out of range; given: 0"),
+                ("model = 3", "key 'model': wrong type; given: int; allowed: a text"),
+            )
+        )
+    },
+    "elsewhere.csv": (
+        "direction,image,caption,gain\nt2i,999,5,1\n",
+        "pool bias galleries/g1 galleries/g2 --judgements",
+        "judged pairs of items that no model ranks; given: 1 pairs",
+    ),
+    "empty.txt": ("\n", f"{POOL} --queries", "no query in this file"),
+    **{
+        f"imported-{at}.csv": (
+            f"item,person,question,answer\n{row}\n",
+            "annotate import --from table --campaign campaign --out new.csv",
+            words,
+        )
+        for at, (row, words) in enumerate(
+            (
+                ("x,ann,match,yes", "judgement 1: no such item in the campaign; given: x"),
+                ("0,ann,odd,yes", "judgement 1: no such question of this item; given: odd; allowed: match"),
+            )
+        )
+    },
 }

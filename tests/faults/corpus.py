@@ -2,10 +2,11 @@
 
 Files: every class of damage that a format has is done to one of the files of that format, and every file has
 one. Which one a hash decides, so that a new file or class leaves nearly all others where they are. Options,
-scorers and contents: as they stand in `options` and `contents`.
+scorers, contents and refusals: as they stand in `options`, `contents` and `refusals`.
 """
 
 import hashlib
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from faults.contents import CONTENTS
 from faults.damage import damages
 from faults.options import OPTIONS, SCORERS
 from faults.reading import READERS
+from faults.refusals import REFUSALS
 from faults.urls import BAD_URLS, Surroundings
 
 #: Damages that leave the file sound for the command that reads it: (class, file or suffix). What such a
@@ -146,6 +148,13 @@ def of_options() -> Iterator[Case]:
                 yield Case("option", f"{option} {value}", (*command.split(), *added), expected)
 
 
+def of_refusals() -> Iterator[Case]:
+    """What a command refuses in words that say how to go on."""
+    for start, more in REFUSALS.items():
+        for added, words in more.items():
+            yield Case("refusal", f"{start} {added}", (*start.split(), *shlex.split(added)), (words,))
+
+
 def of_scorers() -> Iterator[Case]:
     """Scorers that cannot be."""
     for line in SCORERS:
@@ -183,4 +192,4 @@ def of_urls(bucket: str) -> Iterator[tuple[Surroundings, Case]]:
 
 def cases() -> list[Case]:
     """The whole corpus."""
-    return [*of_files(), *of_contents(), *of_options(), *of_scorers(), *of_benchmarks()]
+    return [*of_files(), *of_contents(), *of_options(), *of_scorers(), *of_benchmarks(), *of_refusals()]

@@ -60,7 +60,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     EXPLAIN: {
         "--questions": ("nothing", ",", ""),
-        "--method": ("heat", "grad-cam"),
     },
     RUNS: {
         "--baseline": ("", "nobody"),
@@ -68,12 +67,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--html": ("runs", "pairs.csv/x.html", f"{LONG}.html"),
         "--json": ("photos",),
         "nowhere": ("",),
-        "pairs.csv": ("",),
         "quads": ("",),
-    },
-    "compare rankings galleries/g1 galleries/g2 galleries/g3": {
-        "--measure": ("nothing",),
-        "nowhere": ("",),
     },
     POOL: {
         "--queries": ("nowhere.txt", "photos", "photos/p0.png", "g1.npz"),
@@ -81,7 +75,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--device": ("gpu", "cuda:99"),
         "--ids": ("nowhere.npz",),
         "nowhere.npz": ("",),
-        "pairs.csv": ("",),
         "runs/a": ("",),
     },
     BIAS: {
@@ -156,7 +149,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "benchmarks save --out new": {"nothing": ("",)},
     "cache": {"nothing": ("",)},
-    "cache limit": {"much": ("",), "-1": ("",)},
     "compare lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
     "list": {"nothing": ("",), "benchmarks": ("nothing",), "recipes": ("nothing",)},
     "evaluate": {"nothing:x": ("quads",), "blind:x": ("quads",), "given:": ("quads",)},

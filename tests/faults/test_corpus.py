@@ -68,11 +68,16 @@ def test_the_corpus_is_large_and_covers_every_command():
 
 
 def _parameters():
-    """Every file once, a third of all damages, a ninth of the other cases; `make slow` runs them all."""
+    """Every file once, every refusal by its words, a third of all damages, a ninth of the other cases.
+
+    `make slow` runs them all.
+    """
     damaged: set[str] = set()
     for number, case in enumerate(CASES):
         of_a_file = case.subject in READERS
-        chosen = number % (3 if of_a_file else 9) == 0 or (of_a_file and case.subject not in damaged)
+        by_words = case.kind in ("content", "refusal")
+        drawn = number % (3 if of_a_file else 9) == 0
+        chosen = by_words or drawn or (of_a_file and case.subject not in damaged)
         damaged.add(case.subject)
         yield pytest.param(case, id=f"{number}-{case.name}", marks=[] if chosen else [pytest.mark.slow])
 

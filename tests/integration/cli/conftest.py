@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import PIL.Image
 import pytest
 
@@ -108,14 +107,3 @@ def caption_inputs(tmp_path):
         "references": written(tmp_path / "r.json", REFERENCES),
         "images": tmp_path / "images",
     }
-
-
-@pytest.fixture
-def caption_vectors(tmp_path):
-    """Embeddings of the three candidates and images, and what they are by name."""
-    rng = np.random.default_rng(0)
-    names = list(CANDIDATES)
-    images, captions = rng.standard_normal((3, 4)), rng.standard_normal((3, 4))
-    captions[0] = images[0] + 0.1
-    np.savez(tmp_path / "e.npz", images=images, captions=captions, image_ids=names, caption_ids=names)
-    return tmp_path / "e.npz", {"images": images, "captions": captions}

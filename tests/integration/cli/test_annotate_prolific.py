@@ -164,14 +164,3 @@ def test_without_a_study_of_these_items_nothing_is_sent_or_written(prolific, fak
     make(folder, pairs(5), entry="prolific", overlap=2)
     prolific.fails("publish", says=f"the campaign had other items or questions; given: {study}")
     assert fake.studies[study]["status"] == "UNPUBLISHED"
-
-
-def test_campaigns_that_people_enter_otherwise(counterfoil, tmp_path, monkeypatch):
-    monkeypatch.delenv("PROLIFIC_TOKEN", raising=False)
-    make(tmp_path / "campaign", pairs(2))
-    make(tmp_path / "other", pairs(2), entry="prolific", pay_per_hour=12.0)
-    for name, words in (
-        ("campaign", 'another way; given: entry = link; write entry = "prolific"'),
-        ("other", "no token of Prolific; given: (empty)"),
-    ):
-        counterfoil.fails("annotate", "prolific", "create", tmp_path / name, "--url", URL, says=words)

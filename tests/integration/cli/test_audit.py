@@ -86,11 +86,6 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
     assert "train in test" in said.out
 
 
-def test_what_cannot_be_used_is_one_line(counterfoil, table):
-    counterfoil.fails(f"audit pairs --data {table} --against no.csv", says="no such file or benchmark")
-    counterfoil.fails(f"audit pairs --data {table} --scorer lm:./none", says="no such folder")
-
-
 def test_sugarcrepe_gives_answers_away(shared_data):
     found = cf.audit("sugarcrepe", data=shared_data / "sugarcrepe", draws=100, cache=None, quiet=True)[
         "sugarcrepe"

@@ -82,23 +82,3 @@ def test_benchmarks_against_judgements(counterfoil, world):
     assert several["judgements"]["total"] == len(accepted)
     assert f"×{len(accepted) / (IMAGES * PER):.2f}" in said.out
     assert "those of one image together" in facts["interval"]["method"]
-
-
-def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world):
-    one, two = world.files("one", "two")
-    head = "direction,image,caption,gain"
-    for models, table, message in (
-        (f"{one} {two}", f"{head}\nt2i,999,5,1", "judged pairs of items that no model ranks; given: 1 pairs"),
-        (f"{one} {two}", f"{head}\nt2i,100,5000,1", "one, t2i: judged queries that a model was not asked"),
-        (f"{one} {two}", f"{head},place:one\nt2i,100,5,1,1", "given: two; allowed: place:one"),
-    ):
-        (world.folder / "judged.csv").write_text(table)
-        counterfoil.refused(f"pool bias {models} --judgements {world.folder}/judged.csv", says=message)
-    # Right answers of another gallery.
-    (world.folder / "judged.csv").write_text(f"{head}\nt2i,100,5,1")
-    (world.folder / "other.csv").write_text("image,caption\nelsewhere.jpg,a dog\nnowhere.jpg,a cat\n")
-    counterfoil.refused(
-        f"pool bias {one} {two} --judgements {world.folder}/judged.csv --positives gallery --draws 100 "
-        f"--k 40 --data {world.folder}/other.csv",
-        says="none of the judged captions is in this benchmark",
-    )

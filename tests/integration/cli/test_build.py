@@ -3,7 +3,6 @@
 import json
 
 import pyarrow.parquet as pq
-import pytest
 
 _SMALL = ("--n", 14, "--set", "read.size=32", "--no-cache", "--workers", 0)
 
@@ -67,47 +66,6 @@ def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path):
         assert pq.read_table(folder / "dropped.parquet")["id"].to_pylist() == ["a/swap_obj", "b/swap_obj"]
 
 
-def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil, tmp_path):
-    ids = range(40)
-    rows = tmp_path / "pairs.csv"
-    rows.write_text("id,caption,negative_caption\n" + "".join(f"{i},a cat {i},a dog {i}\n" for i in ids))
-    for name, step in (("vera", 7), ("cola", 11)):
-        lines = [f"{i},{i * step % 40 / 40},{i * step % 13 / 13}" for i in ids]
-        (tmp_path / f"{name}.csv").write_text(f"id,{name},negative_{name}\n" + "\n".join(lines) + "\n")
-    scores = (tmp_path / "vera.csv", tmp_path / "cola.csv")
-    out, result = tmp_path / "refined.csv", tmp_path / "facts.json"
-    counterfoil.succeeds(
-        f"build refine {rows} --scores", *scores, f"--out {out} --bins 2 --no-cache --json {result}"
-    )
-    assert set(json.loads(result.read_text())["facts"]["scores"]) == {"vera", "cola"}
-    table = tmp_path / "rows.parquet"
-    assert counterfoil("build", "read", "--n", 7, "--size", 32, "--out", table, "--no-cache").code == 0
-    assert len(pq.read_table(table)) == 7
-
-
-def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path):
-    mine = tmp_path / "mine"
-    for name in ("steps/plan.txt", "images/0123456789abcdef0123456789abcdef.png", "rows.parquet"):
-        (mine / name).parent.mkdir(parents=True, exist_ok=True)
-        (mine / name).write_bytes(b"mine")
-    rows = tmp_path / "rows.csv"
-    rows.write_text("image,caption\na.png,a cat\na.png,a cat\n")
-    gone = tmp_path / "gone.csv"
-    gone.write_text("mine")
-    alone = ("build", "dedup", rows, "--fields", "caption", "--no-cache")
-    for arguments in (
-        ("build", "bivlc", "--out", mine, *_SMALL),
-        (*alone, "--out", mine),
-        (*alone, "--out", tmp_path / "new.csv", "--dropped", gone),
-    ):
-        said = counterfoil.fails(*arguments)
-        assert len(said.err.strip().splitlines()) == 1
-    assert {path.read_bytes() for path in [*mine.rglob("*"), gone] if path.is_file()} == {b"mine"}
-    assert not (tmp_path / "new.csv").exists()
-    own = (*alone, "--out", tmp_path / "own.parquet", "--dropped", tmp_path / "gone.parquet")
-    assert [counterfoil(*own, *more).code for more in ((), (), ("--overwrite",))] == [0, 2, 0]
-
-
 def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path):
     rows, made = tmp_path / "rows.csv", tmp_path / "made"
     read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
@@ -139,35 +97,3 @@ def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp
     # What lies in a folder of somebody else's is not replaced.
     (made / "manifest.json").write_text("{}")
     counterfoil.refused(*step, says="the folder holds other files (")
-
-
-def test_scorers_of_a_step_have_settings(counterfoil, tmp_path):
-    rows = tmp_path / "rows.parquet"
-    read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
-    assert counterfoil(*read).code == 0
-    refine = ("build", "refine", rows, "--against", "blind:bag-of-words", "--held-out", "blind:length")
-    refine = (*refine, "--least", 1, "--no-cache", "-q")
-    for setting, words in (
-        ("lm.speed=3", "a setting of a scorer that is not named; given: lm.speed=3"),
-        # A comma is the value's own, but before another key.
-        ("prompt=Is it so, or not?,pace=1", "unknown setting; given: prompt"),
-    ):
-        counterfoil.refused(*refine, "--set", setting, "--out", tmp_path / "x.csv", says=words)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ("bivlc --out b --set imagine.q=1", "unknown key; given: q"),
-        ("bivlc --out b --from missing.csv", "1-read, source: no such file or folder"),
-        ("bivlc --out b --llm lm:gpt2", "--llm does not go with bivlc"),
-        ("dedup rows.csv --out b.csv", "no column 'negative_caption', which 'dedup' reads"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(counterfoil, tmp_path, monkeypatch, arguments, error):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
-    said = counterfoil.fails(f"build {arguments} --no-cache", says=error)
-    assert len(said.err.strip().splitlines()) == 1
-    assert [path.name for path in tmp_path.rglob("*")] == ["rows.csv"]
-    assert (tmp_path / "rows.csv").read_text() == "image,caption\na.png,a cat\n"

@@ -1,7 +1,6 @@
 """Caption metrics in `evaluate`, and their list, as a user meets them."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -72,17 +71,3 @@ def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path):
     )
     assert said.out == ""
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("metric:cidr {}", "unknown caption metric; given: cidr; .*did you mean 'cider'?"),
-        ("metric:clip-s {}", "metric:clip-s: needs a model to look with; name one with --scorer"),
-        ("blind:length {} --scorer hf:x", "--scorer is for caption metrics"),
-        ("pixels:colours {} --set a=b", "takes no settings"),
-    ],
-)
-def test_what_is_refused(counterfoil, rated, arguments, said):
-    found = counterfoil.refused(f"evaluate {arguments.format(rated)}")
-    assert re.search(said, found.err), found.err

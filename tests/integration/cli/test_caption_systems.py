@@ -44,27 +44,6 @@ def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, 
     assert json.loads(alone.out)["metrics"]["bleu-1"] == result["systems"]["fair"]["bleu-1"]
 
 
-def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path):
-    common = (f"captions systems --references {caption_inputs['references']} --predictions", *predictions)
-    fewer = written(tmp_path / "fewer.json", {"dog": "a dog"})
-    assert "systems wrote captions of different images" in counterfoil(*common, fewer).err
-    assert "two systems of one name; given: bad" in counterfoil(*common, predictions[-1]).err
-    people, judged, rest = tmp_path / "m.csv", "system,judge,image,M", "fair,x,dog,1\nbad,x,dog,1\n"
-    for text, said in (
-        ("system,M1\ngood,1\n", "systems that people gave nothing; given: fair, bad"),
-        ("who,M1\ngood,1\n", "no column names the systems; given: who, M1"),
-        ("system\ngood\n", "no scores of people"),
-        ("system,M1\ngood,1\nfair,x\nbad,1\n", "row 2, column 'M1': not a number; given: x"),
-        ("system,M1\ngood,1\ngood,2\nbad,1\n", "a system occurs twice; given: good"),
-        (f"{judged}\ngood,x,dog,1\ngood,x,dog,2\n{rest}", "a system occurs twice; given: good, x, dog"),
-        (f"{judged}\ngood,x,owl,1\n{rest}", "an image that no system wrote a caption of; given: owl"),
-    ):
-        people.write_text(text)
-        found = counterfoil.fails(*common, "--humans", people, "-q", says=said)
-        assert found.err.count("\n") == 1
-    counterfoil.fails(*common[:-1], "--humans", people, says="too few systems to correlate")
-
-
 @pytest.fixture
 def judged(tmp_path):
     """What three people gave each system's caption of each image."""

@@ -38,11 +38,6 @@ def test_the_folder_is_a_scorer(spec, tmp_path, questions, counterfoil):
     counterfoil.succeeds("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
     result = json.loads(out.read_text())
     assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(result)
-    # The same model as before it was saved gives the same answers.
-    before = tmp_path / "before.json"
-    start = f"open-clip:local-dir:{tmp_path / 'start'}"
-    counterfoil.succeeds("evaluate", start, questions, "--device", "cpu", "--json", before, "--workers", 0)
-    assert json.loads(before.read_text())["measures"] == result["measures"]
 
 
 def test_a_detector_is_one_too(tmp_path, questions, counterfoil):

@@ -1,7 +1,5 @@
 """`counterfoil compare`, from run folders to files."""
 
-import json
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +16,7 @@ from counterfoil.world.sample import quads
 
 
 @pytest.fixture(scope="module")
-def made_runs(tmp_path_factory):
+def runs(tmp_path_factory):
     """Three scorers on a drawn world: noise, noise, and one that knows the truth two times in three."""
     folder = tmp_path_factory.mktemp("runs")
     world = quads(60, seed=1, size=32)
@@ -27,12 +25,6 @@ def made_runs(tmp_path_factory):
         result = evaluate(world, Scores(values), scorer=name, draws=100)
         save_run(folder / name / "world", world, Scores(values), result, {})
     return folder
-
-
-@pytest.fixture
-def runs(made_runs, tmp_path):
-    """A copy of them: tests add runs and damage them."""
-    return shutil.copytree(made_runs, tmp_path / "runs")
 
 
 def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
@@ -99,24 +91,3 @@ def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path, monkeypat
     said = counterfoil.succeeds("compare", tmp_path / "runs", "--html", page, "--draws", 100)
     assert "no pictures" not in said.err
     assert page.read_text().count("data:image") > 8
-
-
-def test_bad_input_is_one_line(counterfoil, runs, tmp_path):
-    for arguments, expected in (
-        ((tmp_path / "nowhere",), "no such run folder"),
-        ((runs, "--baseline", "god"), "unknown baseline; given: god; allowed: good, more-noise, noise"),
-        ((runs, "--html", runs / "good" / "world" / "manifest.json" / "x.html"), "cannot be written"),
-    ):
-        said = counterfoil.fails("compare", *arguments, "--draws", 100)
-        assert expected in said.err.splitlines()[-1]
-    (runs / "good" / "world" / "answers.parquet").write_bytes(b"PAR1")
-    counterfoil.refused("compare", runs, says="answers.parquet")
-
-
-def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs, tmp_path):
-    counterfoil.succeeds(f"compare {runs} --interval folds --draws 100 --json {tmp_path}/folds.json")
-    result = json.loads((tmp_path / "folds.json").read_text())[0]
-    assert result["provenance"]["interval"]["method"] == "folds"
-    assert result["measures"]["group"]["effective"] is None
-    against = next(iter(result["against"].values()))["group"]
-    assert -1 <= against["low"] <= against["difference"] <= against["high"] <= 1

@@ -56,11 +56,6 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     assert [each["key"] for each in numbers["captions"]["claims"]]
 
 
-def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path):
-    (tmp_path / "file").write_text("")
-    counterfoil.refused("demo", "--out", tmp_path / "file" / "demo", says="choose another folder")
-
-
 def test_without_torch_it_is_one_line(counterfoil, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     counterfoil.refused("demo", "--out", tmp_path / "demo", says="counterfoil[demo]")

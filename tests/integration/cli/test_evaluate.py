@@ -1,7 +1,6 @@
 """`counterfoil evaluate` on the released files, and on everything that can be wrong with a user's own."""
 
 import json
-import re
 
 import pytest
 
@@ -58,23 +57,6 @@ def test_signatures(counterfoil, table):
     assert result["signature"].startswith("ties:strict|ci:")
     lines = [line for line in said.err.splitlines() if line.endswith(result["signature"])]
     assert lines == [f"{name}|{result['signature']}" for name in result["measures"]]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("blind:length winogrund", "unknown benchmark; given: winogrund; .*did you mean 'winoground'"),
-        ("blnd:length bivlc", "unknown kind of scorer; .*did you mean 'blind'"),
-        ("blind:lenght bivlc", "did you mean 'length'"),
-        ("world:oracel bivlc", "did you mean 'oracle'"),
-        ("blind bivlc", "a scorer is written KIND:WHAT"),
-        ("given:nowhere.csv bivlc", "nowhere.csv.*no such file"),
-        ("blind:length pairs --data no.csv", "no such file"),
-        ("pixels:colours pairs --data {}", "a.jpg.*--images"),
-    ],
-)
-def test_names_and_files_that_are_none_are_one_line(counterfoil, table, arguments, says):
-    assert re.search(says, counterfoil.refused(f"evaluate {arguments.format(table)}").err)
 
 
 def test_a_limit_says_what_the_whole_would_take(counterfoil, tmp_path, monkeypatch):

@@ -14,16 +14,6 @@ def small_world(monkeypatch):
     monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(40, size=32, lazy=True))
 
 
-def test_what_ranks_computed_is_the_result_of_one_process(counterfoil, tmp_path):
-    command = ("evaluate", "pixels:colours", "world-quads", "--limit", 40, "--draws", 200, "--cache")
-    for rank in (2, 0):
-        counterfoil.succeeds(*command, tmp_path / "shared", "--executor", f"rank:{rank}/3")
-    shards = {path: path.stat().st_ino for path in (tmp_path / "shared").rglob("pairs/*.npz")}
-    assert shards
-    assert counterfoil(*command, tmp_path / "shared").out == counterfoil(*command, tmp_path / "own").out
-    assert {path: path.stat().st_ino for path in shards} == shards
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_workers_of_a_cluster_go_when_the_command_ends(counterfoil, tmp_path, monkeypatch, fails):
     done: list[str] = []

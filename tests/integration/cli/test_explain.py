@@ -2,11 +2,9 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
-import pytest
 
 import counterfoil as cf
 from counterfoil.world import benchmarks
@@ -51,32 +49,14 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path):
     assert json.loads(said.out)["left_out"] == "by the mask token '[MASK]'"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (
-            "blind:length world-quads --questions swap_obj-166",
-            "swap_obj-00465, swap_obj-00460, … (500 in all); did you mean 'swap_obj-00166'?",
-        ),
-        ("blind:length world-quads --method patch", "unknown method of heatmaps; given: patch; allowed: "),
-        ("blind:length world-quads --method patches", "needs a dual encoder with features of patches"),
-        ("blind:length world-gallery", "a gallery asks about no pairs; given: a benchmark of form 'gallery'"),
-        ("blind:length world-clips", "world-clips: explains pictures, not videos"),
-        ("given:s.csv pairs --data own.csv", "given:s.csv: has no scores of new images and captions"),
-        ("pixels:colours pairs --data own.csv", "images are not at hand; given: 2 of 2 missing"),
-    ],
-)
-def test_what_cannot_be_explained_is_one_line(counterfoil, tmp_path, monkeypatch, arguments, line):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(
-        benchmarks._DRAWN, "world-clips", lambda _: benchmarks.clips(6, seed=0, size=32, style="natural")
-    )
-    rows = "id,image,caption,negative_image,negative_caption\n1,one.png,a cat,two.png,a dog\n"
-    Path("own.csv").write_text(rows)
-    Path("s.csv").write_text("id,c0_i0,c0_i1,c1_i0,c1_i1\n1,0.1,0.2,0.3,0.4\n")
-    counterfoil.refused("explain", *arguments.split(), "--html heat.html --json heat.json -q", says=line)
-    assert not Path("heat.html").exists()
-    assert not Path("heat.json").exists()
+def test_videos_and_unknown_questions_are_refused(counterfoil, monkeypatch):
+    clips = benchmarks.clips(6, seed=0, size=32, style="natural")
+    monkeypatch.setitem(benchmarks._DRAWN, "world-clips", lambda _: clips)
+    for arguments, line in (
+        ("world-clips", "world-clips: explains pictures, not videos"),
+        ("world-quads --questions swap_obj-166", "… (500 in all); did you mean 'swap_obj-00166'?"),
+    ):
+        counterfoil.refused(f"explain blind:length {arguments} -q", says=line)
 
 
 def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_path):

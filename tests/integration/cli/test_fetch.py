@@ -74,27 +74,6 @@ class TestBenchmarksFromSeveralPlaces:
         assert last.startswith("counterfoil: 2 of 3 benchmarks were not measured: bivlc (imirandam/BiVLC: ")
         assert "aro-vg-relation (" in last
 
-    def test_images_that_are_missing_are_found_before_a_model_is_loaded(self, counterfoil, shared_data):
-        counterfoil.fails(
-            f"evaluate open-clip:no-such-model/x sugarcrepe --data {shared_data}/sugarcrepe",
-            says="images are not at hand; given: 1560 of 1560 missing",
-        )
-
-    @pytest.mark.parametrize(
-        ("values", "message"),
-        [
-            (["a", "b"], "--data is given twice"),
-            (["sugarcrepe=a", "sugarcrepe=b"], "--data names one benchmark twice"),
-            (["bivlc=a"], "that is not asked about; given: bivlc=a; allowed: sugarcrepe"),
-            (["sugarcrepe="], "--data lacks a path; given: sugarcrepe="),
-            ([""], "--data lacks a path"),
-            (["sugarcrepe=nowhere"], "nowhere: no such file or folder; check --data"),
-        ],
-    )  # fmt: skip
-    def test_places_that_cannot_be(self, counterfoil, values, message):
-        options = [part for value in values for part in ("--data", value)]
-        counterfoil.fails("evaluate", "blind:constant", "sugarcrepe", *options, says=message)
-
 
 def test_released_answers_beside_a_folder_called_like_the_benchmark(
     counterfoil, shared_data, tmp_path, monkeypatch
@@ -135,13 +114,3 @@ def test_all_facts_of_every_benchmark_can_be_shown(counterfoil):
     for name in BENCHMARKS:
         assert counterfoil("list", "benchmarks", name).code == 0
     assert "replace_obj replace_object" in counterfoil("list", "benchmarks", "sugarcrepe-pp").out
-
-
-def test_runs_against_the_length_of_captions(counterfoil, shared_data, tmp_path):
-    scores = shared_data / "winoground" / "scores" / "clip.jsonl"
-    data = ("--data", shared_data / "winoground")
-    counterfoil(f"evaluate given:{scores} winoground", *data, f"--draws 100 --out {tmp_path}/clip")
-    said = counterfoil.succeeds(f"compare lengths {tmp_path}/clip", *data, f"--json {tmp_path}/l.json")
-    assert "winoground, 400 questions" in said.out
-    assert "−0.22" in said.out or "-0.22" in said.out
-    assert json.loads((tmp_path / "l.json").read_text())[0]["scorer"] == "clip"

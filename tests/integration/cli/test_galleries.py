@@ -2,15 +2,6 @@
 
 import json
 
-import numpy as np
-
-
-def _own(folder):
-    """Arguments that measure a similarity of two images and three captions by a table of one's own."""
-    (folder / "judged.csv").write_text("image,caption,relevance\na.jpg,x,1\na.jpg,y,0.5\nb.jpg,z,1\n")
-    np.save(folder / "s.npy", np.eye(2, 3, dtype=np.float32))
-    return [f"given:{folder}/s.npy", "gallery", "--data", folder / "judged.csv", "--draws", 100]
-
 
 def test_of_several_benchmarks_each_takes_the_measures_it_has(counterfoil, shared_data, tmp_path):
     data = ["--data", shared_data / "coco_mini", "--draws", 100, "-q", "--json", "-"]
@@ -26,31 +17,12 @@ def test_of_several_benchmarks_each_takes_the_measures_it_has(counterfoil, share
     )
 
 
-def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path):
-    (tmp_path / "photos").mkdir()
-    said = counterfoil.fails(
-        f"evaluate blind:length {tmp_path}/photos", says=f"{tmp_path}/photos: no benchmark in this folder"
-    )
-    assert "--data" in said.err
-    # No name is no folder, though a path of nothing is the folder one is in.
-    assert "unknown benchmark; given: (empty)" in counterfoil("evaluate", "blind:length", "").err
-
-
-def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil, tmp_path):
-    own = _own(tmp_path)
-    kept = (tmp_path / "judged.csv").read_bytes()
-    for option, place, why in (
-        ("--out", tmp_path / "judged.csv" / "runs", f"cannot be written: {tmp_path}/judged.csv is a file"),
-        ("--json", tmp_path, "cannot be written: it is a folder; name a file in it"),
-    ):
-        said = counterfoil("evaluate", *own, option, place)
-        assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
-        # Of a folder of runs the run's own folder is named.
-        assert f"counterfoil: {place}" in said.err
-        assert why in said.err
-    # A file where the run's own folder would be.
+def test_a_file_where_the_folder_of_a_run_would_be(counterfoil, tmp_path):
+    (tmp_path / "mine.csv").write_text("caption,negative_caption\na cat,a dog\n")
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "gallery").write_text("mine")
-    counterfoil.fails("evaluate", *own, f"--out {tmp_path}/runs -q", says="runs/gallery: cannot be written")
-    assert (tmp_path / "judged.csv").read_bytes() == kept
-    assert (tmp_path / "runs" / "gallery").read_text() == "mine"
+    (tmp_path / "runs" / "pairs").write_text("mine")
+    counterfoil.fails(
+        f"evaluate blind:length pairs --data {tmp_path}/mine.csv --out {tmp_path}/runs",
+        says="runs/pairs: cannot be written",
+    )
+    assert (tmp_path / "runs" / "pairs").read_text() == "mine"

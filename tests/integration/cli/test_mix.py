@@ -25,12 +25,18 @@ def ends(tmp_path_factory):
 def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
     from counterfoil.models import checkpoint
 
-    counterfoil.succeeds("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    mix = ("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    counterfoil.succeeds(*mix)
     start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
     for name, weights in mixed.named_parameters():
         expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
         assert torch.allclose(weights, expected, atol=1e-6), name
     assert checkpoint.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
+    # Neither another mixture nor a training replaces it.
+    (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
+    train = f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed"
+    for again in (mix, (train,)):
+        counterfoil.refused(*again, says="mixed: the folder holds other files (")
 
 
 def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):
@@ -43,23 +49,3 @@ def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):
     for mixture, end in ((found[0], ends[0]), (found[-1], ends[1])):
         alone = counterfoil.succeeds("evaluate", end, tmp_path / "choices", "--json", "-")
         assert f'"value": {mixture["held_out"]}' in alone.out
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "nothing to do"),
-        (("--alpha", 0.5), "options come in pairs"),
-        (("--task", "world-quads"), "options come in pairs"),
-    ],
-)
-def test_options_that_lack_their_other_half(counterfoil, ends, options, said):
-    found = counterfoil.fails("train mix", *ends, *options, says=said)
-    assert len(found.err.splitlines()) == 1
-
-
-def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path):
-    counterfoil.fails(
-        f"train mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model"
-    )
-    assert not (tmp_path / "mixed").exists()

@@ -4,15 +4,11 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
-import PIL.Image
 import pytest
 
 from unchanged import unchanged
 
 _READ = "would replace what this command reads"
-_EXISTS = "the file exists"
-_TWICE = "two results would be written to one file"
 
 
 @pytest.fixture
@@ -23,50 +19,14 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     rows = [f"p{i}.png,a red star {i},a blue moon {i}" for i in range(12)]
     Path("pairs.csv").write_text("image,caption,negative_caption\n" + "\n".join(rows) + "\n")
-    Path("scores.csv").write_text("id,s0,s1\n" + "".join(f"{i},0.{i:02},0.5\n" for i in range(12)))
     Path("votes.csv").write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3)
     Path("c.json").write_text(json.dumps({"1": "a red star", "2": "two moons"}))
     Path("r.json").write_text(json.dumps({"1": ["the red star"], "2": ["two white moons"]}))
-    Path("a.json").write_text(json.dumps({"1": "a star", "2": "moons"}))
-    Path("photos").mkdir()
-    for name in ("1.png", "2.png"):
-        PIL.Image.new("RGB", (8, 8)).save(Path("photos", name))
-    for ending in ("json", "csv", "png"):
-        Path(f"theirs.{ending}").write_text("{}")
     return folder
 
 
 _EVALUATE = ("evaluate", "blind:length", "pairs", "--data", "pairs.csv")
 _SCORE = ("captions", "score", "--metrics", "length", "--candidates", "c.json", "--references", "r.json")
-_SYSTEMS = ("captions", "systems", "--predictions", "a.json", "c.json", "--references", "r.json")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((*_EVALUATE, "--json", "pairs.csv"), _READ),
-        ((*_EVALUATE, "--json", "theirs.json"), _EXISTS),
-        (("evaluate", "given:scores.csv", "pairs", "--data", "pairs.csv", "--json", "scores.csv"), _READ),
-        ((*_SCORE, "--out", "c.json"), _READ),
-        ((*_SCORE, "--out", "new.json", "--json", "./new.json"), _TWICE),
-        ((*_SYSTEMS, "--out", "c.json"), _READ),
-        (("world", "sheet", "--out", "theirs.png"), _EXISTS),
-        (("world", "build", "quads", "--n", 3, "--out", "photos"), "the folder holds other files"),
-        (("reproduce", "--data", ".", "--json", "theirs.json"), _READ),
-        ((*_EVALUATE, "--json", "/dev/null"), "not a regular"),
-    ],
-)
-def test_what_is_read_or_exists_stays(counterfoil, place, arguments, words):
-    with unchanged(place, new=False):
-        said = counterfoil(*arguments)
-    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert words in said.err
-    assert words != _EXISTS or "--overwrite" in said.err
-    if words == _READ:
-        # Not where it was asked for either.
-        with unchanged(place, new=False):
-            said = counterfoil(*arguments, "--overwrite")
-        assert (said.code, _READ in said.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -124,37 +84,3 @@ def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place):
         counterfoil.fails("evaluate", "blind:length", ".", "--out", "..", says=_READ)
     counterfoil.succeeds("evaluate", "blind:length", ".", "--out", "../../runs")
     assert (place / "runs" / "choices" / "manifest.json").is_file()
-
-
-@pytest.mark.models
-def test_checkpoints_of_others_stay(counterfoil, place):
-    pytest.importorskip("lightning_fabric")
-    from counterfoil.models import checkpoint, small
-
-    sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
-    for seed, name in enumerate(("start", "tuned")):
-        checkpoint.save(place / name, small.backbone(["a red star"], sizes=sizes, seed=seed), {"recipe": {}})
-    (place / "weights").mkdir()
-    (place / "weights" / "model.safetensors").write_text("mine")
-    np.save("photos/x.npy", np.zeros(3))
-    train = ("train", "coco", "--model", "small", "--data", "pairs.csv", "--images", "photos", "--steps", 1)
-    mix = ("train mix", "start", "tuned", "--alpha", 0.5)
-    foreign = "the folder holds other files ("
-    for arguments, words in [
-        ((*train, "--out", "weights"), foreign),
-        ((*mix, "--out", "weights"), foreign),
-        ((*mix, "--out", "tuned"), _READ),
-        (("train", "coco", "--model", "start", "--data", "pairs.csv", "--out", "start"), _READ),
-        ((*train, "--out", "new", "--json", "new/card.json"), _TWICE),
-        ((*mix, "--out", "new", "--json", "tuned/card.json"), _READ),
-    ]:
-        with unchanged(place, new=False):
-            said = counterfoil(*arguments)
-        assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), (arguments, said)
-        assert words in said.err
-    assert counterfoil(*mix, "--out", "mixed").code == 0
-    for again in (mix, train):
-        with unchanged(place, new=False):
-            said = counterfoil(*again, "--out", "mixed")
-        assert f"mixed: {foreign}" in said.err
-    assert counterfoil(*mix, "--out", "weights", "--overwrite").code == 0

@@ -1,7 +1,5 @@
 """Tables of one's own where a name, a run or items are asked for: errors say the command that takes them."""
 
-import re
-
 import pytest
 
 from counterfoil.benchmarks.readers.own import kind_of
@@ -19,25 +17,6 @@ def files(tmp_path_factory):
 def here(files, monkeypatch):
     monkeypatch.chdir(files)
     return files
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("evaluate blind:length pairs.csv", "pairs.csv: a table, .*; write pairs --data pairs.csv"),
-        ("evaluate blind:length ratings.csv", "write ratings --data ratings.csv"),
-        ("audit gallery.csv", "write gallery --data gallery.csv"),
-        ("evaluate blind:length scores/sharp.csv", "scores are a scorer: given:scores/sharp.csv"),
-        ("explain pixels:colours pairs.csv", "write pairs --data pairs.csv"),
-        ("compare scores/sharp.csv", "evaluate given:scores/sharp.csv BENCHMARK --out runs/sharp"),
-        ("annotate create choose --from pairs.csv --out c", "pairs of captions, .*: --from pairs --data"),
-        ("annotate create yes-no --from pairs.csv --sample 20 --out c", "--sample is of .*: --from pairs"),
-    ],
-)
-def test_a_table_gets_the_command_that_takes_it(counterfoil, here, words, says):
-    done = counterfoil.fails(words)
-    assert re.search(says, done.err), done.err
-    assert len(done.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ def test_queries_of_ones_own(counterfoil, world):
     table = read_table(out)
     named = set(zip(table["direction"], table["query"], strict=True))
     assert named == {("i2t", "103"), ("t2i", "7"), ("t2i", "101")}
+    chosen.write_text("103\n")
+    counterfoil.refused(
+        f"pool {world.folder}/one.npz --queries {chosen}", says="ids of both an image and a caption; given: 1"
+    )
+    short = world.run("two", top=4)
+    counterfoil.refused(f"pool {short} --k 5", says="two: the lists of i2t are too short; given: 4 items")
     asked = world.folder / "queries.csv"
     asked.write_text("direction,query\ni2t,103\nt2i,103\n")
     said = counterfoil.succeeds("pool", *world.files(), "--queries", asked, "--out", out, "--overwrite")
@@ -89,24 +95,6 @@ def test_known_pairs_are_left_out(counterfoil, world):
     assert not own & set(zip(table["image"], table["caption"], strict=True))
     assert " more were left out, known to be right" in said.err
     counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
-
-
-def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world):
-    folder, run, (one,) = world.folder, world.run("two", top=4), world.files("one")
-    images, captions = np.ones((3, 2)), np.ones((2, 2))
-    np.savez(folder / "plain.npz", images=images, captions=captions)
-    for name, text in (("few", "5\nnobody\nnothing\n"), ("empty", "\n"), ("both", "103\n")):
-        (folder / f"{name}.txt").write_text(text)
-    for arguments, message in (
-        (f"{folder}/none.npz", "none.npz: no such file or folder; allowed: a run folder"),
-        (f"{folder}/few.txt", "few.txt: nothing that ranks"),
-        (f"{one} {one}", "two models have one name; given: one"),
-        (f"{folder}/plain.npz", "rows have no image or caption ids; name an npz"),
-        (f"{run} --k 5", "two: the lists of i2t are too short; given: 4 items"),
-        (f"{one} --queries {folder}/empty.txt", "no query in this file"),
-        (f"{one} --queries {folder}/both.txt", "ids of both an image and a caption; given: 1"),
-    ):
-        counterfoil.refused(f"pool {arguments}", says=message)
 
 
 def test_pooling_in_rounds(counterfoil, world):

@@ -1,6 +1,5 @@
 """`counterfoil compare rankings`, from run folders to tables, files and a page."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -21,40 +20,12 @@ def runs(tmp_path_factory):
     return world.folder / "runs"
 
 
-def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs):
-    said = counterfoil(
-        f"compare rankings {runs} --draws 100 --json - --measure half:mean_recall_at_1",
-        "--measure i2t_recall_at_5",
-    )
-    columns = json.loads(said.out)["columns"]
-    assert {(c["benchmark"], c["measure"]) for c in columns} == {
-        ("half", "mean_recall_at_1"), ("mine", "i2t_recall_at_5"), ("half", "i2t_recall_at_5"),
-    }  # fmt: skip
-    assert "Half · mean R@1" in said.err
-    # Three pairs have room for their intervals.
-    assert "95 % interval" in said.err
-
-
 @pytest.mark.parametrize("width", [60, 140])
 def test_no_line_is_wider_than_the_terminal(counterfoil, runs, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     said = counterfoil.succeeds("compare rankings", runs, "--draws", 100)
     assert max(map(len, said.out.splitlines())) <= width
     assert ("Values in % and ranks" in said.out) == (width == 140)
-
-
-def test_bad_input_is_one_line(counterfoil, runs):
-    for arguments, expected in (
-        ((runs, "--measure", "main:recall_at_1"), "did you mean 'mine'?"),
-        ((runs, "--measure", "mine:mean_recall_at_1"), "fewer than two columns that three models share"),
-        ((runs, "--k", "51"), "keeps too few of each query's first items; given: k 51; allowed: 2 to"),
-        (
-            (runs / "one" / "mine", runs / "two" / "mine", runs / "three" / "half"),
-            "given: mine: one, two; half: three; evaluate the same models on the same benchmarks",
-        ),
-    ):
-        said = counterfoil.fails("compare rankings", *arguments, "--draws", 100)
-        assert expected in said.err.splitlines()[-1], said.err
 
 
 def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(counterfoil, runs, tmp_path):
