@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -25,22 +24,22 @@ class Released:
     #: The benchmark's counts in miniature, by group.
     counts: dict[str, int] = field(default_factory=dict)
 
-    def json(self, name: str, value: Any) -> None:
+    def json(self, name, value):
         self.text(name, json.dumps(value))
 
-    def text(self, name: str, value: str) -> None:
+    def text(self, name, value):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(value)
 
-    def csv(self, name: str, rows: list[dict[str, Any]], *, delimiter: str = ",") -> None:
+    def csv(self, name, rows, *, delimiter=","):
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, list(rows[0]), delimiter=delimiter, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         self.text(name, buffer.getvalue())
 
-    def picture(self, name: str, seed: int, size: tuple[int, int] = (24, 16)) -> str:
+    def picture(self, name, seed, size=(24, 16)):
         """A picture of that name, which it returns."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +50,7 @@ class Released:
             PIL.Image.fromarray(pixels).save(path)
         return name
 
-    def quad(self, q: int, names: tuple[str, str], *, at: str = "") -> list[str]:
+    def quad(self, q, names, *, at=""):
         """Captions of question q; pictures of these names are written below `at`, and the pairs are right."""
         captions = [f"caption {k} of {q}" for k in (0, 1)]
         for k, name in enumerate(names):
@@ -59,12 +58,12 @@ class Released:
             self.right.add((captions[k], name))
         return captions
 
-    def group(self, *labels: str) -> None:
+    def group(self, *labels):
         for label in labels:
             self.counts[label] = self.counts.get(label, 0) + 1
 
 
-def colorswap(into: Released) -> None:
+def colorswap(into):
     rows = []
     for q in range(3):
         images = (f"images/img_{q}_1.png", f"images/img_{q}_2.png")
@@ -78,7 +77,7 @@ def colorswap(into: Released) -> None:
     into.json("train.json", rows[:1])
 
 
-def vismin(into: Released) -> None:
+def vismin(into):
     for q, category in enumerate(("object", "attribute", "counting", "relation")):
         images = (f"{category}/{q}.png", f"{category}/{q}_edited.png")
         first, second = into.quad(q, images)
@@ -88,7 +87,7 @@ def vismin(into: Released) -> None:
         into.group(category)
 
 
-def naturalbench(into: Released) -> None:
+def naturalbench(into):
     rows = []
     for q in range(3):
         images = (f"images/{q}_0.jpg", f"images/{q}_1.jpg")
@@ -99,7 +98,7 @@ def naturalbench(into: Released) -> None:
     into.json("metadata.json", rows)
 
 
-def cola(into: Released) -> None:
+def cola(into):
     rows = []
     for q in range(3):
         images = (f"{q}1.jpg", f"{q}2.jpg")
@@ -110,7 +109,7 @@ def cola(into: Released) -> None:
     into.json("COLA_multiobjects_matching_benchmark.json", rows)
 
 
-def mmvp(into: Released) -> None:
+def mmvp(into):
     rows = []
     for q, kind in enumerate(("Texts", "Texts", "Quantity and Count")):
         numbers = (2 * q + 1, 2 * q + 2)
@@ -125,7 +124,7 @@ def mmvp(into: Released) -> None:
     into.csv("Questions.csv", rows)
 
 
-def counterfactuals(into: Released) -> None:
+def counterfactuals(into):
     rows = []
     for q in range(3):
         images = (f"{q}.jpg", f"neg_{q}.jpg")
@@ -138,7 +137,7 @@ def counterfactuals(into: Released) -> None:
 EQBEN = ("eqbenag/a/f1.png", "eqbenyoucook2/b/1.npy", "eqbenkubric_loc/1.png", "eqbensd/1.png")
 
 
-def _eqben_rows(into: Released) -> list[dict[str, str]]:
+def _eqben_rows(into):
     rows = []
     for q, name in enumerate(EQBEN):
         images = (name, name.replace("1.", "2."))
@@ -149,10 +148,10 @@ def _eqben_rows(into: Released) -> list[dict[str, str]]:
     return rows
 
 
-def eqben_blind(into: Released) -> None:
+def eqben_blind(into):
     """Every pair of every quad in random order, and the key to it."""
-    pairs: list[dict[str, str]] = []
-    key: list[dict[str, Any]] = []
+    pairs = []
+    key = []
     for q, row in enumerate(_eqben_rows(into)):
         for c, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
             pairs.append({"image": row[f"image{i}"], "caption": row[f"caption{c}"]})
@@ -163,18 +162,18 @@ def eqben_blind(into: Released) -> None:
     into.json("src_file/private_random_idx.json", order)
 
 
-def eqben_list(name: str) -> Callable[[Released], None]:
-    def write(into: Released) -> None:
+def eqben_list(name):
+    def write(into):
         into.json(name, _eqben_rows(into))
         into.counts.clear()
 
     return write
 
 
-def valse(least: int) -> Callable[[Released], None]:
+def valse(least):
     """One item of each of its eleven files that passes the filter, and two that do not; keys repeat."""
 
-    def write(into: Released) -> None:
+    def write(into):
         for n, name in enumerate(layouts("valse")[0].subsets):
             items = {}
             for votes in (least, least - 1, 0):
@@ -194,10 +193,10 @@ def valse(least: int) -> Callable[[Released], None]:
     return write
 
 
-def whatsup(name: str, relations: tuple[str, ...]) -> Callable[[Released], None]:
+def whatsup(name, relations):
     """Two sets of four; of the second pair of objects all, so that every image has its opposite."""
 
-    def write(into: Released) -> None:
+    def write(into):
         rows = []
         for n, objects in enumerate((("mug", "table"), ("pan", "chair"))):
             for k, relation in enumerate(relations):
@@ -215,8 +214,8 @@ def whatsup(name: str, relations: tuple[str, ...]) -> Callable[[Released], None]
     return write
 
 
-def spatial_questions(name: str, image: str, *, two: bool) -> Callable[[Released], None]:
-    def write(into: Released) -> None:
+def spatial_questions(name, image, *, two):
+    def write(into):
         rows = []
         for n, (right, wrong) in enumerate((("left", "right"), ("top", "bottom"))):
             file = image.format(139 + n)
@@ -231,7 +230,7 @@ def spatial_questions(name: str, image: str, *, two: bool) -> Callable[[Released
     return write
 
 
-def negbench(into: Released) -> None:
+def negbench(into):
     for n, name in enumerate(("COCO_val", "VOC2007")):
         rows = []
         for row, (right, template) in enumerate(((0, "positive"), (3, "negative"), (1, "hybrid"))):
@@ -245,7 +244,7 @@ def negbench(into: Released) -> None:
         into.csv(f"{name}_mcq_llama3.1_rephrased.csv", rows)
 
 
-def vl_checklist(into: Released) -> None:
+def vl_checklist(into):
     files = {
         "Attribute/vg/color": "Attribute/color",
         "Object/Location/swig_location/swig_agent/swig_agent_mid": "Object/Location/mid",
@@ -267,10 +266,10 @@ def vl_checklist(into: Released) -> None:
     into.json("Object/Size/swig_size/swig_place_large.json", [])
 
 
-def spec(into: Released, *, texts: bool) -> None:
+def spec(into, *, texts):
     """Two subsets, of four and of three options; the right one is not always the first."""
     for n, subset in enumerate(("relative_size", "existence")):
-        rows: list[dict[str, Any]] = []
+        rows = []
         for row in range(3):
             images = [
                 into.picture(f"{subset}/images/{row}_{k}.jpg", 12 * n + 4 * row + k).removeprefix(
@@ -288,7 +287,7 @@ def spec(into: Released, *, texts: bool) -> None:
         into.json(f"{subset}/{'image2text' if texts else 'text2image'}.json", rows)
 
 
-def crepe(into: Released) -> None:
+def crepe(into):
     for n, (kind, complexity) in enumerate((("atom", 4), ("negate", 12), ("swap", 5))):
         rows = []
         for row in range(2):
@@ -303,7 +302,7 @@ def crepe(into: Released) -> None:
         into.csv(f"{kind}/prod_vg_hard_negs_{kind}_complexity_{complexity}.csv", rows)
 
 
-def crepe_systematicity(into: Released, *, of: str) -> None:
+def crepe_systematicity(into, *, of):
     """Both splits, with one to six negatives of a type; a caption has none. Other sets' files lie beside."""
     for n, split in enumerate(("seen_compounds", "unseen_compounds")):
         rows = []
@@ -327,7 +326,7 @@ def crepe_systematicity(into: Released, *, of: str) -> None:
             into.csv(f"syst_hard_negatives/syst_vg_hard_negs_{split}_in_{other}.csv", found)
 
 
-def svo_probes(into: Released) -> None:
+def svo_probes(into):
     rows = []
     for n, kind in enumerate(("subj_neg", "verb_neg", "obj_neg", "verb_neg")):
         images = [into.picture(f"{10 * n + k}.jpg", 2 * n + k) for k in (0, 1)]

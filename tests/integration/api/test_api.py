@@ -64,7 +64,7 @@ def test_a_function_is_a_scorer(bench, tmp_path):
 
 
 def test_a_function_with_a_version_is_asked_once(bench, tmp_path):
-    asked: list[int] = []
+    asked = []
 
     def counting(images, captions):
         asked.append(len(images))
@@ -230,8 +230,8 @@ def test_errors_are_one_line(bench, table):
 
 
 def test_notes_and_progress_go_where_they_are_wanted(bench, capsys):
-    lines: list[str] = []
-    stages: list[tuple[str, int, int]] = []
+    lines = []
+    stages = []
     cf.evaluate(
         cf.scorer(brightness),
         bench,
@@ -252,7 +252,7 @@ def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
     with open(table, newline="") as file:
         rows = list(csv.DictReader(file))
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    held: object = {"records": rows, "columns": columns, "arrow": pa.table(columns)}.get(kind)
+    held = {"records": rows, "columns": columns, "arrow": pa.table(columns)}.get(kind)
     if kind == "frame":
         held = pytest.importorskip("pandas").DataFrame(rows)
     found = cf.load_benchmark("pairs", held, "photos")

@@ -120,7 +120,7 @@ def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     (near / "notes.txt").write_bytes(b"no image")
     open_place(far).write("notes.txt", b"no image")
     candidates = Written(tmp_path / "c.json", {"0": ("a",), "2": ("b",)})
-    notes: dict[Path, list[str]] = {near: [], far: []}
+    notes = {near: [], far: []}
     found = {
         folder: MediaFolder(images=folder).items(candidates, notes[folder].append) for folder in (near, far)
     }

@@ -14,7 +14,7 @@ from counterfoil.engine.rank import rank_precomputed
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Qrels, Ranks, from_places, positive_ranks
+from counterfoil.metrics.ranks import Qrels, from_places, positive_ranks
 from counterfoil.models.base import Identity
 from counterfoil.models.precomputed_galleries import PrecomputedRankings, to_lists
 
@@ -161,7 +161,7 @@ def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
         for placed, expected in zip((found.i2t, found.t2i), whole, strict=True):
             np.testing.assert_array_equal(placed.shares, expected)
     # What is not listed is worse than nothing: a wrong answer.
-    notes: list[str] = []
+    notes = []
     loose = rank_precomputed(benchmark, cut, truncated_as_miss=True, note=notes.append)
     for placed, rows, right, r in zip(
         (loose.i2t, loose.t2i),
@@ -181,7 +181,7 @@ def test_a_rule_looks_at_the_first_r(scores, lengths, parts, cap, data):
 def test_cut_lists_support_what_they_reach():
     scores = np.tile(np.arange(CAPTIONS)[::-1], (IMAGES, 1))
     benchmark = gallery(Qrels.of([[0], [1], [6], []]), Qrels.of([[0]] * CAPTIONS))
-    notes: list[str] = []
+    notes = []
     found = rank_precomputed(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
     ranks = of(benchmark, found, "i2t")
     assert notes == []
@@ -284,7 +284,7 @@ def test_the_model_free_rankings_give_every_number(length, coco, shared_data):
         eccv_rankings.lists(folder, "i2t", length),
         eccv_rankings.lists(folder, "t2i", length),
     )
-    ranks: dict[str, list[Ranks]] = {}
+    ranks = {}
     for name, benchmark in coco.items():
         if length and name == "coco-1k":
             with pytest.raises(InputError, match=r"coco-1k needs full rankings: .*so for 5000 of 5000 quer"):
@@ -303,7 +303,7 @@ def test_the_model_free_rankings_give_every_number(length, coco, shared_data):
         # Five parts with as many queries each: their mean is that of all queries.
         values |= {f"coco_1k_r{k}": mean("recall_at_k", ranks["coco-1k"], k) for k in (1, 5, 10)}
     else:
-        notes: list[str] = []
+        notes = []
         found = rank_precomputed(coco["coco-1k"], given, truncated_as_miss=True, note=notes.append)
         loose = [of(coco["coco-1k"], found, side) for side in ("i2t", "t2i")]
         values["cut_1k_r10"] = mean("recall_at_k", loose, 10)

@@ -13,7 +13,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -143,7 +142,7 @@ def test_no_cluster_at_the_address(fakes, tmp_path, address, monkeypatch):
     [(ConnectionAbortedError, 2, 3), (ConnectionAbortedError, 100, ray_cluster._TRIES), (RuntimeError, 2, 1)],
 )
 def test_a_cluster_whose_server_did_not_come_up_is_asked_again(monkeypatch, error, failures, calls):
-    asked: list[str] = []
+    asked = []
 
     def init(address, **settings):
         asked.append(address)
@@ -199,7 +198,7 @@ def test_a_worker_with_another_version_is_refused(tmp_path, name):
 def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(ray_cluster, "connect", lambda address: lambda: None)
     monkeypatch.setattr(ray_cluster, "count_workers", lambda cpus: (1, {}))
-    asked: list[Handshake] = []
+    asked = []
     actor = SimpleNamespace(
         meet=SimpleNamespace(remote=lambda handshake: asked.append(handshake) or "answer")
     )
@@ -277,7 +276,7 @@ def main(folder):
 
     executor = executor_named("ray?cpus=1")
     whole = catalog.benchmark("world-quads")
-    found: dict[str, Any] = {"measured": {}, "errors": {}, "named": 0}
+    found = {"measured": {}, "errors": {}, "named": 0}
     shared = Session(Path(folder) / "cache", batch_size=8, executor=executor)
     for name, questions in (("pixels:colours", 24), (f"vqa:{folder}/vqa", 1)):
         world = whole.select(np.arange(questions))

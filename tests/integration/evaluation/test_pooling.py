@@ -127,8 +127,8 @@ def made(drawn, tmp_path_factory):
 
 def slow_rounds(scores, right, k, rounds):
     """Judged pairs and finds of each model, round by round, over sets and sorted lists."""
-    judged: set[tuple[int, int]] = set()
-    finds: list[set] = [set() for _ in scores]
+    judged = set()
+    finds = [set() for _ in scores]
     counts = []
     for _ in range(rounds):
         new, reached = set(), []
@@ -175,7 +175,7 @@ def test_unjudged_items_by_a_loop():
     tops[1][0, 4:] = -1
     judged = rng.permutation(36)[:12]
     pool, depths = unjudged(tops, judged, 2, 9)
-    expected: dict[tuple[int, int], list[int]] = {}
+    expected = {}
     for m, top in enumerate(tops):
         for query, row in enumerate(top.tolist()):
             taken = [

@@ -166,7 +166,7 @@ def test_a_caption_without_text_is_named():
 
 
 def test_ahead_is_ahead_and_no_more_than_asked():
-    made: list[int] = []
+    made = []
 
     def source():
         for i in range(20):
@@ -228,7 +228,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept,
 
 def test_what_is_left_out_is_counted_and_named():
     images = [image(f"{i}.png", 0, cut=True) for i in range(5)]
-    said: list[str] = []
+    said = []
     say_unreadable(images, [0, 2, 3, 4], 9, said.append)
     assert len(said) == 1
     assert said[0].startswith(
@@ -238,7 +238,7 @@ def test_what_is_left_out_is_counted_and_named():
 
 def test_what_is_not_there_is_counted_apart(tmp_path):
     images = [image("0.png", 0, cut=True), Image("gone", FileSource(tmp_path / "gone.png")), Image("nowhere")]
-    said: list[str] = []
+    said = []
     say_unreadable(images, [0, 1, 2], 3, said.append)
     assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")
 

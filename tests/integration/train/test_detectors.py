@@ -229,7 +229,7 @@ def test_images_that_cannot_be_read():
     broken = replace(data, images=tuple(images))
     with pytest.raises(DataError, match=r"photos/broken\.png: not an image file"):
         detectors.fit(thumb(), FAST, broken)
-    notes: list[str] = []
+    notes = []
     fitted = detectors.fit(thumb(), replace(FAST, unreadable="skip"), broken, note=notes.append)
     assert "1 image cannot be read, 1 row is left out: photos/broken.png: not an image" in notes[0]
     # What is left is what was never there.

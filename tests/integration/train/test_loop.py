@@ -50,7 +50,7 @@ def plain(data, recipe, *, accumulate=1, dropout=0.1):
             if step >= recipe.warmup:
                 lr *= 0.5 * (1 + math.cos(math.pi * (step - recipe.warmup) / (total - recipe.warmup)))
             optimiser.zero_grad()
-            sides: list[tuple] = []
+            sides = []
             for turn in range(accumulate):
                 first = (at * accumulate + turn) * recipe.batch_size
                 batch = rows[first : first + recipe.batch_size]
@@ -140,7 +140,7 @@ def test_a_first_look_decides_nothing_and_changes_nothing():
 def test_the_best_weights_are_kept_and_not_the_last(tmp_path):
     data = thumbnails.rows(32)
     values = iter([0.2, 0.5, 0.5, 0.1])
-    seen: list[dict] = []
+    seen = []
 
     def validate(backbone):
         assert not backbone.network.training
@@ -227,7 +227,7 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path):
     recipe = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last")
     with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
         trained(recipe, broken)
-    said: list[str] = []
+    said = []
     skipping = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last", unreadable="skip")
     found = trained(skipping, broken, note=said.append)
     assert len(said) == 1
@@ -256,7 +256,7 @@ def test_columns_that_a_recipe_needs_must_be_there():
 
 
 def test_without_validation_the_last_weights_are_kept_and_that_is_said():
-    said: list[str] = []
+    said = []
     recipe = Coco(batch_size=4, epochs=1, warmup=1)
     found = trained(recipe, thumbnails.rows(8), note=said.append)
     assert found.best is None
