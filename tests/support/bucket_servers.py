@@ -196,7 +196,7 @@ class Cutter:
 
     def __init__(self, url):
         self.target = urlsplit(url).hostname, urlsplit(url).port
-        self.after: int | None = None
+        self.after = None
         self.lose = False
         self.cuts = 0
         self.socket = socket.create_server(("127.0.0.1", 0))

@@ -1,6 +1,5 @@
 """Small benchmarks and answers for the evaluation's tests."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,8 +12,6 @@ from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from evaluation.made_runs import gallery_items, run
-
-Make = Callable[..., Benchmark]
 
 
 @pytest.fixture

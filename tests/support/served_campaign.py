@@ -5,7 +5,6 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import PIL.Image
 import PIL.ImageDraw
@@ -38,7 +37,7 @@ _CAPTION = f"A white disc on a dark red ground {NASTY} 𝒜 naïve caption."
 
 #: Cells of one item of each form, by its name.
 PAIR = {"image": _RED, "caption": _CAPTION}
-CELLS: dict[str, dict[str, Any]] = {
+CELLS = {
     **dict.fromkeys(("yes-no", "match", "rating", "error-spans"), PAIR),
     "best-of-k": {"caption": _CAPTION, "images": [_RED, _BLUE, _GREEN, _PURPLE]},
     "which-image": {**PAIR, "negative_image": _BLUE},

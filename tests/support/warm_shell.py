@@ -35,7 +35,7 @@ class WarmShell:
 
     def __init__(self, folder, *, small_worlds=False, **variables):
         self.folder = folder
-        self.done: set[tuple[str, ...]] = set()
+        self.done = set()
         self._process = subprocess.Popen(
             [sys.executable, __file__, *(["small-worlds"] if small_worlds else [])],
             cwd=folder,

@@ -1,9 +1,7 @@
 """Results of jobs as Python has them: tables, figures, pages and files."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -11,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import counterfoil as cf
-from cli.annotator_world import NAMES, World, judged, made
+from cli.annotator_world import NAMES, judged, made
 from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
@@ -74,7 +72,7 @@ def _strengths(world):
 
 
 #: Results of jobs, and their kinds of row.
-RESULTS: dict[str, tuple[Callable[[World], Any], str]] = {
+RESULTS = {
     "rank": (lambda w: cf.rank([w.run(name) for name in NAMES], draws=100, quiet=True), "pair model"),
     "pool": (_pooled, "pair model"),
     "bias": (

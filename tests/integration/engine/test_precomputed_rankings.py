@@ -59,9 +59,6 @@ def sides(rankings, benchmark, scores):
     ]
 
 
-Drawn = tuple[list[list[list[int]]], tuple[list[int], list[int]]]
-
-
 @st.composite
 def searches(draw, parts):
     """Random positives, absent ones among them, and the queries: a random part of the items."""
@@ -209,7 +206,7 @@ def with_i2t(lists, full):
     return PrecomputedRankings(full.identity, to_lists(lists), full.t2i)
 
 
-EVERY: dict[str, list[object]] = {str(100 + i): list(range(CAPTIONS)) for i in range(IMAGES)}
+EVERY = {str(100 + i): list(range(CAPTIONS)) for i in range(IMAGES)}
 DIAGONAL = Qrels.of([[0], [1], [2], [3]])
 WHOLE = gallery(DIAGONAL, Qrels.of([*[[0]] * 6, []]))
 PARTED = gallery(DIAGONAL, Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True)

@@ -1,6 +1,5 @@
 """Rank correlations against a twin that writes every draw out, and their intervals against chance."""
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -10,15 +9,12 @@ from scipy.stats import kendalltau, spearmanr
 from contracts import forms
 from contracts.forms import grades, preferred, rated
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 from evaluation.made_runs import evaluated, gallery_items, run
-
-Make = Callable[..., Benchmark]
 
 
 def by_hand(benchmark, values, copies):
