@@ -15,6 +15,7 @@ from cli.caption_samples import written as dumped
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.report import figure_style
 from counterfoil.studies import plan
+from refusals import refuses
 from tiny_study import TINY
 
 
@@ -96,8 +97,7 @@ def test_results_are_tables_figures_and_files(job, world):
     for method, file in (("to_html", "mine.html"), ("save", "mine.csv")):
         if hasattr(found, method):
             getattr(found, method)(file)
-            with pytest.raises(InputError, match="overwrite"):
-                getattr(found, method)(file)
+            refuses("overwrite", getattr(found, method), file, error=InputError)
             getattr(found, method)(file, overwrite=True)
 
 
@@ -108,8 +108,7 @@ def test_python_takes_more_than_a_shell(world):
     assert some.summary.queries == {"i2t": 1, "t2i": 1}
     with pytest.raises(CounterfoilError, match="itself"):
         cf.preferences(_strengths(world) and "v.csv", self_votes="error")
-    with pytest.raises(CounterfoilError, match="no such folder"):
-        cf.reproduce("none")
+    refuses("no such folder", cf.reproduce, "none", error=CounterfoilError)
     ledger = cf.reproduce(papers="bivlc", quiet=True)
     assert len(ledger.entries) > len(ledger.only("same").entries)
     assert cf.reproduce(files=True).to_arrow(by="file")["file"][0].as_py() in str(cf.reproduce(files=True))

@@ -19,6 +19,7 @@ from counterfoil.jobs.pool_rounds import pool_rounds
 from counterfoil.metrics.annotators import Pool, pool
 from counterfoil.store import write_csv
 from counterfoil.world.benchmarks import gallery
+from refusals import refuses
 
 
 @given(st.integers(0, 10_000), st.integers(1, 50), st.integers(1, 5))
@@ -246,8 +247,7 @@ def test_a_scorer_judges(drawn, made):
 )
 def test_judges_that_cannot(judge, options, message, made):
     runs, _ = made
-    with pytest.raises(CounterfoilError, match=message):
-        pool_rounds(runs, judge, draws=0, **options)
+    refuses(message, pool_rounds, runs, judge, draws=0, **options, error=CounterfoilError)
 
 
 def test_the_world_judges_its_own_alone(tmp_path):
@@ -256,8 +256,7 @@ def test_the_world_judges_its_own_alone(tmp_path):
     columns |= dict.fromkeys(("image_ids", "caption_ids"), np.arange(4))
     for file in files:
         np.savez(file, **columns)
-    with pytest.raises(InputError, match="its own gallery only"):
-        pool_rounds(files, "world")
+    refuses("its own gallery only", pool_rounds, files, "world", error=InputError)
     found = pool_rounds(
         files,
         lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
@@ -269,8 +268,7 @@ def test_the_world_judges_its_own_alone(tmp_path):
     assert found.rounds[-1].all_judged == 16
     assert "nothing was left" in found.notes[0]
     for name, value in (("rounds", 0), ("k", 0), ("people", -1)):
-        with pytest.raises(InputError, match=name):
-            pool_rounds(files, "world", **{name: value})
+        refuses(name, pool_rounds, files, "world", **{name: value}, error=InputError)
 
 
 def covered(drawn, shared, seeds):
