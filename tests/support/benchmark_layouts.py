@@ -3,11 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -25,25 +23,27 @@ class Released:
     #: The benchmark's counts in miniature, by group.
     counts: dict[str, int] = field(default_factory=dict)
 
-    def json(self, name: str, value: Any) -> None:
+    def json(self, name, value):
         self.text(name, json.dumps(value))
 
-    def text(self, name: str, value: str) -> None:
+    def text(self, name, value):
+        self._path(name).write_text(value)
+
+    def _path(self, name):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(value)
+        return path
 
-    def csv(self, name: str, rows: list[dict[str, Any]], *, delimiter: str = ",") -> None:
+    def csv(self, name, rows, *, delimiter=","):
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, list(rows[0]), delimiter=delimiter, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         self.text(name, buffer.getvalue())
 
-    def picture(self, name: str, seed: int, size: tuple[int, int] = (24, 16)) -> str:
+    def picture(self, name, seed, size=(24, 16)):
         """A picture of that name, which it returns."""
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = self._path(name)
         pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
         if path.suffix == ".npy":
             np.save(path, pixels)
@@ -51,108 +51,100 @@ class Released:
             PIL.Image.fromarray(pixels).save(path)
         return name
 
-    def quad(self, q: int, names: tuple[str, str], *, at: str = "") -> list[str]:
+    def question(self, name, *pairs, groups=()):
+        """A question of that id whose right pairs these are, in these groups."""
+        self.ids.append(name)
+        self.right.update(pairs)
+        for group in groups:
+            self.counts[group] = self.counts.get(group, 0) + 1
+
+    def quad(self, q, images, *, name="", at="", groups=()):
         """Captions of question q; pictures of these names are written below `at`, and the pairs are right."""
         captions = [f"caption {k} of {q}" for k in (0, 1)]
-        for k, name in enumerate(names):
-            self.picture(at + name, 2 * q + k)
-            self.right.add((captions[k], name))
+        for k, image in enumerate(images):
+            self.picture(at + image, 2 * q + k)
+        self.question(name or str(q), *zip(captions, images, strict=True), groups=groups)
         return captions
 
-    def group(self, *labels: str) -> None:
-        for label in labels:
-            self.counts[label] = self.counts.get(label, 0) + 1
 
-
-def colorswap(into: Released) -> None:
+def colorswap(into):
     rows = []
     for q in range(3):
         images = (f"images/img_{q}_1.png", f"images/img_{q}_2.png")
-        first, second = into.quad(q, images)
         sources = {"image_source": "midjourney", "caption_source": "human" if q else "template"}
+        first, second = into.quad(q, images, groups=sources.values())
         rows.append({"id": q, "caption_1": first, "caption_2": second})
         rows[-1] |= {"image_1": images[0], "image_2": images[1], **sources}
-        into.ids.append(str(q))
-        into.group(*sources.values())
     into.json("test.json", rows)
     into.json("train.json", rows[:1])
 
 
-def vismin(into: Released) -> None:
+def vismin(into):
     for q, category in enumerate(("object", "attribute", "counting", "relation")):
         images = (f"{category}/{q}.png", f"{category}/{q}_edited.png")
-        first, second = into.quad(q, images)
+        first, second = into.quad(q, images, name=f"{category}/e{q}", groups=[category])
         row = {"image_path": images[0], "caption": first, "edited_image_path": images[1]}
         into.csv(f"{category}.csv", [{**row, "edited_caption": second, "edit_id": f"e{q}"}])
-        into.ids.append(f"{category}/e{q}")
-        into.group(category)
 
 
-def naturalbench(into: Released) -> None:
+def naturalbench(into):
     rows = []
     for q in range(3):
         images = (f"images/{q}_0.jpg", f"images/{q}_1.jpg")
-        first, second = into.quad(q, images)
+        first, second = into.quad(q, images, name=str(q + 5))
         rows.append({"index": q + 5, "image_0": images[0], "image_1": images[1]})
         rows[-1] |= {"caption_0": first, "caption_1": second}
-        into.ids.append(str(q + 5))
     into.json("metadata.json", rows)
 
 
-def cola(into: Released) -> None:
+def cola(into):
     rows = []
     for q in range(3):
         images = (f"{q}1.jpg", f"{q}2.jpg")
         first, second = into.quad(q, images, at="images/")
         address = "https://cs-people.bu.edu/array/data/vg_gqa_images/"
         rows.append([address + images[0], first, address + images[1], second])
-        into.ids.append(str(q))
     into.json("COLA_multiobjects_matching_benchmark.json", rows)
 
 
-def mmvp(into: Released) -> None:
+def mmvp(into):
     rows = []
     for q, kind in enumerate(("Texts", "Texts", "Quantity and Count")):
         numbers = (2 * q + 1, 2 * q + 2)
-        images = tuple(f"MLLM_VLM Images/{kind}/{n}.jpg" for n in numbers)
-        captions = into.quad(q, (images[0], images[1]))
+        images = [f"MLLM_VLM Images/{kind}/{n}.jpg" for n in numbers]
+        captions = into.quad(q, images, name=f"{numbers[0]}-{numbers[1]}", groups=[kind])
         rows += [
             {"Question ID": n, "Type": kind, "Statement": text}
             for n, text in zip(numbers, captions, strict=True)
         ]
-        into.ids.append(f"{numbers[0]}-{numbers[1]}")
-        into.group(kind)
     into.csv("Questions.csv", rows)
 
 
-def counterfactuals(into: Released) -> None:
+def counterfactuals(into):
     rows = []
     for q in range(3):
         images = (f"{q}.jpg", f"neg_{q}.jpg")
         first, second = into.quad(q, images)
         rows.append({"captions": first, "images": images[0], "neg_captions": second, "neg_images": images[1]})
-        into.ids.append(str(q))
     into.csv("attribute.csv", rows, delimiter="\t")
 
 
 EQBEN = ("eqbenag/a/f1.png", "eqbenyoucook2/b/1.npy", "eqbenkubric_loc/1.png", "eqbensd/1.png")
 
 
-def _eqben_rows(into: Released) -> list[dict[str, str]]:
+def _eqben_rows(into):
     rows = []
     for q, name in enumerate(EQBEN):
         images = (name, name.replace("1.", "2."))
-        first, second = into.quad(q, images)
+        first, second = into.quad(q, images, groups=[name.split("/")[0]])
         rows.append({"image0": images[0], "caption0": first, "image1": images[1], "caption1": second})
-        into.ids.append(str(q))
-        into.group(name.split("/")[0])
     return rows
 
 
-def eqben_blind(into: Released) -> None:
+def eqben_blind(into):
     """Every pair of every quad in random order, and the key to it."""
-    pairs: list[dict[str, str]] = []
-    key: list[dict[str, Any]] = []
+    pairs = []
+    key = []
     for q, row in enumerate(_eqben_rows(into)):
         for c, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
             pairs.append({"image": row[f"image{i}"], "caption": row[f"caption{c}"]})
@@ -163,75 +155,56 @@ def eqben_blind(into: Released) -> None:
     into.json("src_file/private_random_idx.json", order)
 
 
-def eqben_list(name: str) -> Callable[[Released], None]:
-    def write(into: Released) -> None:
-        into.json(name, _eqben_rows(into))
-        into.counts.clear()
-
-    return write
+def eqben_list(name, into):
+    into.json(name, _eqben_rows(into))
+    into.counts.clear()
 
 
-def valse(least: int) -> Callable[[Released], None]:
+def valse(least, into):
     """One item of each of its eleven files that passes the filter, and two that do not; keys repeat."""
-
-    def write(into: Released) -> None:
-        for n, name in enumerate(layouts("valse")[0].subsets):
-            items = {}
-            for votes in (least, least - 1, 0):
-                key = f"test_{least - votes}"
-                items[key] = {
-                    "image_file": into.picture(f"{n}_{votes}.jpg", 10 * n + votes),
-                    "caption": f"caption {n} {votes}",
-                    "foil": f"foil {n} {votes}",
-                    "linguistic_phenomena": "of the data",
-                    "mturk": {"foil": 3 - votes, "caption": votes, "other": 0},
-                }
-            into.json(f"{name}.json", items)
-            into.ids.append(f"{name}/test_0")
-            into.right.add((f"caption {n} {least}", f"{n}_{least}.jpg"))
-            into.group(name)
-
-    return write
+    for n, name in enumerate(layouts("valse")[0].subsets):
+        items = {}
+        for votes in (least, least - 1, 0):
+            key = f"test_{least - votes}"
+            items[key] = {
+                "image_file": into.picture(f"{n}_{votes}.jpg", 10 * n + votes),
+                "caption": f"caption {n} {votes}",
+                "foil": f"foil {n} {votes}",
+                "linguistic_phenomena": "of the data",
+                "mturk": {"foil": 3 - votes, "caption": votes, "other": 0},
+            }
+        into.json(f"{name}.json", items)
+        into.question(f"{name}/test_0", (f"caption {n} {least}", f"{n}_{least}.jpg"), groups=[name])
 
 
-def whatsup(name: str, relations: tuple[str, ...]) -> Callable[[Released], None]:
+def whatsup(name, relations, into):
     """Two sets of four; of the second pair of objects all, so that every image has its opposite."""
-
-    def write(into: Released) -> None:
-        rows = []
-        for n, objects in enumerate((("mug", "table"), ("pan", "chair"))):
-            for k, relation in enumerate(relations):
-                of = "_of" if relation in ("left", "right", "in-front") else ""
-                stem = f"{objects[0]}_{relation}{of}_{objects[1]}"
-                image = into.picture(f"images/{stem}.jpeg", 4 * n + k)
-                texts = [f"A {objects[0]} {each} {objects[1]}" for each in relations]
-                texts = [texts[k], *texts[:k], *texts[k + 1 :]]
-                rows.append({"image_path": f"data/{image}", "caption_options": texts})
-                into.ids.append(stem)
-                into.right.add((texts[0], f"data/{image}"))
-                into.group(relation)
-        into.json(name, rows)
-
-    return write
+    rows = []
+    for n, objects in enumerate((("mug", "table"), ("pan", "chair"))):
+        for k, relation in enumerate(relations):
+            of = "_of" if relation in ("left", "right", "in-front") else ""
+            stem = f"{objects[0]}_{relation}{of}_{objects[1]}"
+            image = into.picture(f"images/{stem}.jpeg", 4 * n + k)
+            texts = [f"A {objects[0]} {each} {objects[1]}" for each in relations]
+            texts = [texts[k], *texts[:k], *texts[k + 1 :]]
+            rows.append({"image_path": f"data/{image}", "caption_options": texts})
+            into.question(stem, (texts[0], f"data/{image}"), groups=[relation])
+    into.json(name, rows)
 
 
-def spatial_questions(name: str, image: str, *, two: bool) -> Callable[[Released], None]:
-    def write(into: Released) -> None:
-        rows = []
-        for n, (right, wrong) in enumerate((("left", "right"), ("top", "bottom"))):
-            file = image.format(139 + n)
-            into.picture(f"images/{file}", n)
-            end = " of a dog" if two else ""
-            rows.append([139 + n, f"A cat on the {right}{end}", f"A cat on the {wrong}{end}"])
-            into.ids.append(str(n))
-            into.right.add((rows[-1][1], file))
-            into.group(f"{right} of" if two and right == "left" else right)
-        into.json(name, rows)
-
-    return write
+def spatial_questions(name, image, into, *, two):
+    rows = []
+    for n, (right, wrong) in enumerate((("left", "right"), ("top", "bottom"))):
+        file = image.format(139 + n)
+        into.picture(f"images/{file}", n)
+        end = " of a dog" if two else ""
+        rows.append([139 + n, f"A cat on the {right}{end}", f"A cat on the {wrong}{end}"])
+        group = f"{right} of" if two and right == "left" else right
+        into.question(str(n), (rows[-1][1], file), groups=[group])
+    into.json(name, rows)
 
 
-def negbench(into: Released) -> None:
+def negbench(into):
     for n, name in enumerate(("COCO_val", "VOC2007")):
         rows = []
         for row, (right, template) in enumerate(((0, "positive"), (3, "negative"), (1, "hybrid"))):
@@ -239,13 +212,12 @@ def negbench(into: Released) -> None:
             options = {f"caption_{k}": f"caption {k} of {name} {row}" for k in range(4)}
             rows.append({"image_path": f"data/coco/{image}", **options, "correct_answer": right})
             rows[-1]["correct_answer_template"] = template
-            into.ids.append(f"{name}/{row}")
-            into.right.add((options[f"caption_{right}"], f"data/coco/{image}"))
-            into.group(name, template)
+            pair = options[f"caption_{right}"], f"data/coco/{image}"
+            into.question(f"{name}/{row}", pair, groups=[name, template])
         into.csv(f"{name}_mcq_llama3.1_rephrased.csv", rows)
 
 
-def vl_checklist(into: Released) -> None:
+def vl_checklist(into):
     files = {
         "Attribute/vg/color": "Attribute/color",
         "Object/Location/swig_location/swig_agent/swig_agent_mid": "Object/Location/mid",
@@ -260,35 +232,29 @@ def vl_checklist(into: Released) -> None:
             image = into.picture(f"images/{n}/{row}.jpg", 3 * n + row)
             texts = {"POS": [f"right {n} {row}", "another"], "NEG": [f"wrong {n} {row}", "another"]}
             rows.append([f"VG_100K/{image}", texts])
-            into.ids.append(f"{name}/{row}")
-            into.right.add((f"right {n} {row}", f"VG_100K/{image}"))
-            into.group(name, kind, kind.split("/")[0])
+            pair = f"right {n} {row}", f"VG_100K/{image}"
+            into.question(f"{name}/{row}", pair, groups=[name, kind, kind.split("/")[0]])
         into.json(f"{name}.json", rows)
     into.json("Object/Size/swig_size/swig_place_large.json", [])
 
 
-def spec(into: Released, *, texts: bool) -> None:
+def spec(into, *, texts):
     """Two subsets, of four and of three options; the right one is not always the first."""
     for n, subset in enumerate(("relative_size", "existence")):
-        rows: list[dict[str, Any]] = []
+        rows = []
         for row in range(3):
-            images = [
-                into.picture(f"{subset}/images/{row}_{k}.jpg", 12 * n + 4 * row + k).removeprefix(
-                    f"{subset}/"
-                )
-                for k in range(1 if texts else 4 - n)
-            ]
+            images = [f"images/{row}_{k}.jpg" for k in range(1 if texts else 4 - n)]
+            for k, image in enumerate(images):
+                into.picture(f"{subset}/{image}", 12 * n + 4 * row + k)
             keys = [f"{subset} {row} {k}" for k in range(4 - n)]
             query = {"query": images[0], "keys": keys} if texts else {"query": keys[0], "keys": images}
             rows.append({**query, "label": row})
-            into.ids.append(f"{subset}/{row}")
-            right = (keys[row], images[0]) if texts else (keys[0], images[row])
-            into.right.add((right[0], f"{subset}/{right[1]}"))
-            into.group(subset)
+            caption, image = (keys[row], images[0]) if texts else (keys[0], images[row])
+            into.question(f"{subset}/{row}", (caption, f"{subset}/{image}"), groups=[subset])
         into.json(f"{subset}/{'image2text' if texts else 'text2image'}.json", rows)
 
 
-def crepe(into: Released) -> None:
+def crepe(into):
     for n, (kind, complexity) in enumerate((("atom", 4), ("negate", 12), ("swap", 5))):
         rows = []
         for row in range(2):
@@ -297,13 +263,13 @@ def crepe(into: Released) -> None:
             wrong = [f"it's wrong {number} {k}" for k in range(5)]
             rows.append({"image_id": number, "caption": f"right {number}"})
             rows[-1] |= {"x": 4, "y": 2, "width": 20, "height": 10 + row, "hard_negs": str(wrong)}
-            into.ids.append(f"{kind}_{complexity}/{row}")
-            into.right.add((f"right {number}", f"{number}.jpg#4,2,24,{12 + row}"))
-            into.group(f"{kind}_{complexity}", kind, f"complexity {complexity}")
+            groups = f"{kind}_{complexity}", kind, f"complexity {complexity}"
+            pair = f"right {number}", f"{number}.jpg#4,2,24,{12 + row}"
+            into.question(f"{kind}_{complexity}/{row}", pair, groups=groups)
         into.csv(f"{kind}/prod_vg_hard_negs_{kind}_complexity_{complexity}.csv", rows)
 
 
-def crepe_systematicity(into: Released, *, of: str) -> None:
+def crepe_systematicity(into, *, of):
     """Both splits, with one to six negatives of a type; a caption has none. Other sets' files lie beside."""
     for n, split in enumerate(("seen_compounds", "unseen_compounds")):
         rows = []
@@ -319,51 +285,46 @@ def crepe_systematicity(into: Released, *, of: str) -> None:
         for kind in ("atom", "comp"):
             for row, each in enumerate(rows):
                 if each[f"valid_hard_negs_{kind}"] != "[]":
-                    into.ids.append(f"{split}_{kind}/{row}")
-                    into.group(f"{split}_{kind}", split.replace("_", " "), kind)
+                    groups = f"{split}_{kind}", split.replace("_", " "), kind
+                    into.question(f"{split}_{kind}/{row}", groups=groups)
         into.right |= {(f"right {10 * n + row}", f"{10 * n + row}.jpg#4,2,24,{12 + row}") for row in range(3)}
         for other in ("cc12m", "yfcc", "laion"):
             found = rows if other == of else [{**each, "caption": f"of {other}"} for each in rows]
             into.csv(f"syst_hard_negatives/syst_vg_hard_negs_{split}_in_{other}.csv", found)
 
 
-def svo_probes(into: Released) -> None:
+def svo_probes(into):
     rows = []
     for n, kind in enumerate(("subj_neg", "verb_neg", "obj_neg", "verb_neg")):
         images = [into.picture(f"{10 * n + k}.jpg", 2 * n + k) for k in (0, 1)]
         row = {"sentence": f"A person sits {n}", "pos_triplet": "person,sit,x", "neg_triplet": "person,run,x"}
-        row |= {
-            "pos_url": "http://a",
-            "neg_url": "http://b",
-            "pos_image_id": 10 * n,
-            "neg_image_id": 10 * n + 1,
-        }
+        row |= {"pos_url": "http://a", "neg_url": "http://b"}
+        row |= {"pos_image_id": 10 * n, "neg_image_id": 10 * n + 1}
         rows.append(row | {each: each == kind for each in ("subj_neg", "verb_neg", "obj_neg")})
-        into.ids.append(str(n))
-        into.right.add((str(row["sentence"]), images[0]))
-        into.group({"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}[kind])
+        group = {"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}[kind]
+        into.question(str(n), (row["sentence"], images[0]), groups=[group])
     into.csv("svo_probes.csv", [*rows, rows[0] | {"sentence": ""}])
 
 
 #: By the name of the benchmark.
-LAYOUTS: dict[str, Callable[[Released], None]] = {
+LAYOUTS = {
     "colorswap": colorswap,
     "vismin": vismin,
     "naturalbench-retrieval": naturalbench,
     "cola": cola,
     "mmvp-vlm": mmvp,
     "eqben": eqben_blind,
-    "eqben-subset": eqben_list("eqben_subset_10percent_final.json"),
-    "eqben-mini": eqben_list("all_select.json"),
+    "eqben-subset": partial(eqben_list, "eqben_subset_10percent_final.json"),
+    "eqben-mini": partial(eqben_list, "all_select.json"),
     "countercurate": counterfactuals,
-    "valse": valse(2),
-    "valse-unanimous": valse(3),
-    "whatsup-a": whatsup("controlled_images_dataset.json", ("left", "right", "on", "under")),
-    "whatsup-b": whatsup("controlled_clevr_dataset.json", ("left", "right", "in-front", "behind")),
-    "whatsup-coco-one": spatial_questions("coco_qa_one_obj.json", "{:012d}.jpg", two=False),
-    "whatsup-coco-two": spatial_questions("coco_qa_two_obj.json", "{:012d}.jpg", two=True),
-    "whatsup-vg-one": spatial_questions("vg_qa_one_obj.json", "{}.jpg", two=False),
-    "whatsup-vg-two": spatial_questions("vg_qa_two_obj.json", "{}.jpg", two=True),
+    "valse": partial(valse, 2),
+    "valse-unanimous": partial(valse, 3),
+    "whatsup-a": partial(whatsup, "controlled_images_dataset.json", ("left", "right", "on", "under")),
+    "whatsup-b": partial(whatsup, "controlled_clevr_dataset.json", ("left", "right", "in-front", "behind")),
+    "whatsup-coco-one": partial(spatial_questions, "coco_qa_one_obj.json", "{:012d}.jpg", two=False),
+    "whatsup-coco-two": partial(spatial_questions, "coco_qa_two_obj.json", "{:012d}.jpg", two=True),
+    "whatsup-vg-one": partial(spatial_questions, "vg_qa_one_obj.json", "{}.jpg", two=False),
+    "whatsup-vg-two": partial(spatial_questions, "vg_qa_two_obj.json", "{}.jpg", two=True),
     "negbench-mcq": negbench,
     "vl-checklist": vl_checklist,
     "vl-checklist-all": vl_checklist,

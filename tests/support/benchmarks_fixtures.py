@@ -1,9 +1,6 @@
 """Small real files in the layouts that benchmarks are released in."""
 
 import io
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -15,10 +12,10 @@ _CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 
 
 @pytest.fixture(scope="session")
-def jpeg() -> Callable[..., bytes]:
+def jpeg():
     """jpeg(seed): a real JPEG of noise; equal seeds give equal bytes."""
 
-    def make(seed: int, size: tuple[int, int] = (24, 16), form: str = "JPEG") -> bytes:
+    def make(seed, size=(24, 16), form="JPEG"):
         pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
         buffer = io.BytesIO()
         PIL.Image.fromarray(pixels).save(buffer, form)
@@ -28,10 +25,10 @@ def jpeg() -> Callable[..., bytes]:
 
 
 @pytest.fixture(scope="session")
-def hub_parquet() -> Callable[..., Path]:
+def hub_parquet():
     """hub_parquet(path, columns): Parquet as the hub keeps it, image bytes in cells of {bytes, path}."""
 
-    def write(path: Path, columns: dict[str, Sequence[Any]], rows_per_group: int = 2) -> Path:
+    def write(path, columns, rows_per_group=2):
         arrays = {
             name: pa.array([{"bytes": cell, "path": None} for cell in cells], _CELL)
             if isinstance(cells[0], bytes)
@@ -46,7 +43,7 @@ def hub_parquet() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def bivlc_columns(jpeg: Callable[..., bytes]) -> dict[str, list[Any]]:
+def bivlc_columns(jpeg):
     """Five rows of BiVLC's columns: two add_obj, one replace_rel, two swap_att."""
     kinds = [("add", "obj"), ("add", "obj"), ("replace", "rel"), ("swap", "att"), ("swap", "att")]
     return {

@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,7 +27,7 @@ _NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")
 
 
 @contextmanager
-def surroundings(**values: str) -> Iterator[None]:
+def surroundings(**values):
     """Exactly these variables of the clients, and no client from before."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_NAMES)}
     with patch.dict(os.environ, {**kept, **values}, clear=True):
@@ -39,7 +38,7 @@ def surroundings(**values: str) -> Iterator[None]:
             _forget()
 
 
-def _forget() -> None:
+def _forget():
     import gcsfs
     import s3fs
     from fsspec.config import conf, set_conf_env
@@ -52,7 +51,7 @@ def _forget() -> None:
 
 
 @contextmanager
-def s3_at(url: str, **more: str) -> Iterator[None]:
+def s3_at(url, **more):
     """S3 is at `url`, with credentials, unless told otherwise."""
     own = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests", "AWS_DEFAULT_REGION": "us-east-1"}
     with surroundings(**{**own, "AWS_ENDPOINT_URL": url, **more}):
@@ -60,14 +59,14 @@ def s3_at(url: str, **more: str) -> Iterator[None]:
 
 
 @contextmanager
-def gcs_at(url: str) -> Iterator[None]:
+def gcs_at(url):
     """Google's storage is at `url`, without credentials."""
     with surroundings(STORAGE_EMULATOR_HOST=url, FSSPEC_GCS_TOKEN="anon"):
         yield
 
 
 @contextmanager
-def s3_server() -> Iterator[str]:
+def s3_server():
     """An S3-compatible server; its URL. What it holds is of this process."""
     pytest.importorskip("s3fs", reason="s3fs is not installed: pip install '.[s3]'")
     with warnings.catch_warnings():
@@ -83,7 +82,7 @@ def s3_server() -> Iterator[str]:
         running.stop()
 
 
-def new_bucket() -> str:
+def new_bucket():
     """The name of a bucket of S3 that was made now."""
     import fsspec
 
@@ -101,10 +100,10 @@ class _Objects(BaseHTTPRequestHandler):
     lock: threading.Lock
     page = 3
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_):
         pass
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         asked = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(asked.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -119,8 +118,8 @@ class _Objects(BaseHTTPRequestHandler):
 
     do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
-    def act(self, objects: dict[str, dict[str, Any]], name: str, query: dict[str, str], body: bytes) -> None:
-        about: dict[str, Any] = {}
+    def act(self, objects, name, query, body):
+        about = {}
         if self.command == "POST":
             between = self.headers["Content-Type"].partition('boundary="')[2].rstrip('"').encode()
             _, first, second, _ = body.split(b"--" + between)
@@ -156,7 +155,7 @@ class _Objects(BaseHTTPRequestHandler):
             return self.answer(200, data, {"x-goog-generation": known["generation"]})
         return self.answer(200, _shown(known))
 
-    def answer(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
+    def answer(self, status, value, headers=None):
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(status)
         for name, text in (headers or {}).items():
@@ -166,16 +165,16 @@ class _Objects(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _shown(known: dict[str, Any]) -> dict[str, Any]:
+def _shown(known):
     return {name: value for name, value in known.items() if name != "data"}
 
 
-def _now() -> str:
+def _now():
     return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
 
 
 @contextmanager
-def gcs_server(*buckets: str) -> Iterator[str]:
+def gcs_server(*buckets):
     """A server of Google's storage with some empty buckets; its URL."""
     pytest.importorskip("gcsfs", reason="gcsfs is not installed: pip install '.[gcs]'")
     kept = {name: {} for name in buckets}
@@ -195,15 +194,15 @@ class Cutter:
     With `lose` it passes everything on, and cuts instead of handing the first answer back.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         self.target = urlsplit(url).hostname, urlsplit(url).port
-        self.after: int | None = None
+        self.after = None
         self.lose = False
         self.cuts = 0
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
 
-    def run(self) -> None:
+    def run(self):
         while True:
             try:
                 client, _ = self.socket.accept()
@@ -211,7 +210,7 @@ class Cutter:
                 return
             threading.Thread(target=self.serve, args=(client,), daemon=True).start()
 
-    def serve(self, client: socket.socket) -> None:
+    def serve(self, client):
         server = socket.create_connection(self.target)
         back = threading.Thread(target=self.pass_back, args=(server, client), daemon=True)
         back.start()
@@ -225,7 +224,7 @@ class Cutter:
                 server.sendall(data)
                 passed += len(data)
 
-    def pass_back(self, server: socket.socket, client: socket.socket) -> None:
+    def pass_back(self, server, client):
         with suppress(OSError):
             while data := server.recv(1 << 16):
                 if self.lose:
@@ -237,7 +236,7 @@ class Cutter:
 
 
 @contextmanager
-def cutter(url: str) -> Iterator[Cutter]:
+def cutter(url):
     """A proxy to the server at `url`."""
     proxy = Cutter(url)
     thread = threading.Thread(target=proxy.run, daemon=True)

@@ -1,8 +1,5 @@
 """What tests of builds share: a work, and the digests of a folder."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 import unchanged
@@ -11,7 +8,7 @@ from counterfoil.build.step import StepContext
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> StepContext:
+def work(tmp_path):
     """A work in an empty folder, with benchmarks by name."""
     return StepContext(
         tmp_path / "build",
@@ -21,6 +18,6 @@ def work(tmp_path: Path) -> StepContext:
 
 
 @pytest.fixture
-def digests() -> Callable[[Path], dict[str, str]]:
+def digests():
     """The digest of every file below a folder, by its path."""
     return unchanged.digests

@@ -19,7 +19,6 @@ import time
 import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 KEY = "sk-a-secret-of-the-tests"
 
@@ -41,20 +40,20 @@ class State:
         self.released.set()
         self.released = threading.Event()
         #: Digest of an image to the captions that it shows.
-        self.shows: dict[str, list[str]] = given.get("shows", {})
-        self.logprobs: bool = given.get("logprobs", True)
+        self.shows = given.get("shows", {})
+        self.logprobs = given.get("logprobs", True)
         #: What is answered to every prompt, in place of the truth.
-        self.always: str | None = given.get("always")
+        self.always = given.get("always")
         #: Why the model stopped.
-        self.finish: str = given.get("finish", "stop")
+        self.finish = given.get("finish", "stop")
         #: Parts of prompts that are refused, or answered with nothing that can be read.
-        self.refuse: list[str] = given.get("refuse", [])
-        self.babble: list[str] = given.get("babble", [])
+        self.refuse = given.get("refuse", [])
+        self.babble = given.get("babble", [])
         #: Faults of the first requests, one each.
-        self.faults: list[str] = given.get("faults", [])
+        self.faults = given.get("faults", [])
         #: So many answers are given; later requests hang.
-        self.most: int | None = given.get("most")
-        self.log: list[dict[str, Any]] = []
+        self.most = given.get("most")
+        self.log = []
 
 
 STATE = State()

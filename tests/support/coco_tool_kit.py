@@ -4,15 +4,12 @@ import contextlib
 import io
 import shutil
 import warnings
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy import ndarray
 
 
-def java_tokens(texts: Sequence[str], *, apart: bool) -> list[str]:
+def java_tokens(texts, *, apart):
     """What the tool kit's tokenizer, which runs in Java, makes of captions.
 
     It reads them as one text. With `apart` a line of small letters stands between every two, so that none can
@@ -31,9 +28,7 @@ def java_tokens(texts: Sequence[str], *, apart: bool) -> list[str]:
     return tokens[::2] if apart else tokens
 
 
-def scored(
-    scorer: Any, candidates: Sequence[str], references: Sequence[Sequence[str]], **options: Any
-) -> Any:
+def scored(scorer, candidates, references, **options):
     """(value of the corpus, values of the items) of one of the tool kit's scorers."""
     with contextlib.redirect_stdout(io.StringIO()):
         corpus, items = scorer.compute_score(
@@ -44,12 +39,12 @@ def scored(
     return corpus, np.array(items)
 
 
-def against_the_others(captions: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+def against_the_others(captions):
     """Each caption of an image as a candidate, the image's others as its references."""
     pairs = [(own[i], [*own[:i], *own[i + 1 :]]) for own in captions for i in range(len(own)) if len(own) > 1]
     return [candidate for candidate, _ in pairs], [others for _, others in pairs]
 
 
-def same(ours: ndarray, theirs: ndarray) -> None:
+def same(ours, theirs):
     """To 1e-9 for every item."""
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)

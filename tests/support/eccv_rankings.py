@@ -1,11 +1,8 @@
 """FORMATS section 4.4: rankings of COCO's test half that arithmetic alone defines, and their numbers."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-from numpy import ndarray
 
 from counterfoil.models.precomputed_galleries import RankedLists
 
@@ -28,19 +25,19 @@ KNOWN = {
 }
 
 
-def read(path: Path) -> dict[int, list[int]]:
+def read(path):
     """Ids by id."""
     return {int(k): v for k, v in json.loads(path.read_text()).items()}
 
 
-def items(folder: Path) -> tuple[ndarray, ndarray]:
+def items(folder):
     """The ids of images and captions, in order."""
     captions = np.load(folder / "coco_test_ids.npy")
     owner = read(folder / "original_caption_to_image.json")
     return np.array([owner[int(c)][0] for c in captions[::5]]), captions
 
 
-def scores(images: ndarray, captions: ndarray, bonus: dict[int, list[tuple[int, int]]]) -> ndarray:
+def scores(images, captions, bonus):
     """(images, captions) scores: a jumble of the ids, and more for some pairs."""
     found = ((images[:, None] * 7919) ^ (captions[None, :] * 104729)) % 1000003
     column = {int(c): j for j, c in enumerate(captions)}
@@ -51,7 +48,7 @@ def scores(images: ndarray, captions: ndarray, bonus: dict[int, list[tuple[int, 
     return found
 
 
-def blocks(folder: Path, side: str, parts: int = 5) -> Iterator[tuple[ndarray, ndarray]]:
+def blocks(folder, side, parts=5):
     """Rows of queries, and their scores with the whole gallery, no two of a row equal: ties are broken."""
     images, captions = items(folder)
     own, verified = (read(folder / f"{name}_image_to_caption.json") for name in ("original", "eccv"))
@@ -69,7 +66,7 @@ def blocks(folder: Path, side: str, parts: int = 5) -> Iterator[tuple[ndarray, n
         yield rows, found * 2**20 - gallery[None, :]
 
 
-def lists(folder: Path, side: str, length: int | None = None) -> RankedLists:
+def lists(folder, side, length=None):
     """The ranking of every query, whole or cut."""
     images, captions = items(folder)
     queries, gallery = (images, captions) if side == "i2t" else (captions, images)

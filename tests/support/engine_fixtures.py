@@ -3,7 +3,6 @@
 import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -11,7 +10,7 @@ FAKES = Path(__file__).parents[1].joinpath("unit", "engine", "fakes.py")
 
 
 @pytest.fixture(scope="session")
-def fakes() -> ModuleType:
+def fakes():
     """The module of fake scorers and benchmarks; `fakes.__file__` is the script of the kill test."""
     spec = importlib.util.spec_from_file_location("engine_fakes", FAKES)
     assert spec is not None

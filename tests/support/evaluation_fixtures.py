@@ -1,6 +1,5 @@
 """Small benchmarks and answers for the evaluation's tests."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,24 +8,20 @@ from numpy.typing import NDArray
 
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
-from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
-from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from evaluation.made_runs import gallery_items, run
 
-Make = Callable[..., Benchmark]
-
 
 @pytest.fixture
-def quads() -> Make:
+def quads():
     """n quads; `share` consecutive questions show the same first image."""
     return forms.quads
 
 
 @pytest.fixture
-def choices() -> Make:
+def choices():
     """Choices in named subsets: {"add": 6, "swap": 2} makes six and two questions, image -> k captions."""
     return forms.choices
 
@@ -39,17 +34,17 @@ class Asked:
     scores: NDArray[np.float64]
 
     @property
-    def rankings(self) -> Rankings:
+    def rankings(self):
         """The places of the right answers, counted one by one."""
         return forms.rankings(self.benchmark, self.scores)
 
-    def scored(self, scores: NDArray[np.float64]) -> "Asked":
+    def scored(self, scores):
         """The same questions to another scorer."""
         return replace(self, scores=scores)
 
 
 @pytest.fixture
-def galleries() -> Callable[..., Asked]:
+def galleries():
     """Twelve images with three captions each, and scores of few values, so that many tie.
 
     `parts` cuts them into seven and five images; `gains` makes some matches partial; `rule` says by classes
@@ -57,9 +52,7 @@ def galleries() -> Callable[..., Asked]:
     caption has no right image, unless by rule.
     """
 
-    def make(
-        *, parts: bool = False, gains: bool = False, rule: bool = False, seed: int = 0, values: int = 4
-    ) -> Asked:
+    def make(*, parts=False, gains=False, rule=False, seed=0, values=4):
         rng = np.random.default_rng(seed)
         owners = np.repeat(np.arange(12), 3)
         image_parts = np.repeat([0, 1], [7, 5])
@@ -99,7 +92,7 @@ def galleries() -> Callable[..., Asked]:
 
 
 @pytest.fixture
-def mixed(quads: Make) -> list[Run]:
+def mixed(quads):
     """Five models on two galleries with images in common, one of them in parts, and on quads."""
     whole = forms.gallery("whole", range(100, 112), parts=3, measures=("map_at_r", "recall_at_1"))
     some = forms.gallery("some", range(100, 112), asked=slice(2, 9), measures=("map_at_r",))

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -17,20 +16,20 @@ class Hostile:
     requests: list[bytes] = field(default_factory=list)
 
     @property
-    def address(self) -> str:
+    def address(self):
         """With the scheme."""
         return f"http://127.0.0.1:{self.port}"
 
 
 @contextmanager
-def hostile(kind: str, *, to: str = "") -> Iterator[Hostile]:
+def hostile(kind, *, to=""):
     """A server whose every answer is of one `kind`; `to` is where a redirect leads."""
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.1)
         found = Hostile(listening.getsockname()[1])
 
-        def serve() -> None:
+        def serve():
             while not over.is_set():
                 try:
                     connection, _ = listening.accept()
@@ -38,7 +37,7 @@ def hostile(kind: str, *, to: str = "") -> Iterator[Hostile]:
                     continue
                 threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
-        def answer(connection: socket.socket) -> None:
+        def answer(connection):
             with connection, suppress(OSError):
                 connection.settimeout(10)
                 found.requests.append(connection.recv(1 << 16))
@@ -54,7 +53,7 @@ def hostile(kind: str, *, to: str = "") -> Iterator[Hostile]:
             serving.join()
 
 
-def _answer(kind: str, to: str, over: threading.Event) -> Iterator[bytes]:
+def _answer(kind, to, over):
     match kind:
         case "endless":
             yield OK + b"\r\n" + b'{"choices": "'

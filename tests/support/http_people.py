@@ -1,8 +1,6 @@
 """Simulated people who send requests to a campaign's server, which runs in this process under their clock."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from starlette.testclient import TestClient
 
@@ -20,34 +18,32 @@ class HttpClient(CampaignClient):
     now: float = 0.0
     tokens: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         app = make_app(self.campaign, self.db, clock=lambda: self.now)
         self.http = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
 
-    def enter(self, link: str, now: float) -> None:
+    def enter(self, link, now):
         self.now = now
         token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
         self.tokens[participants.person_id(self.campaign, "link", link)] = token
         self._send("POST", f"/api/work/{token}/consent", {})
 
-    def look(self, person: str, now: float) -> WorkState:
+    def look(self, person, now):
         self.now = now
         return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
 
-    def answer(
-        self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
-    ) -> WorkState:
+    def answer(self, person, lease, raw, seconds, now):
         self.now = now
         sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
         receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
         return self._received(person, receipt["work"])
 
-    def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
+    def _send(self, method, path, sent=None):
         reply = self.http.request(method, path, json=sent)
         assert reply.status_code < 400, f"{method} {path}: {reply.text}"
         return reply
 
-    def _received(self, person: str, view: Mapping[str, Any]) -> WorkState:
+    def _received(self, person, view):
         """What the server sent, beside the item of its lease, which people do not get to know."""
         with self.db.reading() as connection:
             leased = [find_lease(connection, person, shown["lease"]) for shown in view["items"]]

@@ -8,20 +8,18 @@ import base64
 import hashlib
 import json
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import chat_server
 
 TOKEN = "hf_a_secret_of_the_tests"
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
-FAULTS: dict[str, list[str]] = {}
-LARGE: dict[str, bytes] = {}
+FAULTS = {}
+LARGE = {}
 
 
 class Handler(chat_server.Handler):
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         path = self.path.partition("?")[0]
         if path == "/control":
@@ -73,7 +71,7 @@ class Handler(chat_server.Handler):
             return self._give({"files": found})
         return self._commit(name, [json.loads(line) for line in body.splitlines()])
 
-    def _commit(self, name: str, lines: list[dict[str, Any]]) -> None:
+    def _commit(self, name, lines):
         for line in lines:
             value, path = line["value"], FOLDER / name / line["value"].get("path", "")
             if line["key"] == "deletedFile":
@@ -87,7 +85,7 @@ class Handler(chat_server.Handler):
             {"success": True, "commitOid": oid, "commitUrl": f"{self._root()}/datasets/{name}/commit/{oid}"}
         )
 
-    def do_PUT(self) -> None:
+    def do_PUT(self):
         data = self.rfile.read(int(self.headers["Content-Length"]))
         oid = self.path.rpartition("/")[2]
         if hashlib.sha256(data).hexdigest() != oid:
@@ -95,7 +93,7 @@ class Handler(chat_server.Handler):
         LARGE[oid] = data
         return self._give({})
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         """The files of a repository."""
         name = "/".join(self.path.split("/")[3:5])
         files = [path for path in sorted((FOLDER / name).rglob("*")) if path.is_file()]
@@ -105,14 +103,14 @@ class Handler(chat_server.Handler):
         else:
             self._give({"id": name, "sha": "0" * 40, "siblings": [{"rfilename": path} for path in paths]})
 
-    def _root(self) -> str:
+    def _root(self):
         return f"http://{self.headers['Host']}"
 
-    def _give(self, value: Any, status: int = 200, *, kind: str = "application/json") -> None:
+    def _give(self, value, status=200, *, kind="application/json"):
         self._send(status, value, {"Content-Type": kind})
 
 
-def running(folder: Path) -> AbstractContextManager[chat_server.Server]:
+def running(folder):
     """A server in a process of its own, which keeps what is committed in `folder`."""
     return chat_server.running(__file__, str(folder))
 

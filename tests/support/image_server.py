@@ -7,28 +7,26 @@ import base64
 import email
 import hashlib
 import io
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import PIL.Image
 
 import chat_server
-from chat_server import STATE, Handler, Server
+from chat_server import STATE, Handler
 
 
-def colour(prompt: str) -> tuple[int, int, int]:
+def colour(prompt):
     """The colour of the picture of a prompt."""
     red, green, blue = hashlib.sha256(prompt.encode()).digest()[:3]
     return red, green, blue
 
 
-def edited(prompt: str, source: bytes) -> str:
+def edited(prompt, source):
     """The prompt whose picture an edit gives: it depends on the bytes of the source."""
     return f"{prompt} of {hashlib.sha256(source).hexdigest()}"
 
 
-def picture(prompt: str, side: int) -> bytes:
+def picture(prompt, side):
     """The picture of a prompt, as PNG."""
     buffer = io.BytesIO()
     PIL.Image.new("RGB", (side, side), colour(prompt)).save(buffer, format="PNG")
@@ -38,7 +36,7 @@ def picture(prompt: str, side: int) -> bytes:
 class ImageHandler(Handler):
     """Answers with base64, or with an address where the state's `always` is "url"."""
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if not self.path.startswith("/image/"):
             super().do_GET()
             return
@@ -53,19 +51,19 @@ class ImageHandler(Handler):
             prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
             self._send(200, picture(prompt, 24))
 
-    def _parsed(self, body: bytes) -> dict[str, Any]:
+    def _parsed(self, body):
         """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""
         if not self.path.endswith("/images/edits"):
             return super()._parsed(body)
         kind = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n"
-        found: dict[str, Any] = {}
+        found = {}
         for part in email.message_from_bytes(kind.encode() + body).get_payload():
             name = part.get_param("name", header="content-disposition")
             data = part.get_payload(decode=True)
             found[name] = (part.get_content_type(), data) if name == "image" else data.decode()
         return found
 
-    def _failed(self, fault: str) -> bool:
+    def _failed(self, fault):
         match fault:
             case "not an image":
                 self._send(200, {"data": [{"b64_json": base64.b64encode(b"no image").decode()}]})
@@ -79,7 +77,7 @@ class ImageHandler(Handler):
                 return super()._failed(fault)
         return True
 
-    def _answer(self, asked: dict[str, Any]) -> None:
+    def _answer(self, asked):
         if asked["model"] != "painter":
             self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
         elif any(words in asked["prompt"] for words in STATE.refuse):
@@ -93,7 +91,7 @@ class ImageHandler(Handler):
                 with PIL.Image.open(io.BytesIO(source)) as opened:
                     assert opened.get_format_mimetype() == kind
                 prompt = edited(prompt, source)
-            found: dict[str, Any] = {"revised_prompt": f"{prompt}, revised"}
+            found = {"revised_prompt": f"{prompt}, revised"}
             if STATE.always == "url":
                 found["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"
             else:
@@ -102,18 +100,18 @@ class ImageHandler(Handler):
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running():
     """A server in a process of its own."""
     with chat_server.running(__file__) as found:
         yield found
 
 
-def asked(server: Server) -> list[dict[str, Any]]:
+def asked(server):
     """The requests for pictures, without those that fetched one."""
     return [entry for entry in server.log() if "body" in entry]
 
 
-def fetched(server: Server) -> list[dict[str, Any]]:
+def fetched(server):
     """The requests that fetched a picture."""
     return [entry for entry in server.log() if "fetched" in entry]
 

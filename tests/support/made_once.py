@@ -2,13 +2,9 @@
 
 import fcntl
 import os
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+def made_once(factory, name, make):
     """The folder `name` in what the processes of this run share; the first that asks calls `make` with it.
 
     The others wait. What `make` raises is raised, and the next process tries again from the start.

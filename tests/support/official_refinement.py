@@ -4,17 +4,17 @@ Written from the rule: bins of 1/50 in both gaps, mirrored cells of equal size, 
 the other in bins of 1/10, rows without any gap kept. Its last bin is closed, where the released code fails.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 Choose = Callable[[list[int], int], list[int]]
 
 
-def refined(first: Sequence[float], second: Sequence[float], choose: Choose) -> list[int]:
+def refined(first, second, choose):
     """The rows kept, in no order that means anything; `choose` picks so many of a list."""
-    kept: list[int] = []
-    grid: dict[tuple[int, int], list[int]] = {}
-    without_first: dict[int, list[int]] = {}
-    without_second: dict[int, list[int]] = {}
+    kept = []
+    grid = {}
+    without_first = {}
+    without_second = {}
     for row, (a, b) in enumerate(zip(first, second, strict=True)):
         if a == 0 and b == 0:
             kept.append(row)
@@ -34,12 +34,12 @@ def refined(first: Sequence[float], second: Sequence[float], choose: Choose) -> 
     return kept
 
 
-def _bin(gap: float, bins: int) -> int:
+def _bin(gap, bins):
     number = min(int(abs(gap) * bins) + 1, bins)
     return number if gap > 0 else -number
 
 
-def _balanced(one: list[int], other: list[int], choose: Choose) -> list[int]:
+def _balanced(one, other, choose):
     if len(one) > len(other):
         return other + choose(one, len(other))
     return one + choose(other, len(one))

@@ -6,7 +6,7 @@ from pathlib import Path
 PLUGIN = Path(__file__).resolve().parents[2] / "examples" / "plugin"
 
 
-def install(site: Path) -> Path:
+def install(site):
     """Put the package into the folder `site`, which is made."""
     project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
     lines = []

@@ -9,7 +9,7 @@ import re
 import counterfoil as cf
 
 
-def main() -> None:
+def main():
     """Resolve every name, then measure, compare and audit a table in memory."""
     missing = {}
     for name in cf.__all__:

@@ -1,20 +1,11 @@
 """Refusals: what a call raises is an error of ours, says what is wrong, and says it in one line."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.errors import DataError
 
 
-def refuses(
-    message: str,
-    call: Callable[..., Any],
-    *arguments: Any,
-    error: type[CounterfoilError] = DataError,
-    **options: Any,
-) -> str:
+def refuses(message, call, *arguments, error=DataError, **options):
     """The words with which `call` raises `error`: one line that matches `message`, if that is not empty."""
     with pytest.raises(error, match=message or None) as caught:
         call(*arguments, **options)

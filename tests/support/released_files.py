@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,11 +21,11 @@ class Host:
 
 
 @contextmanager
-def serving(host: Host) -> Iterator[Host]:
+def serving(host):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             path = self.path.partition("?")[0].lstrip("/")
             given = self.headers.get("Authorization", "")
             span = self.headers.get("Range", "")
@@ -54,7 +53,7 @@ def serving(host: Host) -> Iterator[Host]:
                 return
             self.wfile.write(body)
 
-        def log_message(self, *what: object) -> None:
+        def log_message(self, *what):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -69,6 +68,6 @@ def serving(host: Host) -> Iterator[Host]:
         thread.join()
 
 
-def listing(sha: str, *files: dict[str, object]) -> bytes:
+def listing(sha, *files):
     """What the hub says of a data set at a commit."""
     return json.dumps({"sha": sha, "siblings": list(files)}).encode()

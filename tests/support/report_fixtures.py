@@ -1,22 +1,19 @@
 """Inputs of the report's tests: small drawn benchmarks, and the real released answers where they are."""
 
 import io
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
 from contracts import forms
-from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
+from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Qrels
@@ -32,14 +29,14 @@ NASTY = (
 N_QUADS, N_CHOICES, N_GALLERY = 40, 15, 30
 
 
-def picture(colour: tuple[int, int, int], size: tuple[int, int] = (300, 200)) -> bytes:
+def picture(colour, size=(300, 200)):
     """A PNG of one colour."""
     out = io.BytesIO()
     PIL.Image.new("RGB", size, colour).save(out, "PNG")
     return out.getvalue()
 
 
-def run_of(benchmark: Benchmark, name: str, answers: Answers, *, ties: Ties = Ties.STRICT) -> Run:
+def run_of(benchmark, name, answers, *, ties=Ties.STRICT):
     """A run as `evaluate` makes it, with few draws."""
     facts = {"weights": f"digest-of-{name}", "precision": "fp32"}
     result = evaluate(benchmark, answers, scorer=name, ties=ties, draws=100, provenance=facts)
@@ -47,7 +44,7 @@ def run_of(benchmark: Benchmark, name: str, answers: Answers, *, ties: Ties = Ti
     return Run(name, benchmark, answers, per_item(benchmark, answers, ties=ties), result, manifest)
 
 
-def quad_benchmark(n: int = N_QUADS, **card: Any) -> Benchmark:
+def quad_benchmark(n=N_QUADS, **card):
     """`n` quads over drawn pictures: one broken, one caption hostile, neighbours sharing an image."""
     # Questions 2k and 2k + 1 share image 3k + 1.
     images = [
@@ -76,7 +73,7 @@ def quad_benchmark(n: int = N_QUADS, **card: Any) -> Benchmark:
     return Benchmark(shown, tuple(images), tuple(captions), questions, source="drawn in a test")
 
 
-def quad_answers(n: int = N_QUADS) -> dict[str, Answers]:
+def quad_answers(n=N_QUADS):
     """Scores of a good and of a poor scorer (with ties, on another scale), and outcomes without scores."""
     rng = np.random.default_rng(11)
     good = rng.normal(0.25, 0.05, (n, 2, 2)) + 0.06 * np.eye(2)
@@ -85,7 +82,7 @@ def quad_answers(n: int = N_QUADS) -> dict[str, Answers]:
     return {"good": Scores(good), "poor & <tied>": Scores(poor), "outcomes": Outcomes(right)}
 
 
-def choice_benchmark(n: int = N_CHOICES, **card: Any) -> Benchmark:
+def choice_benchmark(n=N_CHOICES, **card):
     """`n` images with three captions each, the first of them right."""
     images = tuple(Image(f"photo-{i}", BytesSource(picture((10, i * 9, 90)))) for i in range(n))
     captions = tuple(Caption(f"text-{i}", f"caption number {i}") for i in range(3 * n))
@@ -99,7 +96,7 @@ def choice_benchmark(n: int = N_CHOICES, **card: Any) -> Benchmark:
     return Benchmark(Card(pitfalls=("Mind the gap.",), **facts), images, captions, questions)
 
 
-def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -> Benchmark:
+def gallery_benchmark(n=N_GALLERY, *, parts=False, **card):
     """`n` images with two captions each, the own ones right and the next image's first in part.
 
     One right caption of image 0 is outside the gallery, and image 1 has no right answer at all. With
@@ -115,8 +112,8 @@ def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -
         rows[0].append(-1)
         gains[0].append(1.0)
         rows[1], gains[1] = [], []
-    of_captions: list[list[int]] = [[] for _ in captions]
-    worth: list[list[float]] = [[] for _ in captions]
+    of_captions = [[] for _ in captions]
+    worth = [[] for _ in captions]
     for i, (row, gain) in enumerate(zip(rows, gains, strict=True)):
         for caption, value in zip(row, gain, strict=True):
             if caption >= 0:
@@ -136,7 +133,7 @@ def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -
     return Benchmark(shown, images, tuple(captions), questions, source="drawn in a test")
 
 
-def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 0) -> Rankings:
+def rankings_of(benchmark, scores, *, top=10, cut=0):
     """What `scores` (images x captions) make of a gallery; `cut` ends its lists, which are orders alone."""
     found = forms.rankings(benchmark, scores, top=top)
     if not cut:
@@ -147,7 +144,7 @@ def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 
     return cut_after(Rankings(*sides), cut)
 
 
-def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
+def gallery_scores(n=N_GALLERY):
     """Scores of all pairs: of a good scorer, and of a poor one that rounds, so that many are tied."""
     rng = np.random.default_rng(23)
     own = np.arange(n)[:, None] == np.repeat(np.arange(n), 2)
@@ -157,7 +154,7 @@ def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
     }
 
 
-def compared(benchmark: Benchmark, answers: Mapping[str, Answers], **more: Any) -> Comparison:
+def compared(benchmark, answers, **more):
     """The comparison of these answers."""
     return compare([run_of(benchmark, name, given) for name, given in answers.items()], **more)[0]
 
@@ -224,18 +221,18 @@ def undrawn(monkeypatch):
 
 
 @contextmanager
-def opening(chromium: Any, folder: Path) -> Iterator[Callable[..., Any]]:
+def opening(chromium, folder):
     """Opens HTML text from a file; at the end, the page must have asked for and complained of nothing."""
     contexts, troubles = [], []
 
-    def open_page(text: str, *, place: str = "", width: int = 1280) -> Any:
+    def open_page(text, *, place="", width=1280):
         path = folder / "report.html"
         path.write_text(text, encoding="utf-8")
         context = chromium.new_context(viewport={"width": width, "height": 900})
         contexts.append(context)
         view = context.new_page()
 
-        def note_request(request: Any) -> None:
+        def note_request(request):
             if not request.url.startswith(("data:", path.as_uri())):
                 troubles.append(f"request: {request.url}")
 
@@ -262,7 +259,7 @@ def opened(chromium, tmp_path):
 def fits(opened, violations):
     """Opens a page: on a telephone and on a desk nothing spills over the side, and axe finds nothing."""
 
-    def look(text: str) -> Any:
+    def look(text):
         view = opened(text)
         for width in (1440, 360):
             view.set_viewport_size({"width": width, "height": 900})

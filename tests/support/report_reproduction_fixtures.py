@@ -3,21 +3,20 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable
 
 import pytest
 
-from counterfoil.report.reproduction import Entry, all_papers
+from counterfoil.report.reproduction import all_papers
 
 Cell = tuple[str, str, str]
 
 
-def by_cell(entries: Iterable[Entry], paper: str) -> dict[Cell, Entry]:
+def by_cell(entries, paper):
     """The entries of a paper by (table, row, column)."""
     return {(e.table, e.row, e.column): e for e in entries if e.name == paper}
 
 
-def printed_cells(paper: str) -> dict[Cell, str]:
+def printed_cells(paper):
     """What a paper prints by (table, row, column), blanks left out."""
     return {
         (table.name, row.name, column.name): cell.printed

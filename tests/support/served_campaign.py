@@ -3,11 +3,8 @@
 import io
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import PIL.Image
 import PIL.ImageDraw
@@ -24,7 +21,7 @@ from counterfoil.annotate.server.connections import BoundedConnection
 NASTY = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 
 
-def picture(colour: str) -> bytes:
+def picture(colour):
     """A PNG of a disc on a ground of one colour."""
     image = PIL.Image.new("RGB", (320, 240), colour)
     PIL.ImageDraw.Draw(image).ellipse((100, 60, 220, 180), fill="white")
@@ -40,7 +37,7 @@ _CAPTION = f"A white disc on a dark red ground {NASTY} 𝒜 naïve caption."
 
 #: Cells of one item of each form, by its name.
 PAIR = {"image": _RED, "caption": _CAPTION}
-CELLS: dict[str, dict[str, Any]] = {
+CELLS = {
     **dict.fromkeys(("yes-no", "match", "rating", "error-spans"), PAIR),
     "best-of-k": {"caption": _CAPTION, "images": [_RED, _BLUE, _GREEN, _PURPLE]},
     "which-image": {**PAIR, "negative_image": _BLUE},
@@ -54,15 +51,7 @@ CELLS: dict[str, dict[str, Any]] = {
 }
 
 
-def campaign_of(
-    folder: Path,
-    form: str,
-    *,
-    n: int = 3,
-    onboarding: dict[str, list[str]] | None = None,
-    instructions: str = "Look **closely**.",
-    **recipe: Any,
-) -> Campaign:
+def campaign_of(folder, form, *, n=3, onboarding=None, instructions="Look **closely**.", **recipe):
     """A campaign of n items of a form in a folder, with a test of two items where `onboarding` is golden."""
     items = [WorkItem(f"{form} {at}", CELLS[form]) for at in range(n)]
     if onboarding:
@@ -82,16 +71,16 @@ class Served:
     url: str
     log: list[str]
 
-    def link(self, number: int = 1) -> str:
+    def link(self, number=1):
         """The address of a personal link."""
         return f"{self.url}/enter/{make_links(self.campaign, number)[number - 1]}"
 
 
 @contextmanager
-def serving(campaign: Campaign, **more: Any) -> Iterator[Served]:
+def serving(campaign, **more):
     """Serve a campaign in a thread until the block ends; `more` is the application's."""
     database = open_database(campaign, serve=True)
-    log: list[str] = []
+    log = []
     app = make_app(campaign, database, log=log.append, **more)
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, log_level="error", http=BoundedConnection, proxy_headers=False)

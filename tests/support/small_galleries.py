@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy import ndarray
 
 from contracts import forms
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
@@ -14,9 +13,7 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 
 
-def benchmark(
-    rng: np.random.Generator, n: int, m: int, *, parts: int = 0, rule: bool = False, some: bool = False
-) -> Benchmark:
+def benchmark(rng, n, m, *, parts=0, rule=False, some=False):
     """A gallery of random right answers, some of them graded or absent; `some` of the items are queries."""
     of_image = np.arange(n) % parts if parts else None
     of_caption = rng.integers(0, parts, m) if parts else None
@@ -27,7 +24,7 @@ def benchmark(
     for side, (asked, items) in enumerate(zip(queries, (m, n), strict=True)):
         if rule:
             codes = rng.random((max(n, m), 4)) < 0.4
-            right: Qrels | Plausible = Plausible(codes[asked], codes[:items], (0, 1), cap=3 if some else None)
+            right = Plausible(codes[asked], codes[:items], (0, 1), cap=3 if some else None)
         else:
             rows, gains = [], []
             for query in asked:
@@ -55,14 +52,14 @@ def benchmark(
     return Benchmark(card, images, captions, questions)
 
 
-def twin(asked: Benchmark, scores: ndarray, top: int) -> list[DirectionRanks]:
+def twin(asked, scores, top):
     """The same from all scores at once, query by query and pair by pair."""
     # As floats, since unsigned numbers have no negative.
     found = forms.rankings(asked, scores.astype(np.float64), top=top)
     return [found.i2t, found.t2i]
 
 
-def same(rankings: Rankings, expected: list[DirectionRanks]) -> None:
+def same(rankings, expected):
     for placed, twins in zip((rankings.i2t, rankings.t2i), expected, strict=True):
         for name in ("above", "level", "depth", "top", "top_scores"):
             np.testing.assert_array_equal(getattr(placed, name), getattr(twins, name), err_msg=name)
@@ -71,7 +68,7 @@ def same(rankings: Rankings, expected: list[DirectionRanks]) -> None:
             np.testing.assert_array_equal(placed.shares, twins.shares)
 
 
-def cut_after(rankings: Rankings, depth: int) -> Rankings:
+def cut_after(rankings, depth):
     """The rankings of a scorer without ties, known to `depth` items only."""
     sides = []
     for placed in (rankings.i2t, rankings.t2i):
@@ -81,7 +78,7 @@ def cut_after(rankings: Rankings, depth: int) -> Rankings:
     return Rankings(*sides)
 
 
-def several(rng: np.random.Generator, n: int, m: int) -> list[Benchmark]:
+def several(rng, n, m):
     """Galleries of the same items: whole and in parts, listed and by rule, all queries and some."""
     return [
         benchmark(rng, n, m),

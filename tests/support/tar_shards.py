@@ -2,14 +2,12 @@
 
 import io
 import tarfile
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
 
 
-def png(seed: int) -> bytes:
+def png(seed):
     """A small picture of noise."""
     buffer = io.BytesIO()
     pixels = np.random.default_rng(seed).integers(0, 256, (4, 5, 3), dtype=np.uint8)
@@ -17,7 +15,7 @@ def png(seed: int) -> bytes:
     return buffer.getvalue()
 
 
-def write_tar(path: Path, members: Sequence[tuple[str, bytes]]) -> Path:
+def write_tar(path, members):
     """A tar file of members with their contents."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w") as tar:
@@ -28,6 +26,6 @@ def write_tar(path: Path, members: Sequence[tuple[str, bytes]]) -> Path:
     return path
 
 
-def pair(key: str, seed: int) -> list[tuple[str, bytes]]:
+def pair(key, seed):
     """The members of one key: picture and caption."""
     return [(f"{key}.jpg", png(seed)), (f"{key}.txt", f"caption {seed}\n".encode())]

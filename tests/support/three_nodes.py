@@ -13,17 +13,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 #: Seconds for what takes a few on an idle machine.
 LONG = 240.0
 
 
-def start(*command: object, **variables: str) -> subprocess.Popen[str]:
+def start(*command, **variables):
     """A Python process that can reach the cluster, which is on this machine alone."""
     # Scripts import modules of the tests, as pytest finds them.
     paths = [variables.pop("PYTHONPATH", ""), *sys.path]
@@ -42,14 +40,14 @@ def start(*command: object, **variables: str) -> subprocess.Popen[str]:
     )
 
 
-def finish(process: subprocess.Popen[str]) -> str:
+def finish(process):
     """What a process printed; nothing but that, and no error."""
     out, errors = process.communicate(timeout=LONG)
     assert (process.returncode, errors) == (0, "")
     return out
 
 
-def of_ray() -> set[str]:
+def of_ray():
     """What Ray keeps in shared memory."""
     return {name for name in os.listdir("/dev/shm") if "plasma" in name or "ray" in name.lower()}
 
@@ -62,7 +60,7 @@ class Nodes:
     outside: str
     process: subprocess.Popen[str]
 
-    def kill(self) -> None:
+    def kill(self):
         """Kill one of the nodes, with its worker."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -72,7 +70,7 @@ class Nodes:
 
 
 @contextmanager
-def three_nodes(**variables: str) -> Iterator[Nodes]:
+def three_nodes(**variables):
     """The cluster, with environment variables for its workers; nothing of it is left behind."""
     before = of_ray()
     # A folder whose name leaves room for those of Ray's sockets.
@@ -88,13 +86,13 @@ def three_nodes(**variables: str) -> Iterator[Nodes]:
     assert of_ray() <= before
 
 
-def _say(what: str | Sequence[str]) -> None:
+def _say(what):
     """A line of JSON, at once."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
-def main(folder: str) -> None:
+def main(folder):
     """Print the addresses once all nodes are there, then kill the second and the third, a line each."""
     # Read as Ray is imported; the utility writes below it, too.
     os.environ["RAY_TMPDIR"] = folder
@@ -107,7 +105,7 @@ def main(folder: str) -> None:
     # A node that is lost is noticed within seconds, not half a minute.
     settings = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
     store = 80 * 2**20
-    head: dict[str, Any] = {"num_cpus": 1, "object_store_memory": store, "include_dashboard": False}
+    head = {"num_cpus": 1, "object_store_memory": store, "include_dashboard": False}
     head |= {"ray_client_server_port": port, "_system_config": settings}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     others = [cluster.add_node(num_cpus=1, object_store_memory=store, wait=False) for _ in range(2)]

@@ -1,14 +1,10 @@
 """A network that learns in a moment, and rows for it to learn from: what the tests of training train."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import PIL.Image
 import torch
-from numpy import ndarray
-from torch import Tensor, nn
+from torch import nn
 
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.benchmarks.training_rows import TrainingSet
@@ -22,14 +18,14 @@ SIZE = 8
 class Shrunk:
     """Pictures at 8 x 8 pixels."""
 
-    def __call__(self, picture: PIL.Image.Image) -> ndarray:
+    def __call__(self, picture):
         return np.asarray(picture.resize((SIZE, SIZE)))
 
 
 class Thumb(Network):
     """A linear map of pixels, the mean of word vectors, and dropout, which draws at random in each step."""
 
-    def __init__(self, width: int, dropout: float) -> None:
+    def __init__(self, width, dropout):
         super().__init__()
         self.image = nn.Sequential(
             nn.Flatten(), nn.Linear(3 * SIZE * SIZE, 32), nn.ReLU(), nn.Dropout(dropout), nn.Linear(32, width)
@@ -38,18 +34,18 @@ class Thumb(Network):
         self.text = nn.Linear(width, width)
         self.logit_scale = nn.Parameter(torch.tensor(2.0))
 
-    def encode_images(self, pixels: Tensor) -> Encoded:
+    def encode_images(self, pixels):
         return Encoded(self.image(pixels))
 
-    def encode_texts(self, tokens: Tensor) -> Encoded:
+    def encode_texts(self, tokens):
         return Encoded(self.text(self.word(tokens).sum(dim=1)))
 
 
-def pixels(pictures: Sequence[ndarray]) -> Tensor:
+def pixels(pictures):
     return torch.from_numpy(np.stack(list(pictures))).permute(0, 3, 1, 2).float() / 255
 
 
-def tokens(texts: Sequence[str]) -> Tensor:
+def tokens(texts):
     known = {word: number for number, word in enumerate(WORDS, start=1)}
     # What is not known is nothing, as padding is.
     ids = [[known.get(word, 0) for word in text.split()] for text in texts]
@@ -57,7 +53,7 @@ def tokens(texts: Sequence[str]) -> Tensor:
     return torch.tensor([row + [0] * (width - len(row)) for row in ids])
 
 
-def thumb(*, seed: int = 0, width: int = 16, dropout: float = 0.1) -> Backbone:
+def thumb(*, seed=0, width=16, dropout=0.1):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Thumb(width, dropout)
@@ -65,15 +61,15 @@ def thumb(*, seed: int = 0, width: int = 16, dropout: float = 0.1) -> Backbone:
     return Backbone("thumb", network, Shrunk(), pixels, tokens, card)
 
 
-def from_card(card: Mapping[str, Any], folder: object = None) -> Backbone:
+def from_card(card, folder=None):
     return thumb(width=card["width"], dropout=card["dropout"])
 
 
-def rows(n: int, *, seed: int = 0, negatives: bool = False, captions_each: int = 1) -> TrainingSet:
+def rows(n, *, seed=0, negatives=False, captions_each=1):
     """`n` rows: blotches of colour and words that say something of them."""
     rng = np.random.default_rng(seed)
     images, captions = [], []
-    at: dict[str, list[int]] = {"image": [], "caption": []}
+    at = {"image": [], "caption": []}
     at |= {"negative_image": [], "negative_caption": []} if negatives else {}
     roles = (("image", "caption"), ("negative_image", "negative_caption"))[: 1 + negatives]
     for row in range(n):

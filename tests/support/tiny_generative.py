@@ -98,48 +98,37 @@ def _qwen(sizes, folder, *, third):
         "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>",
     )  # fmt: skip
     tokenizer = words(*marks, eos="<|im_end|>", pad="<|endoftext|>")
+    named_as = {"image": "image_pad", "video": "video_pad"}
     ids = {
-        f"{key}_token_id": tokenizer.convert_tokens_to_ids(f"<|{mark}|>")
-        for key, mark in {
-            "image": "image_pad", "video": "video_pad",
-            "vision_start": "vision_start", "vision_end": "vision_end",
-        }.items()
-    }  # fmt: skip
+        f"{key}_token_id": tokenizer.convert_tokens_to_ids(f"<|{named_as.get(key, key)}|>")
+        for key in ("image", "video", "vision_start", "vision_end")
+    }
     half = sizes["width"] // sizes["heads"] // 2
     section = [half - 2 * (half // 3), half // 3, half // 3]
     rope = {"rope_type": "default", "mrope_section": section, "rope_theta": 10000.0}
     pixels = sizes["side"] ** 2
     merging = {"patch_size": sizes["patch"], "temporal_patch_size": 2}
     template = CHATML.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
-    common = {"min_pixels": pixels // 4, "max_pixels": pixels, "merge_size": 2, **merging}
+    images = transformers.Qwen2VLImageProcessor(
+        min_pixels=pixels // 4, max_pixels=pixels, merge_size=2, **merging
+    )
+    vision = {"depth": sizes["vision_layers"], "num_heads": sizes["heads"], "spatial_merge_size": 2}
+    vision |= merging
+    text = {"rope_parameters": rope}
     if third:
-        vision = {
-            "depth": sizes["vision_layers"], "hidden_size": sizes["vision_width"],
-            "intermediate_size": 2 * sizes["vision_width"], "num_heads": sizes["heads"],
-            "out_hidden_size": sizes["width"], "spatial_merge_size": 2, "num_position_embeddings": 64,
-            "deepstack_visual_indexes": [0], **merging,
+        text["head_dim"] = sizes["width"] // sizes["heads"]
+        vision |= {
+            "hidden_size": sizes["vision_width"], "intermediate_size": 2 * sizes["vision_width"],
+            "out_hidden_size": sizes["width"], "num_position_embeddings": 64, "deepstack_visual_indexes": [0],
         }  # fmt: skip
-        config = transformers.Qwen3VLConfig(
-            text_config=_text(
-                sizes, tokenizer, rope_parameters=rope, head_dim=sizes["width"] // sizes["heads"]
-            ),
-            vision_config=vision,
-            **ids,
-        )
-        model, kind = transformers.Qwen3VLForConditionalGeneration(config), transformers.Qwen3VLProcessor
-        videos = transformers.Qwen3VLVideoProcessor(**merging)
     else:
-        vision = {
-            "depth": sizes["vision_layers"], "embed_dim": sizes["vision_width"], "mlp_ratio": 2,
-            "num_heads": sizes["heads"], "hidden_size": sizes["width"], "spatial_merge_size": 2, **merging,
-        }  # fmt: skip
-        config = transformers.Qwen2VLConfig(
-            text_config=_text(sizes, tokenizer, rope_parameters=rope), vision_config=vision, **ids
-        )
-        model, kind = transformers.Qwen2VLForConditionalGeneration(config), transformers.Qwen2VLProcessor
-        videos = transformers.Qwen2VLVideoProcessor(**merging)
-    images = transformers.Qwen2VLImageProcessor(**common)
-    return model, kind(images, tokenizer, videos, chat_template=template)
+        vision |= {"embed_dim": sizes["vision_width"], "mlp_ratio": 2, "hidden_size": sizes["width"]}
+    parts = ("Config", "ForConditionalGeneration", "Processor", "VideoProcessor")
+    config, model, processor, videos = (
+        getattr(transformers, f"Qwen{3 if third else 2}VL{part}") for part in parts
+    )
+    made = model(config(text_config=_text(sizes, tokenizer, **text), vision_config=vision, **ids))
+    return made, processor(images, tokenizer, videos(**merging), chat_template=template)
 
 
 def _idefics(sizes, folder):

@@ -1,7 +1,6 @@
 """Diffusion pipelines of the real classes with tiny random weights, saved in their real layout."""
 
 from string import ascii_lowercase
-from typing import Any
 
 import diffusers
 import torch
@@ -30,7 +29,7 @@ def save_pipelines(place):
 
 
 #: What SDXL's UNet has besides: pooled text and the sizes that an image is taken to have.
-_TEXT_TIME: dict[str, Any] = {
+_TEXT_TIME = {
     "addition_embed_type": "text_time",
     "addition_time_embed_dim": 8,
     "projection_class_embeddings_input_dim": 80,

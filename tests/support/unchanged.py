@@ -2,14 +2,13 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digests(folder):
     """Every file in a folder, by its path in it: the digest of its bytes; of links, where they lead."""
-    found: dict[str, str] = {}
+    found = {}
     for above, folders, files in os.walk(folder):
         for name in [*files, *folders]:
             path = Path(above, name)
@@ -20,13 +19,13 @@ def digests(folder: Path) -> dict[str, str]:
     return found
 
 
-def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def changed(before, after):
     """What was there before and is not as it was: gone, or of other bytes."""
     return sorted(name for name, digest in before.items() if after.get(name) != digest)
 
 
 @contextmanager
-def unchanged(folder: Path, *, new: bool = True) -> Iterator[None]:
+def unchanged(folder, *, new=True):
     """That no file in `folder` is changed or removed in the block; with `new=False` none is added either.
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp()); _ = (folder / "a").write_text("mine")

@@ -15,7 +15,6 @@ import sys
 import traceback
 import types
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
 
@@ -34,9 +33,9 @@ class WarmShell:
     catalog.
     """
 
-    def __init__(self, folder: Path, *, small_worlds: bool = False, **variables: str) -> None:
+    def __init__(self, folder, *, small_worlds=False, **variables):
         self.folder = folder
-        self.done: set[tuple[str, ...]] = set()
+        self.done = set()
         self._process = subprocess.Popen(
             [sys.executable, __file__, *(["small-worlds"] if small_worlds else [])],
             cwd=folder,
@@ -46,7 +45,7 @@ class WarmShell:
             env={**os.environ, "COLUMNS": "100", **variables},
         )
 
-    def run(self, words: list[str] | str) -> Ended:
+    def run(self, words):
         """Run a command, or a text of Python: warnings of the latter are errors."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -54,14 +53,14 @@ class WarmShell:
         self._process.stdin.flush()
         return Ended(**json.loads(self._process.stdout.readline()))
 
-    def close(self) -> None:
+    def close(self):
         assert self._process.stdin is not None
         with self._process:
             self._process.stdin.close()
             self._process.wait(timeout=600)
 
 
-def run(words: list[str] | str) -> Ended:
+def run(words):
     from counterfoil.cli import main
 
     out, err, code = io.StringIO(), io.StringIO(), 0

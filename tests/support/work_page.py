@@ -1,17 +1,15 @@
 """The annotators' page in a browser, by keyboard."""
 
-from typing import Any
-
 #: Milliseconds after which the page no longer takes a key for one that was meant for the page before.
 _SETTLED = 300
 
 
-def title(page: Any, text: str) -> None:
+def title(page, text):
     """Wait until the page's heading is a text."""
     page.locator("main h1", has_text=text).wait_for()
 
 
-def begin(page: Any) -> None:
+def begin(page):
     """Agree, read, begin: every key waits for the page that it is for."""
     page.locator("main button.primary:focus").wait_for()
     page.keyboard.press("Enter")

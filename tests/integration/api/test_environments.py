@@ -37,7 +37,7 @@ EXTRAS = sorted({*PROJECT["optional-dependencies"]} - {"docs", "dev"})
 
 def installed_with(extra):
     """The distributions that `pip install 'counterfoil[EXTRA]'` brings, by what each requires."""
-    found: set[tuple[str, str]] = set()
+    found = set()
     waiting = [("counterfoil", extra), ("counterfoil", "")]
     while waiting:
         name, extra = waiting.pop()

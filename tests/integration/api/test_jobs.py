@@ -1,9 +1,7 @@
 """Results of jobs as Python has them: tables, figures, pages and files."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -11,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 import counterfoil as cf
-from cli.annotator_world import NAMES, World, judged, made
+from cli.annotator_world import NAMES, judged, made
 from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.report import figure_style
 from counterfoil.studies import plan
+from refusals import refuses
 from tiny_study import TINY
 
 
@@ -74,7 +73,7 @@ def _strengths(world):
 
 
 #: Results of jobs, and their kinds of row.
-RESULTS: dict[str, tuple[Callable[[World], Any], str]] = {
+RESULTS = {
     "rank": (lambda w: cf.rank([w.run(name) for name in NAMES], draws=100, quiet=True), "pair model"),
     "pool": (_pooled, "pair model"),
     "bias": (
@@ -98,8 +97,7 @@ def test_results_are_tables_figures_and_files(job, world):
     for method, file in (("to_html", "mine.html"), ("save", "mine.csv")):
         if hasattr(found, method):
             getattr(found, method)(file)
-            with pytest.raises(InputError, match="overwrite"):
-                getattr(found, method)(file)
+            refuses("overwrite", getattr(found, method), file, error=InputError)
             getattr(found, method)(file, overwrite=True)
 
 
@@ -110,8 +108,7 @@ def test_python_takes_more_than_a_shell(world):
     assert some.summary.queries == {"i2t": 1, "t2i": 1}
     with pytest.raises(CounterfoilError, match="itself"):
         cf.preferences(_strengths(world) and "v.csv", self_votes="error")
-    with pytest.raises(CounterfoilError, match="no such folder"):
-        cf.reproduce("none")
+    refuses("no such folder", cf.reproduce, "none", error=CounterfoilError)
     ledger = cf.reproduce(papers="bivlc", quiet=True)
     assert len(ledger.entries) > len(ledger.only("same").entries)
     assert cf.reproduce(files=True).to_arrow(by="file")["file"][0].as_py() in str(cf.reproduce(files=True))

@@ -52,7 +52,7 @@ def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url, tmp_path):
         assert there.rows.tolist() == here.rows.tolist()
         assert np.array_equal(there.values, here.values)
         assert Cache(url, identity).shards("captions") == Cache(tmp_path, identity).shards("captions")
-    broken: list[Path] = []
+    broken = []
     ((_, parts),) = Cache(url, MODEL).stream_parts("frames", [digest(b"2")], broken)
     assert parts["vectors"].shape == (3, 8)
     assert not broken

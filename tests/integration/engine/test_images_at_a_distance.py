@@ -20,6 +20,7 @@ from counterfoil.models.base import Identity
 from counterfoil.models.images import prepared
 from counterfoil.storage import open_place
 from counterfoil.storage.files import read_file
+from refusals import refuses
 
 
 @dataclass
@@ -95,17 +96,14 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path
 
 
 def test_what_is_not_there_is_one_line(root):
-    with pytest.raises(DataError, match="no such image folder"):
-        Photos(Path(f"{root}/none"))
+    refuses("no such image folder", Photos, Path(f"{root}/none"))
     open_place(f"{root}/images").write("cat.txt", b"no image")
     with pytest.raises(DataError, match=r"none of the 2 images is in this folder; it should hold files like"):
         Photos(Path(f"{root}/images")).sources(["a.jpg", "b.jpg"])
     cut = Photos(Path(f"{root}/images")).source("cat.txt")
-    with pytest.raises(DataError, match=rf"{root}/images/cat.txt: not an image file"):
-        Image("cat", cut).decode()
+    refuses(rf"{root}/images/cat.txt: not an image file", Image("cat", cut).decode)
     open_place(f"{root}/images").remove("cat.txt")
-    with pytest.raises(DataError, match=rf"{root}/images/cat.txt: no such file"):
-        cut.read()
+    refuses(rf"{root}/images/cat.txt: no such file", cut.read)
 
 
 def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
@@ -120,7 +118,7 @@ def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     (near / "notes.txt").write_bytes(b"no image")
     open_place(far).write("notes.txt", b"no image")
     candidates = Written(tmp_path / "c.json", {"0": ("a",), "2": ("b",)})
-    notes: dict[Path, list[str]] = {near: [], far: []}
+    notes = {near: [], far: []}
     found = {
         folder: MediaFolder(images=folder).items(candidates, notes[folder].append) for folder in (near, far)
     }

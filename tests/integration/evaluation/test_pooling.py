@@ -19,6 +19,7 @@ from counterfoil.jobs.pool_rounds import pool_rounds
 from counterfoil.metrics.annotators import Pool, pool
 from counterfoil.store import write_csv
 from counterfoil.world.benchmarks import gallery
+from refusals import refuses
 
 
 @given(st.integers(0, 10_000), st.integers(1, 50), st.integers(1, 5))
@@ -127,8 +128,8 @@ def made(drawn, tmp_path_factory):
 
 def slow_rounds(scores, right, k, rounds):
     """Judged pairs and finds of each model, round by round, over sets and sorted lists."""
-    judged: set[tuple[int, int]] = set()
-    finds: list[set] = [set() for _ in scores]
+    judged = set()
+    finds = [set() for _ in scores]
     counts = []
     for _ in range(rounds):
         new, reached = set(), []
@@ -175,7 +176,7 @@ def test_unjudged_items_by_a_loop():
     tops[1][0, 4:] = -1
     judged = rng.permutation(36)[:12]
     pool, depths = unjudged(tops, judged, 2, 9)
-    expected: dict[tuple[int, int], list[int]] = {}
+    expected = {}
     for m, top in enumerate(tops):
         for query, row in enumerate(top.tolist()):
             taken = [
@@ -246,8 +247,7 @@ def test_a_scorer_judges(drawn, made):
 )
 def test_judges_that_cannot(judge, options, message, made):
     runs, _ = made
-    with pytest.raises(CounterfoilError, match=message):
-        pool_rounds(runs, judge, draws=0, **options)
+    refuses(message, pool_rounds, runs, judge, draws=0, **options, error=CounterfoilError)
 
 
 def test_the_world_judges_its_own_alone(tmp_path):
@@ -256,8 +256,7 @@ def test_the_world_judges_its_own_alone(tmp_path):
     columns |= dict.fromkeys(("image_ids", "caption_ids"), np.arange(4))
     for file in files:
         np.savez(file, **columns)
-    with pytest.raises(InputError, match="its own gallery only"):
-        pool_rounds(files, "world")
+    refuses("its own gallery only", pool_rounds, files, "world", error=InputError)
     found = pool_rounds(
         files,
         lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
@@ -269,8 +268,7 @@ def test_the_world_judges_its_own_alone(tmp_path):
     assert found.rounds[-1].all_judged == 16
     assert "nothing was left" in found.notes[0]
     for name, value in (("rounds", 0), ("k", 0), ("people", -1)):
-        with pytest.raises(InputError, match=name):
-            pool_rounds(files, "world", **{name: value})
+        refuses(name, pool_rounds, files, "world", **{name: value}, error=InputError)
 
 
 def covered(drawn, shared, seeds):

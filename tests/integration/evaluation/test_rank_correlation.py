@@ -1,6 +1,5 @@
 """Rank correlations against a twin that writes every draw out, and their intervals against chance."""
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -10,15 +9,13 @@ from scipy.stats import kendalltau, spearmanr
 from contracts import forms
 from contracts.forms import grades, preferred, rated
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 from evaluation.made_runs import evaluated, gallery_items, run
-
-Make = Callable[..., Benchmark]
+from refusals import refuses
 
 
 def by_hand(benchmark, values, copies):
@@ -161,8 +158,7 @@ def test_what_cannot_be_correlated_is_refused(quads, choices):
         rank_correlation([a, b, other])
     with pytest.raises(InputError, match=r"fewer than two columns .*; choose more measures"):
         rank_correlation([a, b, c], measures=["group"])
-    with pytest.raises(InputError, match="two runs on toy have one name; given: a"):
-        rank_correlation([a, a, b, c])
+    refuses("two runs on toy have one name; given: a", rank_correlation, [a, a, b, c], error=InputError)
     with pytest.raises(InputError, match="ask different questions"):
         rank_correlation([a, b, run(quads(9), "c", {"i2t": np.ones(9)})])
     with pytest.raises(InputError, match="count ties differently"):

@@ -16,6 +16,7 @@ from counterfoil.errors import InputError, MissingExtraError, ModelError, Storag
 from counterfoil.models import checkpoint, hf_loading, pcme, recurrent, registry
 from counterfoil.models.base import Embedder, Options
 from embedded import embedded, forward
+from refusals import refuses
 
 torch = pytest.importorskip("torch")
 
@@ -204,8 +205,7 @@ def saved(backbones, tmp_path):
 
 def refused(folder, pattern, error=ModelError):
     for ask in (checkpoint.read, lambda folder: checkpoint.load(str(folder), CPU)):
-        with pytest.raises(error, match=pattern):
-            ask(folder)
+        refuses(pattern, ask, folder, error=error)
 
 
 def test_folders_that_hold_no_checkpoint(tmp_path, saved):
@@ -221,8 +221,7 @@ def test_weights_that_are_cut_off(keep, saved):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
     refused(saved, r"model\.safetensors: not a readable safetensors file.*is the file cut off\?")
-    with pytest.raises(ModelError, match="not a readable safetensors"):
-        checkpoint.facts(saved)
+    refuses("not a readable safetensors", checkpoint.facts, saved, error=ModelError)
 
 
 def test_damaged_weights(saved):
@@ -280,8 +279,7 @@ def test_a_card_that_is_cut_off(saved):
     (saved / "card.json").write_text(text[: len(text) // 2])
     refused(saved, r"card\.json, line \d+, column \d+: not valid JSON", InputError)
     # It is still taken for a checkpoint, so that the line is about what is wrong.
-    with pytest.raises(InputError, match="not valid JSON"):
-        catalog.scorer(str(saved), CPU)
+    refuses("not valid JSON", catalog.scorer, str(saved), CPU, error=InputError)
 
 
 def test_cards_that_describe_nothing():
@@ -289,10 +287,8 @@ def test_cards_that_describe_nothing():
         checkpoint.build({"kind": "resnet"})
     with pytest.raises(ModelError, match="does not describe a network completely; given: KeyError 'from'"):
         checkpoint.build({"kind": "open-clip"})
-    with pytest.raises(ModelError, match="lacks 'picture'"):
-        checkpoint.build({"kind": "small"})
-    with pytest.raises(InputError, match="did you mean 'vsrn'"):
-        recurrent.backbone(["a cat"], kind="vsnr")
+    refuses("lacks 'picture'", checkpoint.build, {"kind": "small"}, error=ModelError)
+    refuses("did you mean 'vsrn'", recurrent.backbone, ["a cat"], kind="vsnr", error=InputError)
 
 
 def test_a_missing_library_is_named(backbones, tmp_path, monkeypatch):

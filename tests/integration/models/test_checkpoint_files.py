@@ -17,6 +17,7 @@ from counterfoil.errors import ModelError
 from counterfoil.models.base import digest_tensors
 from counterfoil.models.checkpoint_files import fit, packed, read_checkpoint
 from embedded import Bomb
+from refusals import refuses
 
 pytestmark = pytest.mark.models
 
@@ -85,9 +86,8 @@ def test_digest_is_of_tensors_not_of_files(state):
 
 
 def refused(path, pattern):
-    with pytest.raises(ModelError, match=pattern) as error:
-        read_checkpoint(path)
-    assert str(path) in str(error.value)
+    words = refuses(pattern, read_checkpoint, path, error=ModelError)
+    assert str(path) in words
 
 
 @pytest.mark.parametrize("old", [False, True])
@@ -151,8 +151,7 @@ def test_missing_and_left_over_tensors_are_named(state):
     given = {**state, "extra.weight": state["visual.proj"]}
     del given["ln_final.weight"], given["ln_final.bias"]
     pattern = r"ln_final.weight is missing \(2 are\); extra.weight is not in the model \(1 are not\)"
-    with pytest.raises(ModelError, match=pattern):
-        fit(given, state, where=Path("x"), architecture="tiny")
+    refuses(pattern, fit, given, state, where=Path("x"), architecture="tiny", error=ModelError)
 
 
 def test_equal_weights_give_equal_bytes(tiny_model, tmp_path):

@@ -9,12 +9,13 @@ import transformers
 import tiny_matchers
 from counterfoil.benchmarks import Caption
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 from counterfoil.metrics.heatmaps import rollout
 from counterfoil.models import itm
 from counterfoil.models.base import Options
 from counterfoil.models.lazy import LazyPairScorer, lazy
 from embedded import noise
+from refusals import refuses
 
 pytestmark = pytest.mark.models
 
@@ -310,8 +311,7 @@ class TestRegions:
 
     def test_regions_without_boxes(self, tmp_path):
         scorer, _ = self.scorer(tmp_path, "visual_bert", boxes=False)
-        with pytest.raises(DataError, match="have no boxes, so nothing says where"):
-            explain(scorer, [asked()])
+        refuses("have no boxes, so nothing says where", explain, scorer, [asked()])
 
 
 def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path):

@@ -12,6 +12,7 @@ from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models import hf
 from counterfoil.models.base import Embedder, Options
 from embedded import Bomb, embedded
+from refusals import refuses
 from tiny_families import save_family
 
 pytestmark = pytest.mark.models
@@ -74,8 +75,7 @@ def test_lengths_are_tokens_with_both_marks(clip_folder):
 
 
 def refused(argument, pattern, options=CPU, kind=ModelError):
-    with pytest.raises(kind, match=pattern):
-        hf.load(str(argument), options)
+    refuses(pattern, hf.load, str(argument), options, error=kind)
 
 
 def copied(folder, to):

@@ -86,7 +86,7 @@ class Counting:
     """A tower that counts the sizes that it is called with."""
 
     def __init__(self):
-        self.sizes: list[int] = []
+        self.sizes = []
 
     def __call__(self, pixels):
         self.sizes.append(len(pixels))

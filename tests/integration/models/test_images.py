@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.images import Resized, Untouched, inputs_of, prepared
+from refusals import refuses
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -28,8 +29,7 @@ def test_a_missing_file_is_named(workers, drawn_images):
     missing = Image("gone", FileSource(Path("/nowhere/gone.jpg")))
     stream = prepared([drawn_images[:3], [missing]], Untouched(), workers=workers)
     assert len(next(stream)) == 3
-    with pytest.raises(DataError, match=r"^/nowhere/gone\.jpg: no such image file"):
-        next(stream)
+    refuses(r"^/nowhere/gone\.jpg: no such image file", next, stream)
 
 
 def test_stopping_early_stops_the_workers(drawn_images):
@@ -45,8 +45,7 @@ def test_a_killed_worker_is_an_error_not_a_wait(drawn_images):
     (worker,) = multiprocessing.active_children()
     # As the system does when memory runs out.
     worker.kill()
-    with pytest.raises(InputError, match=r"a process that decodes images stopped.*--workers 0"):
-        list(stream)
+    refuses(r"a process that decodes images stopped.*--workers 0", list, stream, error=InputError)
 
 
 @given(

@@ -14,6 +14,7 @@ from counterfoil.models import clip_fast, runtime
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
 from embedded import embedded
+from refusals import refuses
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 
@@ -136,9 +137,7 @@ def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
 
 
 def refused(argument, pattern, options=CPU):
-    with pytest.raises(ModelError, match=pattern) as error:
-        ours.load(str(argument), options)
-    return str(error.value)
+    return refuses(pattern, ours.load, str(argument), options, error=ModelError)
 
 
 @pytest.mark.parametrize(

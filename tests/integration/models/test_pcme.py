@@ -19,6 +19,7 @@ from counterfoil.models.matching_probability import (  # noqa: E402
 from counterfoil.models.networks import Backbone, Encoded, Local, Network  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
 from counterfoil.train.losses import soft_contrastive  # noqa: E402
+from refusals import refuses  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -243,10 +244,8 @@ def test_gaussian_rows_are_compared_as_the_loss_compares_them():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(InputError, match=r"heads of PVSE.*given: 0"):
-        pcme.pvse(small(), heads=0)
-    with pytest.raises(InputError, match=r"samples of PCME.*given: 0"):
-        pcme.pcme(small(), samples=0)
+    refuses(r"heads of PVSE.*given: 0", pcme.pvse, small(), heads=0, error=InputError)
+    refuses(r"samples of PCME.*given: 0", pcme.pcme, small(), samples=0, error=InputError)
     for make in (pcme.pvse, pcme.pcme):
         with pytest.raises(InputError, match="heads stand on a network that has none; given: pvse"):
             make(pcme.pvse(small()))

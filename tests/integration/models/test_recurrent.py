@@ -16,6 +16,7 @@ from counterfoil.models.base import Options  # noqa: E402
 from counterfoil.models.lazy import LazyEmbedder, lazy  # noqa: E402
 from counterfoil.models.region_files import read_regions  # noqa: E402
 from counterfoil.train.images import BatchImages, ImageStore, say_unreadable  # noqa: E402
+from refusals import refuses  # noqa: E402
 
 CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
 TINY = small.Sizes(picture=32, channels=(4, 8), words=8, width=12)
@@ -186,8 +187,7 @@ def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_a
     assert accuracy.value > 0.9
     # Other regions are other data to go on with.
     other = write_regions(tmp_path / "other.npz", {name: 2 * rows for name, rows in features.items()})
-    with pytest.raises(InputError, match="other training data"):
-        trained(regions=other)
+    refuses("other training data", trained, regions=other, error=InputError)
 
 
 def scores(scorer, names):
@@ -212,18 +212,13 @@ def test_regions_are_found_by_id_and_named_where_they_are_missing(regions, tmp_p
     ]
     assert isinstance(asked[1], LazyEmbedder)
     assert asked[0].needs == asked[1].needs == ("captions",)
-    with pytest.raises(InputError, match=r"regions of the images are missing.*--set regions=PATH"):
-        loaded(None)
-    with pytest.raises(DataError, match="no regions for image 'd'"):
-        scores(loaded(), "d")
+    refuses(r"regions of the images are missing.*--set regions=PATH", loaded, None, error=InputError)
+    refuses("no regions for image 'd'", scores, loaded(), "d")
     wide = write_regions(tmp_path / "wide.npz", {"a": np.ones((2, 9), np.float32)})
-    with pytest.raises(ModelError, match="9 wide; allowed: 6 wide"):
-        loaded(wide)
+    refuses("9 wide; allowed: 6 wide", loaded, wide, error=ModelError)
     checkpoint.save(tmp_path / "pixels", made("vse"), {})
-    with pytest.raises(InputError, match="reads pixels and no regions"):
-        loaded(argument=tmp_path / "pixels")
-    with pytest.raises(InputError, match="a detector looks at pictures"):
-        networks.detector(on_regions("vse", regions))
+    refuses("reads pixels and no regions", loaded, argument=tmp_path / "pixels", error=InputError)
+    refuses("a detector looks at pictures", networks.detector, on_regions("vse", regions), error=InputError)
 
 
 def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(regions):

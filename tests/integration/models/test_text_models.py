@@ -16,6 +16,7 @@ from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.jobs.explain import explain
 from counterfoil.models.base import Options
 from embedded import embedded, scored
+from refusals import refuses
 from tiny_families import save_words
 
 torch = pytest.importorskip("torch")
@@ -93,8 +94,7 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder):
     plain = catalog.scorer(spec, Options(device="cpu"))
     assert plain.provenance["context"] == tokenizer.bos_token
     assert plain.identity != told.identity
-    with pytest.raises(InputError, match="the context fills the model"):
-        scores(spec, TEXTS, context="a cat " * 2000)
+    refuses("the context fills the model", scores, spec, TEXTS, context="a cat " * 2000, error=InputError)
 
 
 def test_a_model_that_sees_no_image_has_no_heatmaps(folder):
@@ -171,8 +171,7 @@ def test_each_distinct_caption_is_computed_once(folder):
     ],
 )
 def test_what_does_not_fit_is_one_line(folder, spec, settings, kind, words):
-    with pytest.raises(kind, match=words):
-        catalog.scorer(spec.format(folder), Options(device="cpu", settings=settings))
+    refuses(words, catalog.scorer, spec.format(folder), Options(device="cpu", settings=settings), error=kind)
 
 
 def test_a_short_table_of_embeddings_is_not_veras(folder, tmp_path):
@@ -277,8 +276,7 @@ def test_a_checkpoint_says_how_its_sentences_are_made(sentences, mode, pooling):
 )
 def test_sentences_made_in_other_ways_are_refused(sentences, modules, pooling, message):
     sentence_files(sentences, modules, pooling)
-    with pytest.raises(ModelError, match=message):
-        encoder(f"text-encoder:{sentences}")
+    refuses(message, encoder, f"text-encoder:{sentences}", error=ModelError)
 
 
 def test_what_is_no_encoder_of_texts_is_refused(folder, clip_folder):

@@ -13,6 +13,7 @@ from counterfoil.models import hf, open_clip, registry
 from counterfoil.models.base import Options
 from counterfoil.models.images import Untouched
 from embedded import forward
+from refusals import refuses
 from tiny_families import save_family
 
 torch = pytest.importorskip("torch")
@@ -208,8 +209,7 @@ def test_the_card_says_which_other_activation_was_trained_with(checkpoint):
     ],
 )
 def test_specs_that_lead_nowhere(spec, error, pattern):
-    with pytest.raises(error, match=pattern):
-        registry.backbone(spec)
+    refuses(pattern, registry.backbone, spec, error=error)
 
 
 def test_models_without_one_tensor_of_pixels_are_refused(tmp_path):

@@ -22,6 +22,7 @@ from counterfoil.models.generative.writing import load_writer
 from counterfoil.models.text_models import load_lm
 from embedded import batched, noise, scored
 from made_once import made_once
+from refusals import refuses
 from tiny_families import write_random_checkpoint
 
 pytestmark = [
@@ -227,17 +228,14 @@ def test_bad_models_and_questions_are_refused(models, tmp_path):
         ({"question": "Is it so?"}, "the question needs one {} for the caption"),
         ({"score": "yes"}, "no such score"),
     ):
-        with pytest.raises(InputError, match=message):
-            vqa.load(whole, Options(device="cpu", settings=settings))
+        refuses(message, vqa.load, whole, Options(device="cpu", settings=settings), error=InputError)
     changed = tmp_path / "changed"
     shutil.copytree(whole, changed)
     (changed / "chat_template.jinja").write_text("{{ messages[0].content[1].text }}")
-    with pytest.raises(ModelError, match="its chat template makes no prompt of a picture"):
-        vqa.load(str(changed), cpu)
+    refuses("its chat template makes no prompt of a picture", vqa.load, str(changed), cpu, error=ModelError)
     (changed / "chat_template.jinja").unlink()
     for load in (vqa.load, likelihood.load):
-        with pytest.raises(ModelError, match="the model has no chat template"):
-            load(str(changed), cpu)
+        refuses("the model has no chat template", load, str(changed), cpu, error=ModelError)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     with pytest.raises(ModelError, match="the model takes no images, or writes no text about them"):
         vqa.load(str(tmp_path), cpu)
@@ -248,8 +246,7 @@ def test_bad_models_and_questions_are_refused(models, tmp_path):
     (changed / "tokenizer.json").write_text(json.dumps(state))
     marks = changed / "tokenizer_config.json"
     marks.write_text(json.dumps({**json.loads(marks.read_text()), "unk_token": "<unk>"}))
-    with pytest.raises(ModelError, match="its tokenizer has no tokens for yes"):
-        vqa.load(str(changed), cpu)
+    refuses("its tokenizer has no tokens for yes", vqa.load, str(changed), cpu, error=ModelError)
 
 
 def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(tmp_path):
@@ -437,8 +434,7 @@ def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
         ({"unconditional": "blank", "lm": "gpt2"}, InputError, "by a language model needs its name"),
         ({"unconditional": "blank", "alpha": "nan"}, InputError, "no value of alpha"),
     ):
-        with pytest.raises(error, match=message):
-            likely("git", models, **settings)
+        refuses(message, likely, "git", models, **settings, error=error)
     write_random_checkpoint(tmp_path / "clip")
     with pytest.raises(ModelError, match="the model writes no captions"):
         likelihood.load(f"open-clip:local-dir:{tmp_path / 'clip'}", Options(device="cpu"))

@@ -27,6 +27,7 @@ from counterfoil.train.images import (  # noqa: E402
     Variation,
     say_unreadable,
 )
+from refusals import refuses  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -150,12 +151,10 @@ def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path):
     data = thumbnails.rows(8)
     images = (*data.images[:5], Image("broken", FileSource(tmp_path / "broken.jpg")), *data.images[6:])
     data = TrainingSet("some", images, data.captions, data.rows)
-    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
-        feed(data)
+    refuses(r"broken\.jpg: not an image file", feed, data)
     stream = feed(data, kept=0).batches(in_order(8, 2))
     assert [next(stream).rows.tolist() for _ in range(2)] == [[0, 1], [2, 3]]
-    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
-        next(stream)
+    refuses(r"broken\.jpg: not an image file", next, stream)
 
 
 def test_a_caption_without_text_is_named():
@@ -166,7 +165,7 @@ def test_a_caption_without_text_is_named():
 
 
 def test_ahead_is_ahead_and_no_more_than_asked():
-    made: list[int] = []
+    made = []
 
     def source():
         for i in range(20):
@@ -228,7 +227,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept,
 
 def test_what_is_left_out_is_counted_and_named():
     images = [image(f"{i}.png", 0, cut=True) for i in range(5)]
-    said: list[str] = []
+    said = []
     say_unreadable(images, [0, 2, 3, 4], 9, said.append)
     assert len(said) == 1
     assert said[0].startswith(
@@ -238,15 +237,14 @@ def test_what_is_left_out_is_counted_and_named():
 
 def test_what_is_not_there_is_counted_apart(tmp_path):
     images = [image("0.png", 0, cut=True), Image("gone", FileSource(tmp_path / "gone.png")), Image("nowhere")]
-    said: list[str] = []
+    said = []
     say_unreadable(images, [0, 1, 2], 3, said.append)
     assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")
 
 
 def test_images_that_cannot_be_read_at_all_are_an_error():
     images = [image(f"{i}.png", 0, cut=True) for i in range(3)]
-    with pytest.raises(DataError, match=r"0\.png: not an image file"):
-        ImageStore(images, np.arange(3), thumbnails.Shrunk())
+    refuses(r"0\.png: not an image file", ImageStore, images, np.arange(3), thumbnails.Shrunk())
     with pytest.raises(InputError, match="no image can be read; given: 3 images"):
         ImageStore(images, np.arange(3), thumbnails.Shrunk(), skip=True)
 

@@ -15,12 +15,13 @@ from counterfoil.benchmarks.records import Caption, PixelSource  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine.run import run  # noqa: E402
 from counterfoil.engine.session import Session  # noqa: E402
-from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
+from counterfoil.errors import InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402
 from counterfoil.models import checkpoint, networks  # noqa: E402
 from counterfoil.models.base import Classifier, Options  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.recipes import Detection  # noqa: E402
+from refusals import refuses  # noqa: E402
 from thumbnails import WORDS, rows, thumb  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -218,8 +219,7 @@ def test_data_without_negatives():
         (rows(8), "the training data have no column 'negative_image'"),
         (told(3).select(np.empty(0, dtype=np.int64)), "no rows to train a detector on"),
     ):
-        with pytest.raises(InputError, match=message):
-            detectors.fit(thumb(), FAST, data)
+        refuses(message, detectors.fit, thumb(), FAST, data, error=InputError)
 
 
 def test_images_that_cannot_be_read():
@@ -227,9 +227,8 @@ def test_images_that_cannot_be_read():
     images = list(data.images)
     images[5] = Image("broken", BytesSource(b"no picture", "photos/broken.png"))
     broken = replace(data, images=tuple(images))
-    with pytest.raises(DataError, match=r"photos/broken\.png: not an image file"):
-        detectors.fit(thumb(), FAST, broken)
-    notes: list[str] = []
+    refuses(r"photos/broken\.png: not an image file", detectors.fit, thumb(), FAST, broken)
+    notes = []
     fitted = detectors.fit(thumb(), replace(FAST, unreadable="skip"), broken, note=notes.append)
     assert "1 image cannot be read, 1 row is left out: photos/broken.png: not an image" in notes[0]
     # What is left is what was never there.

@@ -18,7 +18,7 @@ pytest.importorskip("lightning_fabric")
 import thumbnails  # noqa: E402
 from counterfoil.benchmarks.records import FileSource, Image  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
-from counterfoil.errors import DataError, InputError  # noqa: E402
+from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.models import checkpoint  # noqa: E402
 from counterfoil.train import loop  # noqa: E402
 from counterfoil.train.dataloaders import order  # noqa: E402
@@ -27,6 +27,7 @@ from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
 from counterfoil.train.saving import Monitors, Saving  # noqa: E402
+from refusals import refuses  # noqa: E402
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
@@ -50,7 +51,7 @@ def plain(data, recipe, *, accumulate=1, dropout=0.1):
             if step >= recipe.warmup:
                 lr *= 0.5 * (1 + math.cos(math.pi * (step - recipe.warmup) / (total - recipe.warmup)))
             optimiser.zero_grad()
-            sides: list[tuple] = []
+            sides = []
             for turn in range(accumulate):
                 first = (at * accumulate + turn) * recipe.batch_size
                 batch = rows[first : first + recipe.batch_size]
@@ -140,7 +141,7 @@ def test_a_first_look_decides_nothing_and_changes_nothing():
 def test_the_best_weights_are_kept_and_not_the_last(tmp_path):
     data = thumbnails.rows(32)
     values = iter([0.2, 0.5, 0.5, 0.1])
-    seen: list[dict] = []
+    seen = []
 
     def validate(backbone):
         assert not backbone.network.training
@@ -225,9 +226,8 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path):
     images[3] = Image("broken", FileSource(tmp_path / "broken.jpg"))
     broken = TrainingSet("some", tuple(images), data.captions, data.rows)
     recipe = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last")
-    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
-        trained(recipe, broken)
-    said: list[str] = []
+    refuses(r"broken\.jpg: not an image file", trained, recipe, broken)
+    said = []
     skipping = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last", unreadable="skip")
     found = trained(skipping, broken, note=said.append)
     assert len(said) == 1
@@ -246,8 +246,7 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path):
     ],
 )
 def test_what_cannot_be_asked_for_is_said_in_a_line(options, said):
-    with pytest.raises(InputError, match=said):
-        trained(Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
+    refuses(said, trained, Coco(batch_size=4, select="last"), thumbnails.rows(8), **options, error=InputError)
 
 
 def test_columns_that_a_recipe_needs_must_be_there():
@@ -256,7 +255,7 @@ def test_columns_that_a_recipe_needs_must_be_there():
 
 
 def test_without_validation_the_last_weights_are_kept_and_that_is_said():
-    said: list[str] = []
+    said = []
     recipe = Coco(batch_size=4, epochs=1, warmup=1)
     found = trained(recipe, thumbnails.rows(8), note=said.append)
     assert found.best is None

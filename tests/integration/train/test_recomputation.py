@@ -51,7 +51,7 @@ def step(backbone, *, checkpoint):
     rng = np.random.default_rng(0)
     pictures = [PIL.Image.fromarray(rng.integers(0, 256, (96, 96, 3), np.uint8)) for _ in TEXTS]
     pixels = backbone.pixels([backbone.preparation(each) for each in pictures]).double()
-    kept: dict[int, int] = {}
+    kept = {}
     own = {each.untyped_storage().data_ptr() for each in network.parameters()}
 
     def keep(tensor):

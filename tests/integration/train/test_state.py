@@ -23,6 +23,7 @@ from counterfoil.train.journal import read  # noqa: E402
 from counterfoil.train.loop import JOURNAL, fit  # noqa: E402
 from counterfoil.train.recipes import NegativePairs  # noqa: E402
 from counterfoil.train.saving import Saving  # noqa: E402
+from refusals import refuses  # noqa: E402
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
@@ -188,13 +189,10 @@ def test_another_training_is_refused_in_a_line(stopped, change, said):
         "validation": thumbnails.rows(20, seed=1, negatives=True),
     } | change
     backbone, recipe, data = (asked.pop(name) for name in ("backbone", "recipe", "data"))
-    with pytest.raises(InputError) as caught:
-        fit(backbone, recipe, data, **asked, out=stopped, device="cpu")
-    message = str(caught.value)
+    message = refuses("", fit, backbone, recipe, data, **asked, out=stopped, device="cpu", error=InputError)
     assert said in message
     assert message.startswith(f"{stopped}: a training with ")
     assert message.endswith("--no-resume")
-    assert "\n" not in message
     assert {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()} == before
 
 
@@ -211,9 +209,7 @@ def test_a_damaged_state_is_said_in_a_line(stopped, damage):
     path = stopped / training_state.FILE
     data = path.read_bytes()
     path.write_bytes({"cut": data[: len(data) // 2], "text": b"hello", "empty": b""}[damage])
-    with pytest.raises(InputError, match="not a training that can go on from here") as caught:
-        train(stopped)
-    assert "\n" not in str(caught.value)
+    refuses("not a training that can go on from here", train, stopped, error=InputError)
 
 
 @pytest.mark.parametrize(
@@ -228,8 +224,7 @@ def test_a_state_without_one_of_its_fields_is_said_in_a_line(stopped, place):
         holder = holder[part]
     del holder[last]
     torch.save(state, path)
-    with pytest.raises(InputError, match=r"not a training that can go on from here|was begun here"):
-        train(stopped)
+    refuses(r"not a training that can go on from here|was begun here", train, stopped, error=InputError)
 
 
 def test_a_full_disk_leaves_what_was_saved(stopped, never_stopped):
@@ -239,8 +234,7 @@ def test_a_full_disk_leaves_what_was_saved(stopped, never_stopped):
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
     try:
-        with pytest.raises(StorageError, match=r"the disk is full"):
-            train(stopped)
+        refuses(r"the disk is full", train, stopped, error=StorageError)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)

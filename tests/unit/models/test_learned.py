@@ -17,6 +17,7 @@ from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.models import learned
 from counterfoil.models.base import Options
 from counterfoil.models.baselines import constant_image
+from refusals import refuses
 
 NAMES = ("unigram", "bag-of-words", "learned")
 
@@ -174,19 +175,16 @@ def test_what_does_not_fit_is_one_line():
         ("learned", {"captions": "x.csv"}, "setting"),
         ("unigram", {"image": "x.png"}, "setting"),
     ):
-        with pytest.raises(UnknownNameError, match=words_):
-            catalog.scorer(f"blind:{name}", Options(settings=settings))
+        refuses(words_, catalog.scorer, f"blind:{name}", Options(settings=settings), error=UnknownNameError)
     for name, suggested in (("blind:lenght", "length"), ("pixels:colors", "colours")):
-        with pytest.raises(UnknownNameError, match=f"did you mean '{suggested}'"):
-            catalog.scorer(name)
+        refuses(f"did you mean '{suggested}'", catalog.scorer, name, error=UnknownNameError)
     with pytest.raises(InputError, match="needs a model that looks at the mean image"):
         catalog.scorer("blind:constant-image")
     with pytest.raises(InputError, match="needs a model that looks at images behind it"):
         catalog.scorer("blind:constant-image", Options(backbone="blind:random"))
     with pytest.raises(InputError, match="--scorer is for caption metrics"):
         catalog.scorer("blind:length", Options(backbone="open-clip:x/y"))
-    with pytest.raises(DataError, match="its questions choose among no captions"):
-        Contrasts.of(forms.gallery(images=range(3)))
+    refuses("its questions choose among no captions", Contrasts.of, forms.gallery(images=range(3)))
 
 
 def test_a_mean_image_is_that_of_a_folder(tmp_path):

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.errors import DataError
 from counterfoil.metrics.contrast import QUAD, group, i2t
 from counterfoil.metrics.contrast import quad_tied as tied
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.baselines import ANCHORS, agreement, colour_words, load_pixels, shares
 from counterfoil.world.sample import quads
+from refusals import refuses
 
 
 def picture(*bands, side=64):
@@ -123,10 +123,8 @@ def test_no_colour_word_no_opinion_and_no_image_is_opened():
 
 
 def test_what_is_not_at_hand_is_named():
-    with pytest.raises(DataError, match="image 'gone' is not at hand"):
-        score([Image("gone")], ["a red cat"])
-    with pytest.raises(DataError, match="caption 'c' is not at hand"):
-        load_pixels("colours").score([image("red")], [Caption("c")])
+    refuses("image 'gone' is not at hand", score, [Image("gone")], ["a red cat"])
+    refuses("caption 'c' is not at hand", load_pixels("colours").score, [image("red")], [Caption("c")])
 
 
 def test_the_world_is_read_from_its_pixels():

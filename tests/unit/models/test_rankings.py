@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from counterfoil.catalog import scorer
-from counterfoil.errors import DataError
 from counterfoil.models.precomputed import PrecomputedTable
 from counterfoil.models.precomputed_galleries import PrecomputedRankings, load_rankings
+from refusals import refuses
 
 I2T = {"10": [3, 1, 2], "11": [], "4": [2]}
 T2I = {"1": [4, 10], "2": [11, 4, 10], "3": [10]}
@@ -75,8 +75,7 @@ def test_large_arrays_are_read_in_parts(tmp_path):
     assert np.array_equal(np.array(lists.items, dtype=int)[lists.entries], cut[cut >= 0])
     rows[4999, 999] = rows[4999, 0]
     save_npz(path, image_ids=np.arange(5000), i2t=rows, caption_ids=np.arange(2), t2i=cut[:2])
-    with pytest.raises(DataError, match=r"query '4999': a ranking names an item twice; given"):
-        load_rankings(str(path))
+    refuses(r"query '4999': a ranking names an item twice; given", load_rankings, str(path))
 
 
 def test_unsigned_ids(tmp_path):
@@ -112,9 +111,8 @@ def test_tables_with_such_names_stay_tables(value, tmp_path):
 )
 def test_json_that_holds_no_rankings(value, pattern, tmp_path):
     path = save_json(tmp_path / "r.json", value)
-    with pytest.raises(DataError, match=pattern) as error:
-        scorer(f"given:{path}")
-    assert str(path) in str(error.value)
+    words = refuses(pattern, scorer, f"given:{path}")
+    assert str(path) in words
 
 
 @pytest.mark.parametrize(
@@ -134,10 +132,8 @@ def test_json_that_holds_no_rankings(value, pattern, tmp_path):
 )
 def test_arrays_that_are_no_rankings(changes, pattern, tmp_path):
     arrays = {name: array for name, array in {**ARRAYS, **changes}.items() if array is not None}
-    with pytest.raises(DataError, match=pattern):
-        scorer(f"given:{save_npz(tmp_path / 'r.npz', **arrays)}")
+    refuses(pattern, scorer, f"given:{save_npz(tmp_path / 'r.npz', **arrays)}")
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(DataError, match="no such file; check the path after 'given:'"):
-        scorer(f"given:{tmp_path / 'none.npz'}")
+    refuses("no such file; check the path after 'given:'", scorer, f"given:{tmp_path / 'none.npz'}")

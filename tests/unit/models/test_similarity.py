@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from counterfoil.catalog import scorer
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 from counterfoil.models.base import Options
 from counterfoil.models.precomputed_galleries import load_similarity
+from refusals import refuses
 
 SCORES = np.array([[0.5, 1.0, -2.0], [0.25, 0.0, 8.0]])
 
@@ -60,8 +61,7 @@ def test_arrays_that_are_no_similarity(array, pattern, tmp_path):
 
 
 def refused(path, pattern, options=Options()):  # noqa: B008
-    with pytest.raises(DataError, match=pattern):
-        load_similarity(str(path), options)
+    refuses(pattern, load_similarity, str(path), options)
 
 
 @pytest.mark.parametrize(
@@ -89,5 +89,4 @@ def test_ids_are_for_similarities_only(file, tmp_path):
     (tmp_path / "r.json").write_text('{"i2t": {"1": [2]}, "t2i": {}}')
     options = ids_at(tmp_path / "i.npz", image_ids=np.arange(2), caption_ids=np.arange(3))
     for spec in (f"given:{tmp_path}/t.csv", f"given:{tmp_path}/r.json", "blind:constant"):
-        with pytest.raises(InputError, match="has no use for the option 'ids'"):
-            scorer(spec, options)
+        refuses("has no use for the option 'ids'", scorer, spec, options, error=InputError)

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.models import small  # noqa: E402
+from refusals import refuses  # noqa: E402
 
 CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
 TINY = small.Sizes(picture=32, channels=(4, 8), words=8, layers=2, hidden=16, width=12)
@@ -86,5 +87,4 @@ def test_a_seed_decides_the_weights_and_touches_no_other_randomness():
 
 @pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])
 def test_pictures_that_cannot_be_cut_are_refused(picture, channels):
-    with pytest.raises(InputError, match="cannot be cut into patches"):
-        small.Sizes(picture=picture, channels=channels)
+    refuses("cannot be cut into patches", small.Sizes, picture=picture, channels=channels, error=InputError)

@@ -12,6 +12,7 @@ import pytest
 
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.models.captions import java
+from refusals import refuses
 
 ECHO = "import sys\nfor line in sys.stdin: print(line.rstrip('\\n')[::-1], flush=True)"
 
@@ -51,8 +52,7 @@ class TestChild:
         assert answers == [[f"{k}:{at}"[::-1] for at in range(500)] for k in range(4)]
 
     def test_a_line_break_in_a_line_is_refused_before_anything_is_sent(self, echo):
-        with pytest.raises(InputError, match=r"^echo, line 2: a line break within a line$"):
-            echo.ask(["a", "b\nc"])
+        refuses(r"^echo, line 2: a line break within a line$", echo.ask, ["a", "b\nc"], error=InputError)
         assert echo.ask(["a"]) == ["a"]
 
     def test_closing_one_that_does_not_listen_ends_it_too(self):
@@ -77,9 +77,8 @@ class TestFailures:
     def test_a_program_that_ends_is_named_with_its_last_words(self, code, message):
         with closing(java.Child(python(code), name="metric:x", patience=2)) as child:
             for _ in range(2):  # Asking again says it again, and does not wait.
-                with pytest.raises(ModelError) as caught:
-                    child.ask(["a"] * 100_000)
-                assert str(caught.value).startswith(f"metric:x: {message}")
+                words = refuses("", child.ask, ["a"] * 100_000, error=ModelError)
+                assert words.startswith(f"metric:x: {message}")
             assert not child.alive
 
     def test_a_program_that_is_not_there(self, tmp_path):
@@ -94,14 +93,12 @@ class TestFailures:
             patch.setattr(echo, "_next", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 echo.ask(["a"])
-        with pytest.raises(ModelError, match="was ended by signal 9"):
-            echo.ask(["b"])
+        refuses("was ended by signal 9", echo.ask, ["b"], error=ModelError)
 
     def test_no_java_on_the_path(self, monkeypatch, tmp_path):
         monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(ModelError) as caught:
-            java.java("metric:meteor")
-        assert str(caught.value).startswith(
+        words = refuses("", java.java, "metric:meteor", error=ModelError)
+        assert words.startswith(
             "metric:meteor: needs Java, and there is no program 'java' on PATH; install a Java runtime"
         )
 

@@ -11,6 +11,7 @@ from counterfoil.models.base import Options
 from counterfoil.models.captions import java
 from counterfoil.models.captions.java import meteor, meteor_command
 from counterfoil.models.captions.text import load
+from refusals import refuses
 
 pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
@@ -128,9 +129,8 @@ class TestWhatIsMissing:
     def test_the_data(self, tmp_path, monkeypatch):
         (tmp_path / "meteor-1.5.jar").touch()
         monkeypatch.setattr(java, "folder", lambda part: tmp_path)
-        with pytest.raises(ModelError) as caught:
-            meteor_command()
-        assert str(caught.value) == (
+        words = refuses("", meteor_command, error=ModelError)
+        assert words == (
             f"metric:meteor: a file is missing; given: {tmp_path}/data/paraphrase-en.gz; "
             "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
         )
@@ -140,5 +140,4 @@ class TestWhatIsMissing:
         program.write_text("#!/bin/sh\nwhile read line; do echo 1 2 3; done\n", encoding="utf-8")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        with pytest.raises(ModelError, match=r"not the statistics of a candidate; given: 1 2 3$"):
-            meteor(["a"], [["a"]])
+        refuses(r"not the statistics of a candidate; given: 1 2 3$", meteor, ["a"], [["a"]], error=ModelError)

@@ -9,6 +9,7 @@ import pytest
 from counterfoil.errors import ModelError
 from counterfoil.models.captions import java
 from counterfoil.models.captions.java import PARSER, spice, spice_command
+from refusals import refuses
 from spice_program import fake
 
 pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
@@ -52,15 +53,13 @@ class TestWithAProgramInItsPlace:
     )
     def test_a_program_that_fails(self, models, monkeypatch, ending, said):
         fake(models, monkeypatch, ending=ending)
-        with pytest.raises(ModelError) as caught:
-            spice(["a"], [["a"]], models=models)
-        assert str(caught.value).startswith(f"metric:spice: {said}")
+        words = refuses("", spice, ["a"], [["a"]], models=models, error=ModelError)
+        assert words.startswith(f"metric:spice: {said}")
 
     @pytest.mark.parametrize("version", ["15.0.1", "21"])
     def test_java_without_javascript(self, models, monkeypatch, version):
         fake(models, monkeypatch, version=version)
-        with pytest.raises(ModelError, match=f"given: Java {version[:2]}; allowed: Java 8 to 14"):
-            spice_command(models)
+        refuses(f"given: Java {version[:2]}; allowed: Java 8 to 14", spice_command, models, error=ModelError)
         (models / "nashorn-core-15.4.jar").touch()
         spice_command(models)
 
@@ -76,16 +75,12 @@ class TestWhatIsMissing:
         missing = java.folder("spice") / "lib" / PARSER[0]
         if missing.exists():
             pytest.skip("the parser is at hand")
-        with pytest.raises(ModelError) as caught:
-            spice(["a cat"], [["a cat"]])
-        said = str(caught.value)
+        said = refuses("", spice, ["a cat"], [["a cat"]], error=ModelError)
         assert said.startswith(f"metric:spice: a file is missing; given: {missing}; SPICE needs the parser")
         assert "http://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip" in said
         assert "--set models=FOLDER" in said
-        assert "\n" not in said
 
     def test_the_second_file(self, models, monkeypatch):
         fake(models, monkeypatch)
         (models / PARSER[1]).unlink()
-        with pytest.raises(ModelError, match=r"given: .*stanford-corenlp-3\.6\.0-models\.jar"):
-            spice_command(models)
+        refuses(r"given: .*stanford-corenlp-3\.6\.0-models\.jar", spice_command, models, error=ModelError)

@@ -9,6 +9,7 @@ import pytest
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models.base import Options
 from counterfoil.models.captions.text import load
+from refusals import refuses
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 
@@ -131,9 +132,8 @@ class TestSettings:
         ],
     )
     def test_refusals(self, name, settings, said):
-        with pytest.raises(InputError) as caught:
-            metric(name, **settings)
-        assert str(caught.value).startswith(said)
+        words = refuses("", metric, name, **settings, error=InputError)
+        assert words.startswith(said)
 
 
 class TestIdentity:
@@ -149,8 +149,7 @@ class TestIdentity:
 class TestMissingReferences:
     @pytest.mark.parametrize("name", [name for name in NAMES if name != "length"])
     def test_a_row_without_any(self, name):
-        with pytest.raises(InputError) as caught:
-            metric(name).of_texts(["a", "b c"], [["a"], []])
-        assert str(caught.value).startswith(f"metric:{name}, candidate 2: no references; given: b c")
+        words = refuses("", metric(name).of_texts, ["a", "b c"], [["a"], []], error=InputError)
+        assert words.startswith(f"metric:{name}, candidate 2: no references; given: b c")
         with pytest.raises(InputError, match="not as many lists of references as candidates; given: 1"):
             metric(name).of_texts(["a", "b"], [["a"]])

@@ -6,6 +6,7 @@ import pytest
 
 from counterfoil.errors import DataError
 from counterfoil.models.captions.corpora import documents
+from refusals import refuses
 
 #: Of talks in ActivityNet's layout too long sentences are left out; elsewhere they are cut off.
 LONG = " ".join(["a"] * 67)
@@ -47,9 +48,8 @@ def test_layouts(tmp_path, value, found):
     ],
 )
 def test_files_that_are_no_corpus(tmp_path, value, said):
-    with pytest.raises(DataError) as caught:
-        read(tmp_path / "corpus.json", value)
-    assert said in str(caught.value)
+    words = refuses("", read, tmp_path / "corpus.json", value)
+    assert said in words
 
 
 def test_no_file_and_half_a_file(tmp_path):
@@ -57,5 +57,4 @@ def test_no_file_and_half_a_file(tmp_path):
     with pytest.raises(DataError, match=r"metric:x, idf: no such file; .*allowed: none, a JSON file of"):
         documents(file, where="metric:x, idf", allowed=["none"])
     file.write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=r"corpus\.json"):
-        documents(file, where="metric:x, idf", allowed=["none"])
+    refuses(r"corpus\.json", documents, file, where="metric:x, idf", allowed=["none"])
