@@ -39,14 +39,14 @@ def here(here):
     return here
 
 
-def write(path: Path, rows: list[dict[str, str]]) -> None:
+def write(path, rows):
     with path.open("w", newline="") as file:
         table = csv.DictWriter(file, rows[0])
         table.writeheader()
         table.writerows(rows)
 
 
-def create(*words: str, code: int = 0) -> str:
+def create(*words, code=0):
     done = CliRunner().invoke(app, ["annotate", "create", *words])
     assert done.exit_code == code, done.output + repr(done.exception)
     return done.output if code == 0 else str(done.exception)
@@ -171,7 +171,7 @@ def test_a_killed_create_is_finished_by_the_same_command(here):
         assert len(open_campaign(folder).secrets["salt"]) == 64
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     """What a folder holds but for its secrets, and for what a killed process was writing."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".part"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files if path.name != SECRETS}

@@ -15,7 +15,7 @@ from PIL.PngImagePlugin import PngInfo
 from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import QUAD_KINDS, drawn_golden, items_of_benchmark, known_items
 from counterfoil.annotate.campaign import CampaignRecipe
-from counterfoil.annotate.forms.base import WorkForm, WorkItem
+from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures
@@ -42,7 +42,7 @@ def photos(tmp_path_factory):
     return folder
 
 
-def form_of(name: str) -> WorkForm:
+def form_of(name):
     return WORK_FORMS[name].form({}, where="here")
 
 
@@ -57,7 +57,7 @@ def made(tmp_path, photos, form, rows, *, kind="json", pictures=None, role="work
     return items_of_table(read_table(path), form_of(form), pictures, folder=photos, role=role)
 
 
-def pixels(data: bytes | Path) -> bytes:
+def pixels(data):
     """The pixels of an image, whatever its format."""
     with PIL.Image.open(data if isinstance(data, Path) else io.BytesIO(data)) as picture:
         return picture.convert("RGB").tobytes()
@@ -229,7 +229,7 @@ def test_rows_that_make_no_item(tmp_path, photos, form, row, message):
     assert "\n" not in str(error.value)
 
 
-def of_world(name: str, form: str, n: int, seed: int = 0) -> tuple[WorkItem, ...]:
+def of_world(name, form, n, seed=0):
     rng = np.random.default_rng(seed)
     return items_of_benchmark(catalog.benchmark(name), form_of(form), Pictures(), sample=n, rng=rng).items
 

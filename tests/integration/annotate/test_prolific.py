@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from annotate.fake_prolific import RETIRED, TOKEN, FakeProlific, running
+from annotate.fake_prolific import RETIRED, TOKEN, running
 from counterfoil.annotate.platforms import prolific_bonuses
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, ProlificSettings, UnsureRequestError
 from counterfoil.annotate.platforms.prolific_bonuses import BonusNotes, read_bonuses
@@ -36,7 +36,7 @@ def fake_server():
 def fake(fake_server):
     """The server as new."""
     address = fake_server.address
-    fake_server.__init__()  # type: ignore[misc]
+    fake_server.__init__()
     fake_server.address = address
     return fake_server
 
@@ -52,11 +52,11 @@ def client(fake, waits):
         yield found
 
 
-def posts(fake: FakeProlific, end: str) -> int:
+def posts(fake, end):
     return sum(method != "GET" and path.endswith(end) for method, path in fake.log)
 
 
-def published(client: ProlificClient, plan: StudyPlan = PLAN) -> str:
+def published(client, plan=PLAN):
     return client.move(client.create(plan).id, "PUBLISH").id
 
 

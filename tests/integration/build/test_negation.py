@@ -118,7 +118,7 @@ def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     step, notes = Negate(per_caption="subset"), []
     work = StepContext(tmp_path, step="negate", session=Session(note=notes.append))
     found = step.run(pa.Table.from_pylist(real), work)
-    counts: dict[tuple[str, str], int] = {}
+    counts = {}
     for row in found.kept.to_pylist():
         if row["type"] == "replace":
             old, _, new = row["change"].partition(" > ")

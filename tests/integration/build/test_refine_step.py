@@ -169,7 +169,7 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
 @pytest.mark.models
 def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
     rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
-    said: list[str] = []
+    said = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=said.append))
     step = Refine(balance=(one,), held_out=(other, "blind:length"))
@@ -273,7 +273,7 @@ def test_a_subset_of_which_no_row_is_left_is_said(tmp_path):
             "negative_score": [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
         }
     )
-    told: list[str] = []
+    told = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=told.append))
     output = run_step(Refine(within="subset", scores=("score",)), rows, work)

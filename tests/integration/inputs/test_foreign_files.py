@@ -4,8 +4,6 @@ import json
 import os
 import threading
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +79,7 @@ def test_marks_of_byte_order_are_no_text(tmp_path):
     assert read_json(tmp_path / "x.json") == {"a": 1}
 
 
-READERS: dict[str, Callable[[Path], object]] = {
+READERS = {
     "csv": read_table,
     "json": read_table,
     "jsonl": read_table,
@@ -97,7 +95,7 @@ def test_what_is_no_file_is_a_line_at_once(tmp_path, ending):
     path, read = tmp_path / f"x.{ending}", READERS[ending]
 
     def refused(line):
-        found: list[str] = []
+        found = []
 
         def attempt():
             try:

@@ -3,7 +3,6 @@
 import pickle
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ def test_arrays_of_objects_are_lists(tmp_path):
 
 
 #: What brings the interpreter down where NumPy reads it, such as bytes taken for a pointer.
-_POINTERS: dict[str, bytes] = {
+_POINTERS = {
     "a number that is an object": (
         b"\x80\x02cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\nX\x02\x00\x00\x00O8K\x00K\x01\x87RC\x08AAAAAAAA\x86R."
     ),
@@ -66,12 +65,12 @@ def test_what_would_bring_the_interpreter_down_is_a_line(tmp_path, name):
 
 
 def test_a_list_that_holds_itself_or_doubles_forty_times(tmp_path):
-    own: list[Any] = []
+    own = []
     own.append(own)
     (tmp_path / "x.pkl").write_bytes(pickle.dumps(own))
     with pytest.raises(DataError, match="nested too deeply"):
         plain_pickle(tmp_path / "x.pkl")
-    doubled: list[Any] = ["x"]
+    doubled = ["x"]
     for _ in range(12):
         doubled = [doubled] * 10
     (tmp_path / "x.pkl").write_bytes(pickle.dumps(doubled))

@@ -1,6 +1,5 @@
 """Measures of retrieval against a twin that looks at whole rankings, and against known numbers."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
 from math import comb, log2
@@ -15,8 +14,6 @@ from counterfoil.errors import InputError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.ranks import Qrels, join, list_ranks, positive_ranks
 from counterfoil.metrics.ties import Ties
-
-Twin = Callable[[list[float], list[float]], float]
 
 
 def recall(k):

@@ -34,7 +34,7 @@ def _own(out):
 
 
 @pytest.fixture
-def holder(tmp_path):  # type: ignore[no-untyped-def]
+def holder(tmp_path):
     out = tmp_path / "made" / "out"
     process = subprocess.Popen([sys.executable, "-c", HOLDER, str(out)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

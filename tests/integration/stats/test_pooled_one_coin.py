@@ -27,7 +27,7 @@ def right_and_promised(model, per_item, seeds=15, **world):
     """The mean share of right labels, a tie being a coin, and the mean chance promised for them."""
     right, promised = [], []
     for seed in range(seeds):
-        truth, given = simulated(seed, per_item, **world)  # type: ignore[arg-type]
+        truth, given = simulated(seed, per_item, **world)
         posterior = model(given).posterior
         top = posterior >= posterior.max(axis=1, keepdims=True) - 1e-9
         right.append(np.mean(top[np.arange(len(truth)), truth] / top.sum(axis=1)))
@@ -40,7 +40,7 @@ def fewer_draws(given):
     return pooled_one_coin(given, draws=100, burn=50)
 
 
-WORLDS: list[dict[str, object]] = [
+WORLDS = [
     {},
     {"people": 20},
     {"items": 40, "people": 12},

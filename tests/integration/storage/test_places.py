@@ -92,7 +92,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
     sizes |= {"n/50": 8 * HEAD, "n/51": 8 * HEAD}
     for name, size in sizes.items():
         place.write(name, name.encode() + b"." * (size - len(name)))
-    asked: list[bytes] = []
+    asked = []
 
     def wanted(head):
         asked.append(head)
@@ -114,7 +114,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
 def test_of_many_at_once_one_creates_and_each_replacement_counts(place):
     if place.scheme == "s3":
         pytest.skip("moto looks for the object and writes it in two steps")
-    won: list[int] = []
+    won = []
 
     def contest(number):
         if place.create("lease", b"%d" % number):

@@ -183,7 +183,7 @@ def test_answers_are_asked_for_until_one_has_so_many_and_no_more():
     first = recipe(design="adaptive", overlap=1, first_to=3, most=5)
     rng = np.random.default_rng(0)
     for p in (0.5, 0.9):
-        given: list[str] = []
+        given = []
         while more := still_needed([(each, 0, 0) for each in given], 2, first) - len(given):
             # All that are wanted may be under way at once, and none of them is one too many.
             given += rng.choice(["yes", "no"], more, p=[p, 1 - p]).tolist()

@@ -7,13 +7,9 @@ import pytest
 from annotate.small_campaigns import Worker, pair, pairs
 from counterfoil.annotate import leases, participants, work
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import release_expired
 from counterfoil.errors import InputError
-
-Opened = tuple[Database, Campaign]
 
 
 @pytest.fixture
@@ -268,7 +264,7 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
                 connection, campaign, worker="W1", platform="connect", parameters=parameters, now=1.0
             )
             participants.consent(connection, worker.person, 1.0)
-        totals: list[int] = []
+        totals = []
         state = worker.state()
         while state.assignments:
             totals.append(state.of)

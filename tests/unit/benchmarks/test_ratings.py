@@ -16,7 +16,7 @@ def rated(**changes):
         "ratings": np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 3.0]]),
         "references": References.of([[3, 4], [], [4]]),
     }
-    return Rated(("a", "b", "c"), **(fields | changes))  # type: ignore[arg-type]
+    return Rated(("a", "b", "c"), **(fields | changes))
 
 
 def paragraphs(**changes):
@@ -29,11 +29,11 @@ def paragraphs(**changes):
         "votes": np.array([[3.0, 1.0], [2.0, 2.0]]),
         "label": np.array([0, 1]),
     }
-    return Preference(("p", "q"), **(fields | changes))  # type: ignore[arg-type]
+    return Preference(("p", "q"), **(fields | changes))
 
 
 def benchmark(questions):
-    card = Card(name="mine", title="Mine", form=questions.form)  # type: ignore[arg-type]
+    card = Card(name="mine", title="Mine", form=questions.form)
     captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "cow", "a dog", "animal"]))
     return Benchmark(card, tuple(Image(name) for name in "xyz"), captions, questions)
 

@@ -21,7 +21,7 @@ from counterfoil.world.sample import quads
 
 
 def _built(work, *, form="auto", **read):
-    steps = (ReadRows(n=21, size=32, **read), Assemble(form=form))  # type: ignore[arg-type]
+    steps = (ReadRows(n=21, size=32, **read), Assemble(form=form))
     run_recipe(BuildRecipe("mine", "Mine", "", 0, steps), work)
     return work.folder
 
@@ -79,7 +79,7 @@ def test_what_was_assembled_and_is_gone_is_assembled_again(work):
 def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(work, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,two cats,two dogs\n")
-    notes: list[str] = []
+    notes = []
     session = replace(work.session, note=notes.append)
     folder = _built(replace(work, session=session), source=str(rows))
     assert [image.source for image in load(folder).images] == [None, None]

@@ -118,7 +118,7 @@ def test_what_a_job_does_not_take_names_the_argument(call, line):
 
 
 def test_what_a_job_opens_is_closed_when_the_outermost_ends():
-    closed: list[str] = []
+    closed = []
     with closing_at_end():
         with closing_at_end():
             at_end(lambda: closed.append("inner"))

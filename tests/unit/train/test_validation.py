@@ -218,7 +218,7 @@ def test_a_last_batch_of_one_row_says_nothing():
 
 def test_a_guard_warns_once_each_time_that_too_much_is_lost():
     values = iter([0.80, 0.79, 0.70, 0.69, 0.81, 0.5])
-    said: list[str] = []
+    said = []
     recipe = Coco(batch_size=8, epochs=5, lr=1e-3, warmup=1, select="last")
     found = fit(
         thumbnails.thumb(),
