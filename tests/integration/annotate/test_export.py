@@ -30,6 +30,7 @@ from counterfoil.evaluation.run import load_run
 from counterfoil.jobs.annotate_create import create_campaign
 from counterfoil.jobs.annotate_judgements import annotate_export
 from counterfoil.models.base import Options
+from refusals import refuses
 
 
 def placed(page, values):
@@ -236,8 +237,7 @@ def test_people_can_be_left_out_altogether(here):
 def test_export_says_what_is_wrong(here):
     campaign = made(here, "yes-no", PAIRS)
     for read in (lambda: annotate_export(campaign.folder), lambda: catalog.scorer("people:campaign")):
-        with pytest.raises(InputError, match="no answers yet"):
-            read()
+        refuses("no answers yet", read, error=InputError)
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
         annotate_export(campaign.folder, model="majorty")
@@ -245,8 +245,7 @@ def test_export_says_what_is_wrong(here):
         annotate_export(campaign.folder, model="mace")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
-    with pytest.raises(InputError, match="the folder holds other files"):
-        annotate_export(campaign.folder, here / "mine")
+    refuses("the folder holds other files", annotate_export, campaign.folder, here / "mine", error=InputError)
     assert (here / "mine" / "labels.csv").read_text() == "mine"
     annotate_export(campaign.folder)
     annotate_export(campaign.folder, overwrite=True)
@@ -291,8 +290,7 @@ def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label():
 def test_gains_are_of_the_four_answers_alone():
     scale = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"), AnswerOption("3")))
     ratings = item_labels(judged_rows({"a": "yy"}), scale)
-    with pytest.raises(InputError, match="a label without a gain; given: 3"):
-        merged_gains(ratings)
+    refuses("a label without a gain; given: 3", merged_gains, ratings, error=InputError)
     assert merged_gains(item_labels(judged_rows({"a": "yy"}), QUESTION)).tolist() == [1.0]
 
 
@@ -378,8 +376,7 @@ def test_judgements_without_a_known_truth_are_exported(here):
     assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
     assert any("12 items have no known right answer" in line for line in found.notes)
     for name in ("campaign", "campaign/export"):
-        with pytest.raises(InputError, match="'truth'"):
-            catalog.scorer(f"people:{name}")
+        refuses("'truth'", catalog.scorer, f"people:{name}", error=InputError)
     created = create_campaign("choose", "items.json", here / "again", images=here / "photos")
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
@@ -414,8 +411,7 @@ def test_people_are_read_from_the_database_that_is_named(here, new_database):
     campaign = made(here, "yes-no", "world-quads", sample=2, overlap=1)
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
-    with pytest.raises(InputError, match="no answers yet"):
-        catalog.scorer("people:campaign")
+    refuses("no answers yet", catalog.scorer, "people:campaign", error=InputError)
     found = catalog.scorer("people:campaign", Options(settings={"database": url}))
     assert found.described == "8 answers of 4 people (yes-no)"
 
@@ -426,8 +422,7 @@ def test_one_person_completes_no_question_of_several_pairs(here):
     answered(created.campaign, 1, lambda item, n: {"match": item.truth})
     whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
     for unanswered in ("refuse", "leave-out"):
-        with pytest.raises(InputError, match=whole):
-            catalog.scorer("people:campaign", Options(unanswered=unanswered))
+        refuses(whole, catalog.scorer, "people:campaign", Options(unanswered=unanswered), error=InputError)
 
 
 def test_ratings_and_matches_score_benchmarks_too(here):
@@ -439,5 +434,4 @@ def test_ratings_and_matches_score_benchmarks_too(here):
     found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
     assert found.result["kendall_tau_b"].value > 0.5
     made(here / "photos", "which-image", "world-quads", sample=3)
-    with pytest.raises(InputError, match="score no questions"):
-        catalog.scorer("people:photos/campaign")
+    refuses("score no questions", catalog.scorer, "people:photos/campaign", error=InputError)

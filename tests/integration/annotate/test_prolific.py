@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+from refusals import refuses
+
 pytest.importorskip("httpx2")
 
 from annotate.fake_prolific import RETIRED, TOKEN, running
@@ -11,7 +13,7 @@ from counterfoil.annotate.platforms import prolific_bonuses
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, ProlificSettings, UnsureRequestError
 from counterfoil.annotate.platforms.prolific_bonuses import BonusNotes, read_bonuses
 from counterfoil.annotate.platforms.prolific_study import ProlificSubmission, Rejection, StudyPlan, reconcile
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 
 PLAN = StudyPlan(
     name="Do these captions match?",
@@ -109,8 +111,7 @@ def test_pay_is_in_hundredths_and_rounded_up():
     ],
 )
 def test_studies_that_cannot_be_are_refused_here(change, message):
-    with pytest.raises(InputError, match=message):
-        dataclasses.replace(PLAN, **change)
+    refuses(message, dataclasses.replace, PLAN, error=InputError, **change)
 
 
 def test_what_prolific_refuses_is_one_line(client, fake):
@@ -121,21 +122,18 @@ def test_what_prolific_refuses_is_one_line(client, fake):
     study = client.create(PLAN).id
     with pytest.raises(InputError, match="Prolific refuses; given: status 400: Insufficient funds"):
         client.move(study, "PUBLISH")
-    with pytest.raises(InputError, match=r"status 404: Not found\.; is the id right"):
-        client.study("nowhere")
+    refuses(r"status 404: Not found\.; is the id right", client.study, "nowhere", error=InputError)
     # Ids stay in their place of an address.
     requests = len(fake.log)
     for study in ("", "../users/me", "a/b", "x" * 65, "ä"):
-        with pytest.raises(InputError, match="not an id of Prolific"):
-            client.study(study)
+        refuses("not an id of Prolific", client.study, study, error=InputError)
     assert len(fake.log) == requests
 
 
 def test_a_wrong_token_is_named_and_never_shown(fake):
     with ProlificClient("another-token", ProlificSettings(fake.address)) as client:
-        with pytest.raises(InputError, match="is the token in PROLIFIC_TOKEN right") as caught:
-            client.study("x")
-        assert "another-token" not in str(caught.value)
+        words = refuses("is the token in PROLIFIC_TOKEN right", client.study, "x", error=InputError)
+        assert "another-token" not in words
     with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=0)) as client:
         # The server's words hold the token here.
         fake.faults = ["500"]
@@ -143,8 +141,7 @@ def test_a_wrong_token_is_named_and_never_shown(fake):
             client.study("x")
         assert TOKEN not in str(caught.value)
     for token in ("", " ", "a\nb", "tökén"):
-        with pytest.raises(InputError, match="no token of Prolific"):
-            ProlificClient(token)
+        refuses("no token of Prolific", ProlificClient, token, error=InputError)
 
 
 def test_what_leads_nowhere_is_not_sent(client, fake):
@@ -190,8 +187,7 @@ def test_busy_servers_are_asked_again(client, fake, waits):
     # Each wait is up to twice the one before.
     assert [0.5 <= wait / 2**k <= 1 for k, wait in enumerate(waits)] == [True] * 3
     fake.faults = ["429"] * 4
-    with pytest.raises(InputError, match="no answer after 4 tries; given: status 429"):
-        client.study("x")
+    refuses("no answer after 4 tries; given: status 429", client.study, "x", error=InputError)
     # Requests that make something are sent again after a 429, which did nothing.
     fake.faults = ["", "429"]
     client.create(dataclasses.replace(PLAN, name="Another"))
@@ -200,9 +196,8 @@ def test_busy_servers_are_asked_again(client, fake, waits):
 
 def test_a_server_that_is_not_there(waits):
     settings, words = ProlificSettings("http://127.0.0.1:9", retries=2), "no answer after 3 tries; .*Connect"
-    with ProlificClient(TOKEN, settings, sleep=waits.append) as client:  # noqa: SIM117
-        with pytest.raises(InputError, match=words):
-            client.study("x")
+    with ProlificClient(TOKEN, settings, sleep=waits.append) as client:
+        refuses(words, client.study, "x", error=InputError)
     assert len(waits) == 2
 
 
@@ -228,8 +223,7 @@ def test_many_are_approved_in_parts(client, fake):
 
 
 def test_spaces_are_no_reason_to_reject():
-    with pytest.raises(InputError, match=r"rejection of s1: .*given: 0 characters"):
-        Rejection("s1", " " * 200, "OTHER")
+    refuses(r"rejection of s1: .*given: 0 characters", Rejection, "s1", " " * 200, "OTHER", error=InputError)
 
 
 @pytest.fixture
@@ -274,8 +268,7 @@ def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
     bonuses = {"ann": 150}
     batch = prolific_bonuses.set_up(client, bonused, bonuses)
     fake.faults = ["400"]
-    with pytest.raises(InputError, match="Prolific refuses"):
-        prolific_bonuses.pay(client, bonused, bonuses, batch)
+    refuses("Prolific refuses", prolific_bonuses.pay, client, bonused, bonuses, batch, error=InputError)
     fake.faults = ["429"]
     prolific_bonuses.pay(client, bonused, bonuses, prolific_bonuses.set_up(client, bonused, bonuses))
     assert [each["paid"] for each in fake.batches.values()] == [0, 1]
@@ -290,8 +283,7 @@ def test_a_table_of_bonuses_has_amounts_of_money_and_each_person_once(tmp_path):
     rows = [(f'5f8b,"{amount}"', no_money) for amount in amounts]
     for row, words in (*rows, ("5f8a,2", "'person': occurs twice; given: 5f8a")):
         path.write_text(f"person,amount\n5f8a,1\n{row}\n")
-        with pytest.raises(DataError, match=f"row 2, column {words}"):
-            read_bonuses(path)
+        refuses(f"row 2, column {words}", read_bonuses, path)
 
 
 def test_places_that_were_given_back_are_free():

@@ -22,6 +22,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Options
 from counterfoil.store import write_csv
+from refusals import refuses
 
 
 def work(folder, step="4-choose", seed=0, notes=None):
@@ -260,8 +261,7 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
     ],
 )
 def test_settings_that_do_not_go_together(step, settings, message):
-    with pytest.raises(InputError, match=message):
-        step(**settings)
+    refuses(message, step, error=InputError, **settings)
 
 
 @pytest.mark.parametrize(

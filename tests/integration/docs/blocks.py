@@ -59,7 +59,6 @@ def blocks(page):
             language = (
                 "console" if token.content.startswith("$ ") else "sh" if is_shell(token.content) else ""
             )
-        assert token.map is not None
         found.append(Block(page, token.map[0] + 1, language, token.content))
     return found
 

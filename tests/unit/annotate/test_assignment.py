@@ -24,6 +24,7 @@ from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.annotate.items import check_items
 from counterfoil.errors import InputError
+from refusals import refuses
 
 DIRECTIONS = ("caption-0", "caption-1", "image-0", "image-1")
 
@@ -97,8 +98,7 @@ def test_designs_hold_for_any_instances_or_are_refused(sizes, overlap, per_perso
     own = recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed)
     n_blocks = -(-len(items) * overlap // per_person)
     if max(sizes) * overlap > n_blocks:
-        with pytest.raises(InputError, match=r"needs \d+ blocks, one per answer"):
-            plan_blocks(items, own)
+        refuses(r"needs \d+ blocks, one per answer", plan_blocks, items, own, error=InputError)
         return
     blocks = [[items[at] for at in block] for block in plan_blocks(items, own)]
     lengths = {len(block) for block in blocks}
@@ -195,8 +195,7 @@ def test_designs_that_cannot_be_are_refused_before_anything_is_written():
     check_items(items, recipe(design="blocks", overlap=2, per_person=5))
     items += [pair("0-more", instance="0", kind="more")]
     message = r"instance '0' needs 10 blocks, one per answer, but 21 items with an overlap of 2 fill only 9"
-    with pytest.raises(InputError, match=message):
-        check_items(items, recipe(design="blocks", overlap=2, per_person=5))
+    refuses(message, check_items, items, recipe(design="blocks", overlap=2, per_person=5), error=InputError)
 
 
 def test_pairs_of_people_do_the_same_block():

@@ -10,13 +10,7 @@ from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.platforms.prolific_campaign import plan_of
 from counterfoil.annotate.platforms.prolific_study import StudyChoices
-from counterfoil.annotate.status import (
-    TIME_BINS,
-    Storage,
-    WorkerRow,
-    campaign_status,
-    facts_of,
-)
+from counterfoil.annotate.status import TIME_BINS, Storage, WorkerRow, campaign_status, facts_of
 from counterfoil.jobs.annotate_plan import annotate_plan
 
 HOUR = 3600.0

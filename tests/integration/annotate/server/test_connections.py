@@ -33,7 +33,6 @@ def served(folder, wait):
     campaign = campaign_of(folder, "yes-no")
     command = [sys.executable, "-c", SERVER, str(campaign.folder), "256", str(wait)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         yield int(process.stdout.readline().rpartition(":")[2])
         process.send_signal(signal.SIGINT)
 

@@ -12,8 +12,8 @@ from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.platforms.signatures import KEYS
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.server.security import MOST_WRONG
-from counterfoil.errors import DataError
 from counterfoil.jobs.annotate_campaign import annotate_readmit
+from refusals import refuses
 
 #: Addresses by which a person of each platform comes.
 ADDRESSES = {
@@ -149,5 +149,4 @@ def test_keys_that_are_none_are_refused_when_the_campaign_is_served(site_of):
     site = site_of(entry="prolific")
     for text in ("[]", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', keys(2**1000)):
         (site.campaign.folder / KEYS).write_text(text)
-        with pytest.raises(DataError, match="no set of public keys"):
-            make_app(site.campaign, site.database)
+        refuses("no set of public keys", make_app, site.campaign, site.database)
