@@ -228,7 +228,7 @@ def test_amounts_end_where_they_say():
 
 def test_networks_of_a_million_layers_are_not_built(tmp_path):
     pytest.importorskip("torch")
-    from counterfoil.models.hf import check_place
+    from counterfoil.models.hf_loading import check_place
 
     for key, value in (("num_hidden_layers", 10**6), ("hidden_size", 10**9), ("image_size", 10**6)):
         (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip", "text_config": {key: value}}))
