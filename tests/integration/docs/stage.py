@@ -17,8 +17,6 @@ import pyarrow.parquet as pq
 #: Names of weights on a hub, to the local folder that stands for them.
 STAND_INS = {
     "open-clip:ViT-B-32-quickgelu/openai": "hf:./my-clip",
-    "open-clip:ViT-B-32/pac.pth": "hf:./my-clip",
-    "hf:./my-siglip": "hf:./my-clip",
     "itm:Salesforce/blip-itm-base-coco": "itm:./my-blip",
 }
 
@@ -41,9 +39,6 @@ def build(folder, shared):
     photographs(folder / "photos", 12)
     shutil.copytree(shared / "bivlc", folder / "bivlc")
     shutil.copytree(shared / "winoground", folder / "data" / "winoground")
-    (folder / "scores").mkdir()
-    shutil.copy(shared / "winoground" / "scores" / "clip.jsonl", folder / "scores" / "clip.jsonl")
-    shutil.copy(shared / "winoground" / "clip_vit_b32_laion2b_embeddings.npz", folder)
     shutil.copytree(shared / "flickr8k", folder / "data" / "flickr8k")
     os.symlink("data/flickr8k", folder / "flickr8k")
     for name in ("eccv", "sugarcrepe", "detectors"):
@@ -167,12 +162,7 @@ def caption_files(folder):
     for shift, name in enumerate("ABC"):
         write(f"{name}.json", {f"p{n}": WORDS[(n + (n % 3 < shift)) % 6] for n in range(12)})
     write("captions.json", references)
-    samples = [{"image_id": f"p{n}", "caption": WORDS[(n + k) % 6]} for n in range(12) for k in range(3)]
-    (folder / "samples.jsonl").write_text("\n".join(map(json.dumps, samples)))
     (folder / "m.csv").write_text("system,M1,M2\nA,0.27,0.32\nB,0.25,0.30\nC,0.19,0.21\n")
-    for clip in range(12):
-        for frame in range(3):
-            picture(folder / "clips" / f"p{clip}" / f"{frame}.png", 50 + 3 * clip + frame)
 
 
 def coco_embeddings(path, eccv, seed):
