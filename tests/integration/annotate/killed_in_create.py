@@ -7,22 +7,21 @@ last one of them is not killed. Each runs in a fork of a process that has import
 import os
 import signal
 import sys
-from pathlib import Path
 
 from counterfoil import store
 from counterfoil.cli import main, tables  # noqa: F401
 from counterfoil.jobs import annotate_create  # noqa: F401
 
 
-def _kill_at(number: int) -> None:
+def _kill_at(number):
     replacing, place = iter(range(1, number + 1)), os.replace
 
-    def replace(source: str, target: Path) -> None:
+    def replace(source, target):
         if next(replacing, 0) == number:
             os.kill(os.getpid(), signal.SIGKILL)
         place(source, target)
 
-    store.os.replace = replace  # type: ignore[assignment]
+    store.os.replace = replace
 
 
 if __name__ == "__main__":

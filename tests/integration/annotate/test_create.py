@@ -26,7 +26,7 @@ from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.simulation import crowd, simulate
 from counterfoil.benchmarks.folder import save
 from counterfoil.cli import app
-from counterfoil.errors import DataError
+from refusals import refuses
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def here(here):
     return here
 
 
-def write(path: Path, rows: list[dict[str, str]]) -> None:
+def write(path, rows):
     with path.open("w", newline="") as file:
         table = csv.DictWriter(file, rows[0])
         table.writeheader()
         table.writerows(rows)
 
 
-def create(*words: str, code: int = 0) -> str:
+def create(*words, code=0):
     done = CliRunner().invoke(app, ["annotate", "create", *words])
     assert done.exit_code == code, done.output + repr(done.exception)
     return done.output if code == 0 else str(done.exception)
@@ -161,8 +161,7 @@ def test_a_killed_create_is_finished_by_the_same_command(here):
     one_each = set(FILES) - later | {"instructions.md", "consent.md"}
     assert len(killed) == 2 + len(one_each)
     for folder in killed[1:]:
-        with pytest.raises(DataError, match="not written to its end"):
-            open_campaign(folder)
+        refuses("not written to its end", open_campaign, folder)
     # Before the first file, before the last, and every fourth between them.
     for folder in sorted({*killed[::4], killed[-1]}):
         create(*YES_NO[:-1], f"made/{folder.name}")
@@ -171,7 +170,7 @@ def test_a_killed_create_is_finished_by_the_same_command(here):
         assert len(open_campaign(folder).secrets["salt"]) == 64
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     """What a folder holds but for its secrets, and for what a killed process was writing."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".part"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files if path.name != SECRETS}
@@ -239,8 +238,7 @@ def test_images_of_the_instructions_come_along(here):
             assert (shown.size, shown.info) == ((20, 10), {})
         assert "example.org" not in page
         (campaign.folder / "figures" / "figs" / "good one.jpg").unlink()
-        with pytest.raises(DataError, match="no such image"):
-            make_app(campaign, database)
+        refuses("no such image", make_app, campaign, database)
 
 
 @pytest.mark.parametrize("name", ["../pairs.csv", "missing.png", "instructions.md", "/etc/hostname"])

@@ -18,6 +18,7 @@ from counterfoil.annotate.database import open_database
 from counterfoil.annotate.tables import METADATA, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 from counterfoil.store import write_parquet
+from refusals import refuses
 
 
 def test_a_new_database_has_the_tables_of_the_source(tmp_path, new_database):
@@ -74,14 +75,12 @@ def test_what_is_no_campaigns_database_is_refused(tmp_path):
     campaign = make(tmp_path / "c", pairs(2))
     path, content = campaign.folder / DATABASE, b"no database" * 500
     path.write_bytes(content)
-    with pytest.raises(DataError, match="damaged database"):
-        open_database(campaign)
+    refuses("damaged database", open_database, campaign)
     assert path.read_bytes() == content
     path.unlink()
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE holiday_photos (name TEXT)")
-    with pytest.raises(DataError, match="not a campaign's database"):
-        open_database(campaign)
+    refuses("not a campaign's database", open_database, campaign)
 
 
 def test_changed_items_are_refused_once_there_are_answers(tmp_path, new_database):
@@ -127,16 +126,14 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, tables.__name__)
     words = r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
-    with pytest.raises(MissingExtraError, match=words):
-        importlib.import_module(tables.__name__)
+    refuses(words, importlib.import_module, tables.__name__, error=MissingExtraError)
 
 
 def test_another_campaigns_database_is_refused(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()
     other = make(tmp_path / "other", pairs(2), salt="")
-    with pytest.raises(DataError, match="another campaign's"):
-        open_database(other, address or f"sqlite:///{campaign.folder / DATABASE}")
+    refuses("another campaign's", open_database, other, address or f"sqlite:///{campaign.folder / DATABASE}")
 
 
 def test_a_campaign_is_not_served_twice(tmp_path, new_database):

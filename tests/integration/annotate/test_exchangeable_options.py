@@ -1,14 +1,12 @@
 """Labels and agreement of every form do not depend on the order in which a table has an item's options."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from counterfoil.annotate.adjudication import disputed_items
 from counterfoil.annotate.agreement import campaign_agreement
-from counterfoil.annotate.forms.base import FormField, WorkItem
+from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
 from served_campaign import CELLS
@@ -24,13 +22,13 @@ EXCHANGEABLE = {
 }
 
 
-def questions(name: str) -> dict[str, FormField]:
+def questions(name):
     """The questions of a form that are answered by one option."""
     page = WORK_FORMS[name].form({}, where=name).page(WorkItem("1", CELLS[name]))
     return {each.name: each for each in page.fields if each.kind == "one"}
 
 
-def answered(field: FormField, seed: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+def answered(field, seed=0):
     """Answers of eight people to 40 items, the first option mostly, and new orders of the options."""
     rng = np.random.default_rng(seed)
     rows, orders = [], []
@@ -44,12 +42,12 @@ def answered(field: FormField, seed: int = 0) -> tuple[list[dict[str, Any]], lis
     return rows, orders
 
 
-def table(rows: list[dict[str, Any]], question: str) -> pa.Table:
+def table(rows, question):
     more = {"question": question, "seconds": 4.0, "golden": None}
     return pa.Table.from_pylist([row | more for row in rows])
 
 
-def agreements(field: FormField, *tables: pa.Table) -> list[dict[str, Any]]:
+def agreements(field, *tables):
     return [campaign_agreement(each, {field.name: field}, draws=50).to_json() for each in tables]
 
 

@@ -3,10 +3,8 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +17,9 @@ from annotate.small_campaigns import Worker
 from counterfoil import catalog
 from counterfoil.annotate import adjudication, participants
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem, WorkPage
+from counterfoil.annotate.forms.base import AnswerOption, FormField
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
@@ -33,14 +30,12 @@ from counterfoil.evaluation.run import load_run
 from counterfoil.jobs.annotate_create import create_campaign
 from counterfoil.jobs.annotate_judgements import annotate_export
 from counterfoil.models.base import Options
-
-#: What a person, by number, answers to an item: values by question.
-Answers = Callable[[WorkItem, int], Mapping[str, Any]]
+from refusals import refuses
 
 
-def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
+def placed(page, values):
     """Answers in terms of values as a page sends them: options by their places."""
-    kinds: dict[str, Callable[[FormField, Any], Any]] = {
+    kinds = {
         "one": lambda field, value: field.values.index(value),
         "many": lambda field, value: [field.values.index(one) for one in value],
         "spans": lambda field, value: [{**s, "label": field.values.index(s["label"])} for s in value],
@@ -50,7 +45,7 @@ def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
     return {field.name: kinds[field.kind](field, values[field.name]) for field in fields}
 
 
-def answered(campaign: Campaign, people: int, answers: Answers, url: str | None = None) -> Campaign:
+def answered(campaign, people, answers, url=None):
     """The campaign with the answers of so many people, each until there is nothing left for them."""
     with closing(open_database(campaign, url)) as db:
         for number in range(people):
@@ -63,7 +58,7 @@ def answered(campaign: Campaign, people: int, answers: Answers, url: str | None 
     return campaign
 
 
-def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any) -> Campaign:
+def made(here, form, rows, **options):
     """A campaign of rows, or of a benchmark."""
     source = rows if isinstance(rows, str) else str(here / "items.json")
     if not isinstance(rows, str):
@@ -73,22 +68,22 @@ def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any
     return create_campaign(form, source, here / "campaign", **options, overwrite=True).campaign
 
 
-def labels_of(campaign: Campaign) -> dict[str, dict[str, str]]:
+def labels_of(campaign):
     """The exported labels by item."""
     return {row["item"]: row for row in rows_of(campaign.folder / "export" / "labels.csv")}
 
 
-def exported(campaign: Campaign, name: str = "", **options: Any) -> Path:
+def exported(campaign, name="", **options):
     """The file of that name in an export of the campaign."""
     annotate_export(campaign.folder, **options)
     return campaign.folder / "export" / name
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def rows_of(path):
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def run(*words: str) -> str:
+def run(*words):
     done = CliRunner().invoke(app, list(words))
     assert done.exit_code == 0, done.output + repr(done.exception)
     return done.output
@@ -186,7 +181,7 @@ def test_ratings_are_a_benchmark_of_ones_own(here):
     assert benchmark.images_at_hand
 
 
-def write_quads(item: WorkItem, n: int) -> Mapping[str, Any]:
+def write_quads(item, n):
     captions = {"first_caption": f"a cat{n} bites a dog{n}", "second_caption": f"a dog{n} bites a cat{n}"}
     more = {"swap": "object", "predicates": "1", "visual": ["symbolic"]}
     return {"first_image": "0", "second_image": "1", **captions, **more}
@@ -242,8 +237,7 @@ def test_people_can_be_left_out_altogether(here):
 def test_export_says_what_is_wrong(here):
     campaign = made(here, "yes-no", PAIRS)
     for read in (lambda: annotate_export(campaign.folder), lambda: catalog.scorer("people:campaign")):
-        with pytest.raises(InputError, match="no answers yet"):
-            read()
+        refuses("no answers yet", read, error=InputError)
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
         annotate_export(campaign.folder, model="majorty")
@@ -251,14 +245,13 @@ def test_export_says_what_is_wrong(here):
         annotate_export(campaign.folder, model="mace")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
-    with pytest.raises(InputError, match="the folder holds other files"):
-        annotate_export(campaign.folder, here / "mine")
+    refuses("the folder holds other files", annotate_export, campaign.folder, here / "mine", error=InputError)
     assert (here / "mine" / "labels.csv").read_text() == "mine"
     annotate_export(campaign.folder)
     annotate_export(campaign.folder, overwrite=True)
 
 
-def judged_rows(votes: Mapping[str, str]) -> pa.Table:
+def judged_rows(votes):
     """A table of judgements: each letter of an item's text is the answer of a person of its own."""
     rows = [
         {"item": item, "person": f"p{n}", "question": "q", "answer": {"y": "yes", "n": "no"}[letter]}
@@ -297,8 +290,7 @@ def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label():
 def test_gains_are_of_the_four_answers_alone():
     scale = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"), AnswerOption("3")))
     ratings = item_labels(judged_rows({"a": "yy"}), scale)
-    with pytest.raises(InputError, match="a label without a gain; given: 3"):
-        merged_gains(ratings)
+    refuses("a label without a gain; given: 3", merged_gains, ratings, error=InputError)
     assert merged_gains(item_labels(judged_rows({"a": "yy"}), QUESTION)).tolist() == [1.0]
 
 
@@ -333,7 +325,7 @@ def test_people_answer_quads_by_single_directions(here):
         catalog.scorer("people:campaign/export", Options(settings={"model": "majority"}))
 
 
-def asked_twice(here: Path, **more: str) -> Campaign:
+def asked_twice(here, **more):
     """Twelve choices with the right caption first; one person is right, another one in half of them."""
     rows = [{"id": f"q{at}", "images": "0.png", "captions": ["a", "b"], **more} for at in range(12)]
     campaign = made(here, "choose", rows, overlap=2)
@@ -384,8 +376,7 @@ def test_judgements_without_a_known_truth_are_exported(here):
     assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
     assert any("12 items have no known right answer" in line for line in found.notes)
     for name in ("campaign", "campaign/export"):
-        with pytest.raises(InputError, match="'truth'"):
-            catalog.scorer(f"people:{name}")
+        refuses("'truth'", catalog.scorer, f"people:{name}", error=InputError)
     created = create_campaign("choose", "items.json", here / "again", images=here / "photos")
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
@@ -420,8 +411,7 @@ def test_people_are_read_from_the_database_that_is_named(here, new_database):
     campaign = made(here, "yes-no", "world-quads", sample=2, overlap=1)
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
-    with pytest.raises(InputError, match="no answers yet"):
-        catalog.scorer("people:campaign")
+    refuses("no answers yet", catalog.scorer, "people:campaign", error=InputError)
     found = catalog.scorer("people:campaign", Options(settings={"database": url}))
     assert found.described == "8 answers of 4 people (yes-no)"
 
@@ -432,8 +422,7 @@ def test_one_person_completes_no_question_of_several_pairs(here):
     answered(created.campaign, 1, lambda item, n: {"match": item.truth})
     whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
     for unanswered in ("refuse", "leave-out"):
-        with pytest.raises(InputError, match=whole):
-            catalog.scorer("people:campaign", Options(unanswered=unanswered))
+        refuses(whole, catalog.scorer, "people:campaign", Options(unanswered=unanswered), error=InputError)
 
 
 def test_ratings_and_matches_score_benchmarks_too(here):
@@ -445,5 +434,4 @@ def test_ratings_and_matches_score_benchmarks_too(here):
     found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
     assert found.result["kendall_tau_b"].value > 0.5
     made(here / "photos", "which-image", "world-quads", sample=3)
-    with pytest.raises(InputError, match="score no questions"):
-        catalog.scorer("people:photos/campaign")
+    refuses("score no questions", catalog.scorer, "people:photos/campaign", error=InputError)

@@ -1,14 +1,11 @@
 """A changed last answer, what cannot be seen, comments and an early end: once, and in every table."""
 
-from typing import Any
-
 import pytest
 
 from annotate.small_campaigns import Worker, pairs
 from counterfoil.annotate import participants
 from counterfoil.annotate.agreement import campaign_agreement, counted
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.database import Database
 from counterfoil.annotate.export import JudgedCampaign, exported
 from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.quality import people_quality
@@ -22,7 +19,7 @@ def campaign_of(opened, new_database):
     return lambda items, **recipe: opened(items, new_database(), **recipe)[::-1]
 
 
-def rows(db: Database, campaign: Any) -> list[tuple[str, str, str | None]]:
+def rows(db, campaign):
     """Item, answer and comment of every judgement."""
     table = judgement_table(db, campaign, everything=True)
     return [(row["item"], row["answer"], row["comment"]) for row in table.to_pylist()]

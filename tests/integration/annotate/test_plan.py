@@ -9,6 +9,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
 from counterfoil.jobs.annotate_plan import annotate_plan
 from faults.command import run
+from refusals import refuses
 
 
 def test_labels_hours_and_cost():
@@ -36,8 +37,7 @@ def test_labels_are_given_or_worked_out():
         ("yes-no", {"accuracy": (0.9, 0.8, 0.7)}, "accuracy; given: "),
         ("nothing", {}, "unknown form of work"),
     ):
-        with pytest.raises(InputError, match=message):
-            annotate_plan(form, items=100, **settings)
+        refuses(message, annotate_plan, form, error=InputError, items=100, **settings)
 
 
 def test_the_command_prints_time_and_cost(tmp_path):

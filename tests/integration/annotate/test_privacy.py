@@ -9,7 +9,7 @@ import pytest
 from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate.adjudication import adjudicate, adjudicated
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.database import open_database
 from counterfoil.annotate.privacy import KEPT, delete_people
 from counterfoil.annotate.review import approve, reviews
 from counterfoil.annotate.tables import answers, events, leases, people, sa, tokens
@@ -74,10 +74,10 @@ def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     assert len((campaign.folder / KEPT).read_text().splitlines()) == 6
 
 
-def _traces(db: Database) -> set[bytes]:
+def _traces(db):
     """Ids, answers and times of people as their database stores them: texts, and numbers as eight bytes."""
     order = ">d" if db.is_sqlite else "<d"
-    found: set[bytes] = set()
+    found = set()
     with db.reading() as connection:
         for table in (people, tokens, leases, answers, events):
             for row in connection.execute(sa.select(table)).mappings():
@@ -92,13 +92,13 @@ def _traces(db: Database) -> set[bytes]:
     return found - {repr(1.5).encode(), struct.pack(order, 1.5)}
 
 
-def _left(folder: Path, traces: set[bytes]) -> set[bytes]:
+def _left(folder, traces):
     """The traces that are in any file of a folder."""
     contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     return {trace for trace in traces for content in contents if trace in content}
 
 
-def _postgres_files(db: Database) -> Path:
+def _postgres_files(db):
     """The folder of the files of a PostgreSQL database, all that was written being in them."""
     with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("CHECKPOINT")

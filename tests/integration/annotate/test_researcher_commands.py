@@ -3,12 +3,10 @@
 import csv
 import json
 from contextlib import closing
-from typing import Any
 
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links, person_id
 from faults.command import run
@@ -24,23 +22,23 @@ def campaign(tmp_path):
     return made
 
 
-def printed(campaign: Campaign, command: str, *more: str, name: str = "campaign", code: int = 0) -> str:
+def printed(campaign, command, *more, name="campaign", code=0):
     """What a command on a campaign prints that must succeed, or end with another code."""
     ended = run(["annotate", command, name, *more], campaign.folder.parent)
     assert ended.code == code, ended.err
     return ended.out if code == 0 else ended.err
 
 
-def facts(campaign: Campaign, command: str, *more: str, name: str = "campaign") -> dict[str, Any]:
+def facts(campaign, command, *more, name="campaign"):
     """What a command on a campaign gives as JSON."""
     return json.loads(printed(campaign, command, *more, "--json", "-", name=name))
 
 
-def ids(campaign: Campaign, name: str = "campaign") -> list[str]:
+def ids(campaign, name="campaign"):
     return [each["person"] for each in facts(campaign, "status", name=name)["persons"]]
 
 
-def csv_of(campaign: Campaign, name: str) -> list[dict[str, str]]:
+def csv_of(campaign, name):
     return list(csv.DictReader((campaign.folder.parent / name).read_text().splitlines()))
 
 

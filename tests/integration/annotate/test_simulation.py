@@ -1,14 +1,13 @@
 """Whole campaigns by simulated people: what was planned comes out, in a database of their own."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from annotate.small_campaigns import make, pairs
 from counterfoil.annotate import simulation
 from counterfoil.annotate.agreement import fields_of
-from counterfoil.annotate.campaign import DATABASE, Campaign
+from counterfoil.annotate.campaign import DATABASE
 from counterfoil.annotate.labels import label_outcomes
 from counterfoil.annotate.simulation import SimulatedPerson, crowd, simulate
 from counterfoil.jobs.annotate_plan import annotate_simulate
@@ -17,7 +16,7 @@ from http_people import HttpClient
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
 
-def campaign(folder: Path, n: int = 30, truth: bool = True, **recipe: object) -> Campaign:
+def campaign(folder, n=30, truth=True, **recipe):
     """Pairs to judge, half of them right, with four golden ones and four for a test."""
     items = pairs(n, golden=4, onboarding=4)
     if truth:
@@ -25,7 +24,7 @@ def campaign(folder: Path, n: int = 30, truth: bool = True, **recipe: object) ->
     return make(folder, items, **recipe)
 
 
-def able(n: int) -> list[SimulatedPerson]:
+def able(n):
     return [replace(ABLE, name=f"p{at}") for at in range(n)]
 
 

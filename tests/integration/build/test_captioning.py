@@ -20,6 +20,7 @@ from counterfoil.world.captions import matches
 from counterfoil.world.scenes import Scene, Thing
 from counterfoil.world.truth import read
 from made_once import made_once
+from refusals import refuses
 
 NOTHING = pa.table({"id": pa.array([], pa.string())})
 
@@ -198,8 +199,7 @@ def test_an_endpoint_sees_each_image_once(pictures):
         assert len(server.log()) == 4
         server.set(refuse=["A word"])
         asked = replace(step, prompt="A word for this?")
-        with pytest.raises(CounterfoilError, match=f"no row is left.*{REFUSED}"):
-            run_step(asked, rows, work)
+        refuses(f"no row is left.*{REFUSED}", run_step, asked, rows, work, error=CounterfoilError)
         drawn = run_step(replace(step, temperature=0.7), rows, work).kept
         seeds = drawn["generated_caption_seed"].unique().to_pylist()
         assert len(seeds) == 4
@@ -215,8 +215,7 @@ def test_an_endpoint_sees_each_image_once(pictures):
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, message):
-    with pytest.raises(InputError, match=message.replace("(", r"\(")):
-        WriteCaptions(**settings)
+    refuses(message.replace("(", r"\("), WriteCaptions, error=InputError, **settings)
 
 
 @pytest.mark.models

@@ -22,6 +22,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Options
 from counterfoil.store import write_csv
+from refusals import refuses
 
 
 def work(folder, step="4-choose", seed=0, notes=None):
@@ -52,7 +53,7 @@ def right_of(rows, against=None):
 
 def slow_choice(rows, numbers):
     """The image of the highest number of each row, the first of equal ones."""
-    best: dict[str, tuple[float, str]] = {}
+    best = {}
     for row, number in zip(rows.to_pylist(), numbers, strict=True):
         if row["of"] not in best or number > best[row["of"]][0]:
             best[row["of"]] = number, row["negative_image"]
@@ -196,7 +197,7 @@ def test_people_who_answered_in_a_table(questions, tmp_path):
     answers = [["yes", "no"][(at + k) % 3 == 0] for at in range(9) for k in (0, 1)]
     names = np.repeat(questions["id"].to_pylist()[:9], 2)
     write_csv(path, pa.table({"id": names, "annotator": ["p0", "p1"] * 9, "answer": answers}))
-    notes: list[str] = []
+    notes = []
     here = work(tmp_path, notes=notes)
     for rule, kept in (("majority", 3), ("any", 9), ("all", 3)):
         made = FilterAmbiguous(people=str(path), rule=rule).run(questions, here)
@@ -230,7 +231,7 @@ def test_an_ensemble_of_scorers(drawn, questions):
 
 def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
     folder, _ = drawn
-    asked: dict[str, dict[str, str]] = {}
+    asked = {}
 
     def loaded(name, settings):
         asked[name] = dict(settings)
@@ -260,8 +261,7 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions):
     ],
 )
 def test_settings_that_do_not_go_together(step, settings, message):
-    with pytest.raises(InputError, match=message):
-        step(**settings)
+    refuses(message, step, error=InputError, **settings)
 
 
 @pytest.mark.parametrize(

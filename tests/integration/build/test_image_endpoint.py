@@ -22,9 +22,10 @@ from counterfoil.build.run import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, ModelError
+from counterfoil.errors import ModelError
 from counterfoil.models.base import Options
 from image_server import asked, colour, edited, fetched
+from refusals import refuses
 
 pytest.importorskip("httpx2")
 
@@ -204,12 +205,10 @@ def test_an_edit_is_tried_again_and_needs_its_source(server, tmp_path):
         (["0.png", "9.png"], r"no such image; .*given: 9.png"),
     ):
         lacking = rows.set_column(rows.column_names.index("image"), "image", [names])
-        with pytest.raises(DataError, match=message):
-            run_step(step(server, source="image"), lacking, made)
+        refuses(message, run_step, step(server, source="image"), lacking, made)
     (tmp_path / "photos" / "9.png").write_text("no picture")
     lacking = rows.set_column(rows.column_names.index("image"), "image", [["9.png", "0.png"]])
-    with pytest.raises(DataError, match=r"9\.png"):
-        run_step(step(server, source="image"), lacking, made)
+    refuses(r"9\.png", run_step, step(server, source="image"), lacking, made)
 
 
 def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):

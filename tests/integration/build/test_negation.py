@@ -18,6 +18,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
+from refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_replacements_are_as_frequent_as_their_opposites(real, tmp_path):
     step, notes = Negate(per_caption="subset"), []
     work = StepContext(tmp_path, step="negate", session=Session(note=notes.append))
     found = step.run(pa.Table.from_pylist(real), work)
-    counts: dict[tuple[str, str], int] = {}
+    counts = {}
     for row in found.kept.to_pylist():
         if row["type"] == "replace":
             old, _, new = row["change"].partition(" > ")
@@ -244,8 +245,7 @@ def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path, pars
     assert not wordnet.same("trowel", "mallet")
     usage = Usage(("mallet", "trowel"), np.eye(2))
     assert made(parser, "A trowel.", "replace_obj", Lexicon(wordnet, usage)) == {"A mallet."}
-    with pytest.raises(CounterfoilError, match=r"no WordNet in the folder.*no index.noun"):
-        WordNet.loaded(tmp_path)
+    refuses(r"no WordNet in the folder.*no index.noun", WordNet.loaded, tmp_path, error=CounterfoilError)
     (tmp_path / "wordnet" / "index.noun").write_text("cat n x\n")
     with pytest.raises(CounterfoilError, match="not WordNet's format"):
         WordNet.loaded(tmp_path / "wordnet").same("cat", "dog")
@@ -268,10 +268,8 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):
     assert parse.phrases == other.phrases
     assert parse.tokens == other.tokens
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(CounterfoilError, match="the pipeline gives no tags"):
-        load_parser(f"spacy:{tmp_path / 'blank'}")
-    with pytest.raises(CounterfoilError, match="no such pipeline of spaCy"):
-        load_parser("spacy:no_such_model")
+    refuses("the pipeline gives no tags", load_parser, f"spacy:{tmp_path / 'blank'}", error=CounterfoilError)
+    refuses("no such pipeline of spaCy", load_parser, "spacy:no_such_model", error=CounterfoilError)
 
 
 def test_edits_of_drawn_scenes_are_false_of_their_scene(tmp_path):
@@ -294,8 +292,7 @@ def test_bad_settings(tmp_path):
         ({"by": "magic"}, "no maker of negatives"),
         ({"by": "lm:gpt2", "categories": ("swap_verb",)}, "unknown category"),
     ]:
-        with pytest.raises(CounterfoilError, match=message):
-            Negate(**settings)
+        refuses(message, Negate, error=CounterfoilError, **settings)
     rows = pa.table({"id": ["a"], "caption": ["A dog."], "subset": ["test"]})
     with pytest.raises(CounterfoilError, match="a subset that is no category"):
         Negate(per_caption="subset").run(rows, StepContext(tmp_path))

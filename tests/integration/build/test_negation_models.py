@@ -21,6 +21,7 @@ from counterfoil.errors import CounterfoilError
 from counterfoil.models import Options
 from counterfoil.models.text_models import load_generator
 from made_once import made_once
+from refusals import refuses
 
 pytestmark = pytest.mark.models
 
@@ -183,8 +184,7 @@ def test_prompts_together_are_answered_as_by_themselves(writer):
         assert text == slow.strip()
     drawn = [generator.write(prompts[-2:], most=12, temperature=2.0, seed=seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
-    with pytest.raises(CounterfoilError, match="longer than the model reads"):
-        generator.write(["word " * 300], most=5)
+    refuses("longer than the model reads", generator.write, ["word " * 300], most=5, error=CounterfoilError)
 
 
 def test_a_model_that_writes_nothing_is_refused(tmp_path):
@@ -269,8 +269,8 @@ SPOILT = {
 
 def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data):
     """SugarCrepe's, which people checked; its swaps passed in 68 %, its added things in 69 %."""
-    passed: dict[str, list[bool]] = {}
-    spoilt: dict[str, list[bool]] = {name: [] for name in SPOILT}
+    passed = {}
+    spoilt = {name: [] for name in SPOILT}
     rng = random.Random(0)
     for category in SUGAR_CREPE:
         table = json.loads((shared_data / "sugarcrepe" / f"{category}.json").read_text())

@@ -31,7 +31,6 @@ def captions(folder, each):
 def readable(found):
     """The share of answers from which a caption was read; all of them must be there."""
     answers = found.kept["negative_caption_answer"].to_pylist()
-    assert found.dropped is not None
     answers += found.dropped["negative_caption_answer"].to_pylist()
     assert all(answers)
     return 1 - found.facts["refusals"].get("unreadable answer", {"rows": 0})["rows"] / len(answers)

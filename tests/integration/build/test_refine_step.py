@@ -17,12 +17,13 @@ from counterfoil.build.step import StepContext, with_column
 from counterfoil.build.steps.rate import Rate
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 from counterfoil.jobs.audit import audit
 from counterfoil.models.base import Options
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.store import write_csv
 from counterfoil.world.sample import quads
+from refusals import refuses
 
 
 def work_in(folder, **more):
@@ -145,8 +146,7 @@ def test_scorers_of_images_look_at_the_images_of_the_rows(tmp_path):
         captions = [bench.captions[at] for at in bench.questions.captions[:, side]]
         assert rated[column].to_pylist() == scorer.score(images, captions).tolist()
     assert np.array(rated["other"]).tolist() != np.array(rated["pixels"]).tolist()
-    with pytest.raises(DataError, match="looks at images"):
-        run_step(Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
+    refuses("looks at images", run_step, Rate(scorer="pixels:colours"), rows.drop_columns(["image"]), work)
 
 
 def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
@@ -169,7 +169,7 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
 @pytest.mark.models
 def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
     rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
-    said: list[str] = []
+    said = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=said.append))
     step = Refine(balance=(one,), held_out=(other, "blind:length"))
@@ -233,16 +233,13 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
         (rows, {"against": "pixels:colours"}, "no blind scorer"),
         (rows, {"against": "blind:length", "held_out": ("blind:length",)}, "not held out"),
     ]:
-        with pytest.raises(InputError, match=match) as error:
-            outcome(given, tmp_path, **settings)
-        assert "\n" not in str(error.value)
+        refuses(match, outcome, given, tmp_path, error=InputError, **settings)
     for kind, settings, match in [
         (Refine, {"scales": ("noise=x",)}, "scale of a score"),
         (Rate, {"set": ("end",)}, "KEY=VALUE"),
         (Rate, {"score": "caption", "columns": ("caption",)}, "name of the scores"),
     ]:
-        with pytest.raises(InputError, match=match):
-            kind(**settings)
+        refuses(match, kind, error=InputError, **settings)
     with pytest.raises(InputError, match="learns"):
         run_step(Rate(scorer="blind:learned", columns=("caption",)), rows, work_in(tmp_path))
 
@@ -273,7 +270,7 @@ def test_a_subset_of_which_no_row_is_left_is_said(tmp_path):
             "negative_score": [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
         }
     )
-    told: list[str] = []
+    told = []
     work = work_in(tmp_path)
     work = replace(work, session=replace(work.session, note=told.append))
     output = run_step(Refine(within="subset", scores=("score",)), rows, work)

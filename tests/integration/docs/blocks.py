@@ -35,7 +35,7 @@ class Block:
     text: str
 
     @property
-    def where(self) -> str:
+    def where(self):
         return f"{self.page}:{self.line}"
 
 
@@ -48,7 +48,7 @@ class Command:
     printed: str | None
 
 
-def blocks(page: str) -> list[Block]:
+def blocks(page):
     """The code blocks of a page: fenced ones with their language, indented ones as shell or console."""
     found = []
     for token in MarkdownIt("commonmark").parse((ROOT / page).read_text(encoding="utf-8")):
@@ -59,21 +59,20 @@ def blocks(page: str) -> list[Block]:
             language = (
                 "console" if token.content.startswith("$ ") else "sh" if is_shell(token.content) else ""
             )
-        assert token.map is not None
         found.append(Block(page, token.map[0] + 1, language, token.content))
     return found
 
 
-def is_shell(text: str) -> bool:
+def is_shell(text):
     return text.startswith(_PROGRAMS)
 
 
-def commands(block: Block) -> list[Command]:
+def commands(block):
     """The commands of a block of shell or console, comments left out, continued lines joined."""
-    found: list[Command] = []
-    printed: list[str] | None = None
+    found = []
+    printed = None
 
-    def close() -> None:
+    def close():
         if found and printed is not None:
             last = found.pop()
             found.append(Command(last.where, last.words, "\n".join(printed)))
@@ -95,7 +94,7 @@ def commands(block: Block) -> list[Command]:
     return found
 
 
-def agrees(shown: str, printed: str) -> bool:
+def agrees(shown, printed):
     """Whether the page's output is what was printed: '...' stands for anything, breaks do not count.
 
     >>> agrees("a  1\\n...", "a 1\\nb 2\\nc 3"), agrees("a 2", "a 1"), agrees("a\\n b", "a b")

@@ -8,7 +8,6 @@ import csv
 import json
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import PIL.Image
@@ -18,8 +17,6 @@ import pyarrow.parquet as pq
 #: Names of weights on a hub, to the local folder that stands for them.
 STAND_INS = {
     "open-clip:ViT-B-32-quickgelu/openai": "hf:./my-clip",
-    "open-clip:ViT-B-32/pac.pth": "hf:./my-clip",
-    "hf:./my-siglip": "hf:./my-clip",
     "itm:Salesforce/blip-itm-base-coco": "itm:./my-blip",
 }
 
@@ -32,7 +29,7 @@ RUNS = ("blip", "pcme", "vsrn")
 WORDS = ("a red cat", "a blue dog", "two small birds", "an old house", "a man on a horse", "a cup on a table")
 
 
-def build(folder: Path, shared: Path) -> None:
+def build(folder, shared):
     """Write the files into `folder`; `shared` is the folder of real data."""
     import tiny_matchers
     from tiny_families import save_clip
@@ -42,9 +39,6 @@ def build(folder: Path, shared: Path) -> None:
     photographs(folder / "photos", 12)
     shutil.copytree(shared / "bivlc", folder / "bivlc")
     shutil.copytree(shared / "winoground", folder / "data" / "winoground")
-    (folder / "scores").mkdir()
-    shutil.copy(shared / "winoground" / "scores" / "clip.jsonl", folder / "scores" / "clip.jsonl")
-    shutil.copy(shared / "winoground" / "clip_vit_b32_laion2b_embeddings.npz", folder)
     shutil.copytree(shared / "flickr8k", folder / "data" / "flickr8k")
     os.symlink("data/flickr8k", folder / "flickr8k")
     for name in ("eccv", "sugarcrepe", "detectors"):
@@ -76,19 +70,19 @@ def build(folder: Path, shared: Path) -> None:
     training_files(folder)
 
 
-def picture(path: Path, seed: int) -> None:
+def picture(path, seed):
     """A small picture of coloured squares, different for each seed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     squares = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
     PIL.Image.fromarray(np.kron(squares, np.ones((8, 8, 1), dtype=np.uint8))).save(path)
 
 
-def photographs(folder: Path, count: int) -> None:
+def photographs(folder, count):
     for number in range(count):
         picture(folder / f"p{number}.png", number)
 
 
-def linked(folder: Path, names: list[str], sources: list[Path]) -> None:
+def linked(folder, names, sources):
     """Many names for few pictures, as links, so that each is decoded once."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(names):
@@ -96,7 +90,7 @@ def linked(folder: Path, names: list[str], sources: list[Path]) -> None:
         os.link(sources[number % len(sources)], folder / name)
 
 
-def sources(folder: Path, ending: str) -> list[Path]:
+def sources(folder, ending):
     made = [folder / ".sources" / f"s{number}{ending}" for number in range(6)]
     for number, path in enumerate(made):
         if not path.exists():
@@ -104,14 +98,14 @@ def sources(folder: Path, ending: str) -> list[Path]:
     return made
 
 
-def sugarcrepe_photographs(folder: Path) -> None:
-    names: set[str] = set()
+def sugarcrepe_photographs(folder):
+    names = set()
     for file in sorted((folder / "data" / "sugarcrepe").glob("*.json")):
         names |= {row["filename"] for row in json.loads(file.read_text()).values()}
     linked(folder / "val2017", sorted(names), sources(folder, ".jpg"))
 
 
-def winoground_questions(folder: Path) -> None:
+def winoground_questions(folder):
     """Captions and pictures for the released tags; the true ones may not be passed on."""
     names = [f"ex_{row}_img_{k}.png" for row in range(400) for k in (0, 1)]
     linked(folder / "images", names, sources(folder.parent.parent, ".png"))
@@ -134,12 +128,12 @@ def winoground_questions(folder: Path) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def bivlc_parquet(path: Path, folder: Path) -> None:
+def bivlc_parquet(path, folder):
     """2,933 rows in the hub's layout with the released types; few distinct captions and pictures."""
     pictures = [file.read_bytes() for file in sources(folder, ".jpg")]
     with (folder / "bivlc" / "ViT-B-32.csv").open() as file:
         released = list(csv.DictReader(file))
-    columns: dict[str, list[object]] = {
+    columns = {
         "image": [{"bytes": pictures[n % 6], "path": None} for n in range(len(released))],
         "caption": [WORDS[n % 6] + "." for n in range(len(released))],
         "negative_caption": [WORDS[(n + 1) % 6] + "." for n in range(len(released))],
@@ -151,7 +145,7 @@ def bivlc_parquet(path: Path, folder: Path) -> None:
     pq.write_table(pa.table(columns), path)
 
 
-def own_pairs(folder: Path) -> None:
+def own_pairs(folder):
     lines = [
         "image,caption,negative_caption,negative_image",
         *(f"p{n}.png,{WORDS[n % 6]} {n},{WORDS[(n + 1) % 6]} {n},p{(n + 1) % 12}.png" for n in range(12)),
@@ -159,7 +153,7 @@ def own_pairs(folder: Path) -> None:
     (folder / "my.csv").write_text("\n".join(lines) + "\n")
 
 
-def caption_files(folder: Path) -> None:
+def caption_files(folder):
     """Candidates, references, predictions of three captioners, and what people thought of these."""
     write = lambda name, value: (folder / name).write_text(json.dumps(value))  # noqa: E731
     write("c.json", {f"p{n}": WORDS[n % 6] for n in range(12)})
@@ -168,15 +162,10 @@ def caption_files(folder: Path) -> None:
     for shift, name in enumerate("ABC"):
         write(f"{name}.json", {f"p{n}": WORDS[(n + (n % 3 < shift)) % 6] for n in range(12)})
     write("captions.json", references)
-    samples = [{"image_id": f"p{n}", "caption": WORDS[(n + k) % 6]} for n in range(12) for k in range(3)]
-    (folder / "samples.jsonl").write_text("\n".join(map(json.dumps, samples)))
     (folder / "m.csv").write_text("system,M1,M2\nA,0.27,0.32\nB,0.25,0.30\nC,0.19,0.21\n")
-    for clip in range(12):
-        for frame in range(3):
-            picture(folder / "clips" / f"p{clip}" / f"{frame}.png", 50 + 3 * clip + frame)
 
 
-def coco_embeddings(path: Path, eccv: Path, seed: int) -> None:
+def coco_embeddings(path, eccv, seed):
     """Points of COCO's 5,000 test images near those of their captions."""
     captions = np.load(eccv / "coco_test_ids.npy")
     owner = {
@@ -198,7 +187,7 @@ def coco_embeddings(path: Path, eccv: Path, seed: int) -> None:
     )
 
 
-def coco(folder: Path) -> None:
+def coco(folder):
     """COCO's 5,000 test images: released ids and positives; captions, objects and pixels made up."""
     place = folder / "coco"
     shutil.copytree(folder / "data" / "eccv", place)
@@ -224,7 +213,7 @@ def coco(folder: Path) -> None:
     linked(place / "val2014", [str(record["file_name"]) for record in records], sources(folder, ".jpg"))
 
 
-def given_similarities(folder: Path) -> None:
+def given_similarities(folder):
     """The similarities of x.npz as a matrix and as lists, with the ids of rows and columns."""
     with np.load(folder / "x.npz") as points:
         images, captions = points["images"], points["captions"]
@@ -245,7 +234,7 @@ def given_similarities(folder: Path) -> None:
     (folder / "rankings.json").write_text(json.dumps(lists))
 
 
-def queries(folder: Path) -> None:
+def queries(folder):
     """Thirty images and thirty captions of ECCV Caption."""
     lines = []
     for way, name in (("i2t", "eccv_image_to_caption.json"), ("t2i", "eccv_caption_to_image.json")):
@@ -254,7 +243,7 @@ def queries(folder: Path) -> None:
     (folder / "queries.txt").write_text("\n".join(lines) + "\n")
 
 
-def judge_pool(folder: Path) -> None:
+def judge_pool(folder):
     """What annotators would answer to the pairs of pool.parquet: judged.parquet, here by a fixed rule."""
     table = pq.read_table(folder / "pool.parquet")
     numbers = np.arange(len(table)) % 3
@@ -262,7 +251,7 @@ def judge_pool(folder: Path) -> None:
     pq.write_table(table.append_column("answer", pa.array(answers.tolist())), folder / "judged.parquet")
 
 
-def votes(path: Path) -> None:
+def votes(path):
     rng = np.random.default_rng(0)
     lines = ["winner,loser,judge"]
     for _ in range(200):
@@ -272,7 +261,7 @@ def votes(path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def training_files(folder: Path) -> None:
+def training_files(folder):
     """TROHN's two sets in the hub's layout, the photographs they name, and the same as WebDataset shards."""
     import webdataset
 
@@ -281,7 +270,7 @@ def training_files(folder: Path) -> None:
         linked(folder / place, names, sources(folder, ".jpg"))
     pictures = [file.read_bytes() for file in sources(folder, ".jpg")]
     for kind in ("Text", "Img"):
-        columns: dict[str, list[object]] = {
+        columns = {
             "image_id": names,
             "caption": [f"{WORDS[n % 6]} number {n}" for n in range(ROWS)],
             "negative_caption": [f"{WORDS[(n + 1) % 6]} number {n}" for n in range(ROWS)],
@@ -299,7 +288,7 @@ def training_files(folder: Path) -> None:
     (folder / "recipe.toml").write_text('recipe = "coco"\nbatch_size = 16\nepochs = 1\n')
 
 
-def campaigns(folder: Path) -> None:
+def campaigns(folder):
     """A campaign for Prolific; a batch of Mechanical Turk, an export of Label Studio."""
     from annotate.mturk_batches import hit, written
     from annotate.small_campaigns import make, pairs

@@ -114,7 +114,7 @@ def expanded(pattern, command, folder):
 
 def prepared(command, folder):
     """The words of a command with stand-ins for weights, and its patterns expanded as a shell would."""
-    words: list[str] = []
+    words = []
     for word in command.words:
         word = stage.STAND_INS.get(word, word)
         words += expanded(word, command, folder) or [word]
@@ -136,7 +136,7 @@ def prepared(command, folder):
 
 def smaller(words):
     """A command with fewer draws, pictures and questions."""
-    options: dict[str, str] = {}
+    options = {}
     two = ("compare rankings", "compare lengths", "train mix", "pool bias")
     command = tuple(words[1:3] if " ".join(words[1:3]) in two else words[1:2])
     for first, given in SMALLER.items():

@@ -7,6 +7,7 @@ import pytest
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import groups
+from refusals import refuses
 
 
 def table(rows=40):
@@ -92,8 +93,7 @@ def test_no_damage_is_more_than_an_error_in_a_line(tmp_path):
 def test_what_is_no_parquet_file(tmp_path, content):
     path = tmp_path / "none.parquet"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="not a readable Parquet file: no footer at its end"):
-        groups(path)
+    refuses("not a readable Parquet file: no footer at its end", groups, path)
 
 
 def test_a_footer_that_nests_without_end(tmp_path):
@@ -101,5 +101,4 @@ def test_a_footer_that_nests_without_end(tmp_path):
     for deep in (b"\x1c" * 100_000, b"\x19" + b"\x19" * 100_000):
         path = tmp_path / "deep.parquet"
         path.write_bytes(b"PAR1" + deep + len(deep).to_bytes(4, "little") + b"PAR1")
-        with pytest.raises(DataError, match="nests too deep"):
-            groups(path)
+        refuses("nests too deep", groups, path)

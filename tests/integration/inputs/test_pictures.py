@@ -8,8 +8,8 @@ import PIL.Image
 import pytest
 
 from counterfoil.benchmarks.records import FileSource, Image, decode
-from counterfoil.errors import DataError
 from counterfoil.inputs.pictures import FORMATS, open_picture
+from refusals import refuses
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n%%EOF\n"
 
@@ -22,8 +22,7 @@ def test_postscript_is_no_picture(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     (tmp_path / "x.png").write_bytes(EPS)
-    with pytest.raises(DataError, match="not an image file"):
-        Image("x", FileSource(tmp_path / "x.png")).decode()
+    refuses("not an image file", Image("x", FileSource(tmp_path / "x.png")).decode)
     assert not noted.exists()
 
 

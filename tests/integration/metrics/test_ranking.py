@@ -1,6 +1,5 @@
 """Measures of retrieval against a twin that looks at whole rankings, and against known numbers."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
 from math import comb, log2
@@ -15,8 +14,7 @@ from counterfoil.errors import InputError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.ranks import Qrels, join, list_ranks, positive_ranks
 from counterfoil.metrics.ties import Ties
-
-Twin = Callable[[list[float], list[float]], float]
+from refusals import refuses
 
 
 def recall(k):
@@ -139,8 +137,7 @@ def test_a_cut_list_gives_the_value_of_the_whole_or_is_refused(query, length):
         looked_at = min(2, len(wanted)) if name == "r_precision of 2" else PLACES.get(name, len(wanted))
         certain = name.startswith("rec") and any(along[:length])
         if any(along[length:]) and length < looked_at and not certain:
-            with pytest.raises(InputError, match=f"the ranking is too short for .* given: {length} items"):
-                measure(cut)
+            refuses(f"the ranking is too short for .* given: {length} items", measure, cut, error=InputError)
         else:
             assert measure(cut)[0] == pytest.approx(twin(along, wanted), abs=1e-12), name
         as_wrong = [*along[:length], *(0.0 for _ in along[length:])]
@@ -166,8 +163,7 @@ def test_what_a_cut_list_cannot_support_is_named():
         (lambda: ranking.recall_at_k(none, 2), "query 0: .* recall at 2; .* so for 2 queries"),
         (lambda: ranking.reciprocal_rank(none), "the reciprocal rank"),
     ):
-        with pytest.raises(InputError, match=message):
-            call()
+        refuses(message, call, error=InputError)
 
 
 @pytest.mark.parametrize(("p", "n", "k"), [(1, 2, 1), (3, 50, 10), (5, 25000, 5), (13000, 25000, 10)])

@@ -34,10 +34,9 @@ def _own(out):
 
 
 @pytest.fixture
-def holder(tmp_path):  # type: ignore[no-untyped-def]
+def holder(tmp_path):
     out = tmp_path / "made" / "out"
     process = subprocess.Popen([sys.executable, "-c", HOLDER, str(out)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     yield out, process
     process.kill()
@@ -84,7 +83,6 @@ def test_nested_guards_claim_once(tmp_path):
         with pytest.raises(InputError, match="another command is writing there"):
             claim(tmp_path / "page.html", "compare")
     held = claim(tmp_path / "page.html", "compare")
-    assert held is not None
     held.release()
 
 

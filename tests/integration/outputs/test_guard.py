@@ -8,6 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarding
 from counterfoil.store import begin, end, write_text
+from refusals import refuses
 from unchanged import unchanged
 
 _READ = "would replace what this command reads"
@@ -44,8 +45,7 @@ def test_what_is_read_is_never_replaced(table, how, overwrite, monkeypatch):
     for one, other in ((target, table), (table, target)):
         outputs = Outputs("evaluate", overwrite=overwrite, reads=[other])
         with unchanged(table.parent, new=False):
-            with pytest.raises(InputError, match=_READ):
-                outputs.file(one)
+            refuses(_READ, outputs.file, one, error=InputError)
             # And where it was not declared, writing refuses.
             with guarding(outputs), pytest.raises(InputError, match=_READ):
                 write_text(one, "lost")
@@ -66,23 +66,20 @@ def test_files_in_folders_that_are_read(tmp_path):
     (images / "1.png").write_bytes(b"a picture")
     outputs = Outputs("pool", overwrite=True, reads=[images])
     outputs.file(images / "new.png")
-    with pytest.raises(InputError, match=rf"{_READ} \(in .*images\)"):
-        outputs.file(images / "1.png")
+    refuses(rf"{_READ} \(in .*images\)", outputs.file, images / "1.png", error=InputError)
 
 
 def test_two_outputs_are_two_files(tmp_path):
     for first, second in (("a.json", "a.json"), ("a.json", "b/../a.json"), ("a.json", "A.JSON")):
         outputs = Outputs("compare")
         outputs.file(tmp_path / first)
-        with pytest.raises(InputError, match="two results would be written to one file"):
-            outputs.file(tmp_path / second)
+        refuses("two results would be written to one file", outputs.file, tmp_path / second, error=InputError)
 
 
 def test_what_is_no_regular_file_is_left_alone(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null")):
-        with pytest.raises(InputError, match="not a regular file"):
-            Outputs("compare", overwrite=True).file(path)
+        refuses("not a regular file", Outputs("compare", overwrite=True).file, path, error=InputError)
 
 
 def _folder(path, *, resumes=False, alone=False):
@@ -136,8 +133,7 @@ def test_folders_that_are_read_are_not_written(tmp_path):
 def test_inputs_that_turn_up_later_are_inputs_too(table):
     outputs = Outputs("compare", overwrite=True)
     outputs.file(table)
-    with pytest.raises(InputError, match=_READ):
-        outputs.read(table)
+    refuses(_READ, outputs.read, table, error=InputError)
 
 
 def test_links_stay_links(tmp_path):

@@ -18,6 +18,7 @@ from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval, differences, macro_weights, spread, t_over_folds
 from counterfoil.stats.intervals import tango_score, wilson, wilson_score
 from paired_columns import difference_interval
+from refusals import refuses
 
 
 def example(n=60, m=3, n_clusters=15, seed=0):
@@ -79,8 +80,7 @@ def test_wilson_takes_half_points_and_other_levels():
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 0), (-1, 5), (6, 5), (float("nan"), 5)])
 def test_wilson_refuses_what_is_no_proportion(successes, n):
-    with pytest.raises(InputError, match="no proportion"):
-        wilson(successes, n)
+    refuses("no proportion", wilson, successes, n, error=InputError)
 
 
 # ----------------------------------------------------------------------------------- clustered intervals
@@ -146,8 +146,7 @@ def test_numbers_of_clusters_and_other_columns_decide_nothing():
     ],
 )
 def test_refuses_no_questions_and_values_out_of_range(values, what):
-    with pytest.raises(InputError, match=what):
-        cluster_interval(values, np.zeros(len(values), dtype=int))
+    refuses(what, cluster_interval, values, np.zeros(len(values), dtype=int), error=InputError)
 
 
 BITS = """
@@ -279,8 +278,7 @@ def test_t_over_folds_by_hand():
 
 @pytest.mark.parametrize(("n", "folds"), [(3, 4), (10, 1), (0, 4)])
 def test_too_few_questions_for_the_folds(n, folds):
-    with pytest.raises(InputError, match="cut into folds"):
-        t_over_folds(np.ones(n), folds=folds)
+    refuses("cut into folds", t_over_folds, np.ones(n), folds=folds, error=InputError)
 
 
 #: Winoground appendix A, table 1: text, image and group score with their intervals.
@@ -380,7 +378,6 @@ def test_a_column_that_never_varies_counts_its_own_clusters():
 def test_tables_without_questions_are_refused():
     with pytest.raises(InputError, match="1 without a value"):
         spread(np.ones((2, 2)), np.arange(2), groups=np.array([[0, -1], [0, -1]]))
-    with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
-        spread(np.full((2, 1), 1.5), np.arange(2))
+    refuses(r"values must be in \[0, 1\]", spread, np.full((2, 1), 1.5), np.arange(2), error=InputError)
     with pytest.raises(InputError, match="rows in common"):
         spread(np.ones((2, 2)), np.arange(2), averages=np.full((2, 1), 0.5))

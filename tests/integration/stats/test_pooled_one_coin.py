@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import betaln, gammaln
 
-from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import one_coin
 from counterfoil.stats.label_models import Labels
 from counterfoil.stats.pooled_one_coin import mean_accuracy, pooled_one_coin
@@ -27,7 +26,7 @@ def right_and_promised(model, per_item, seeds=15, **world):
     """The mean share of right labels, a tie being a coin, and the mean chance promised for them."""
     right, promised = [], []
     for seed in range(seeds):
-        truth, given = simulated(seed, per_item, **world)  # type: ignore[arg-type]
+        truth, given = simulated(seed, per_item, **world)
         posterior = model(given).posterior
         top = posterior >= posterior.max(axis=1, keepdims=True) - 1e-9
         right.append(np.mean(top[np.arange(len(truth)), truth] / top.sum(axis=1)))
@@ -40,7 +39,7 @@ def fewer_draws(given):
     return pooled_one_coin(given, draws=100, burn=50)
 
 
-WORLDS: list[dict[str, object]] = [
+WORLDS = [
     {},
     {"people": 20},
     {"items": 40, "people": 12},
@@ -107,32 +106,10 @@ def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whateve
         assert pooled_one_coin(given, seed=seed).posterior == pytest.approx(exact, abs=0.06)
 
 
-def test_an_item_that_stands_for_three_is_three_items():
-    _, given = simulated(1, 3, items=12, people=6)
-    many = Labels.of(
-        given.items, given.people, given.labels, n_classes=2, n_people=6, weights=np.full(12, 3.0)
-    )
-    thrice = Labels.of(
-        np.concatenate([given.items + 12 * copy for copy in range(3)]),
-        np.tile(given.people, 3),
-        np.tile(given.labels, 3),
-        n_classes=2,
-        n_people=6,
-    )
-    found, apart = pooled_one_coin(many, draws=600), pooled_one_coin(thrice, draws=600)
-    assert found.posterior == pytest.approx(apart.posterior[:12], abs=0.05)
-    assert found.accuracy == pytest.approx(apart.accuracy, abs=0.035)
-
-
-def test_known_labels_stand_and_equal_seeds_give_equal_chances():
+def test_equal_seeds_give_equal_chances():
     _, given = simulated(2, 3, items=30, people=8)
-    known = np.full(30, -1)
-    known[0] = 1 - given.labels[0]
-    held = Labels.of(given.items, given.people, given.labels, n_classes=2, n_people=9, known=known)
-    found, again = pooled_one_coin(held, seed=4), pooled_one_coin(held, seed=4)
-    assert found.posterior[0, known[0]] == 1.0
+    found, again = pooled_one_coin(given, seed=4), pooled_one_coin(given, seed=4)
     assert (found.posterior == again.posterior).all()
-    assert np.isnan(found.accuracy[8])
     assert found.posterior.sum(axis=1) == pytest.approx(1)
 
 
@@ -146,7 +123,7 @@ def test_a_vote_each_is_a_tie_where_nothing_else_is_known():
     assert pooled_one_coin(more).labels[0] == 0
 
 
-def test_who_errs_is_found_and_no_answers_are_refused():
+def test_who_errs_is_found():
     rng = np.random.default_rng(0)
     truth, accuracy = rng.integers(0, 2, 200), np.array([0.95, 0.9, 0.85, 0.55])
     item, person = np.repeat(np.arange(200), 4), np.tile(np.arange(4), 200)
@@ -155,6 +132,3 @@ def test_who_errs_is_found_and_no_answers_are_refused():
     found = pooled_one_coin(given)
     assert found.accuracy == pytest.approx(accuracy, abs=0.06)
     assert mean_accuracy(given) == pytest.approx(accuracy.mean(), abs=0.03)
-    nothing = np.empty(0, dtype=np.int64)
-    with pytest.raises(InputError, match="no answers to aggregate"):
-        pooled_one_coin(Labels.of(nothing, nothing, nothing, n_classes=2))

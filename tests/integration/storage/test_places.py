@@ -12,6 +12,7 @@ from bucket_servers import cutter, gcs_at, gcs_server, new_bucket, s3_at, s3_ser
 from counterfoil.errors import InputError, StorageError
 from counterfoil.storage import open_place
 from counterfoil.storage.location import HEAD
+from refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
     sizes |= {"n/50": 8 * HEAD, "n/51": 8 * HEAD}
     for name, size in sizes.items():
         place.write(name, name.encode() + b"." * (size - len(name)))
-    asked: list[bytes] = []
+    asked = []
 
     def wanted(head):
         asked.append(head)
@@ -114,7 +115,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
 def test_of_many_at_once_one_creates_and_each_replacement_counts(place):
     if place.scheme == "s3":
         pytest.skip("moto looks for the object and writes it in two steps")
-    won: list[int] = []
+    won = []
 
     def contest(number):
         if place.create("lease", b"%d" % number):
@@ -176,8 +177,7 @@ def test_what_may_not_be_written_is_one_line(tmp_path):
         open_place(tmp_path / "file").write("a", b"")
     with pytest.raises(InputError, match=r"http://host/a: .*given: http; allowed: a folder, s3://"):
         open_place("http://host/a")
-    with pytest.raises(InputError, match=r"no bucket in the URL"):
-        open_place("s3://")
+    refuses(r"no bucket in the URL", open_place, "s3://", error=InputError)
 
 
 @pytest.fixture
@@ -205,8 +205,7 @@ def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3, cut):
             StorageError, match=rf"s3://{bucket}/cache/new: cannot be reached: .*; check the net"
         ):
             place.write("new", data)
-        with pytest.raises(StorageError, match=r"cannot be reached"):
-            place.write("old", data)
+        refuses(r"cannot be reached", place.write, "old", data, error=StorageError)
         assert cut.cuts >= 2
     with s3_at(s3):
         assert [entry.name for entry in place.entries()] == ["old"]
@@ -233,8 +232,7 @@ def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path, monkeypatch):
     with s3_at(s3):
         place = open_place("s3://there-is-none/cache")
         for ask in (place.entries, lambda: place.read("a"), lambda: place.write("a", b"")):
-            with pytest.raises(StorageError, match=r"s3://there-is-none/cache.*: no such bucket; check its"):
-                ask()
+            refuses(r"s3://there-is-none/cache.*: no such bucket; check its", ask, error=StorageError)
     alone = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=str(tmp_path))
     with alone, pytest.raises(StorageError, match=r"no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID"):
         place.entries()
@@ -258,5 +256,4 @@ def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path, monkeypatch):
     with gcs_server("bucket") as url, gcs_at(url):
         place = open_place("gs://there-is-none/cache")
         for ask in (place.entries, lambda: place.write("a", b"")):
-            with pytest.raises(StorageError, match=r"gcs://there-is-none/cache: no such bucket; check its"):
-                ask()
+            refuses(r"gcs://there-is-none/cache: no such bucket; check its", ask, error=StorageError)

@@ -8,12 +8,10 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "a-token-of-the-tests"
@@ -33,7 +31,7 @@ HOLDS_A_PLACE = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
 class RefusedError(Exception):
     """A request that the rules refuse."""
 
-    def __init__(self, status: int, detail: Any) -> None:
+    def __init__(self, status, detail):
         super().__init__(detail)
         self.status, self.detail = status, detail
 
@@ -45,14 +43,14 @@ class FakeProlific:
     connection before the answer; "cut" does nothing and cuts it; "" is no fault.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.lock = threading.RLock()
         self.numbers = count(1)
-        self.studies: dict[str, dict[str, Any]] = {}
-        self.submissions: dict[str, dict[str, Any]] = {}
-        self.batches: dict[str, dict[str, Any]] = {}
-        self.faults: list[str] = []
-        self.log: list[tuple[str, str]] = []
+        self.studies = {}
+        self.submissions = {}
+        self.batches = {}
+        self.faults = []
+        self.log = []
         self.largest_page = 100
         self.busy_every = 0
         self.balance = 10**9
@@ -60,7 +58,7 @@ class FakeProlific:
 
     # What participants do.
 
-    def join(self, study: str, person: str) -> str:
+    def join(self, study, person):
         with self.lock:
             found = self.studies[study]
             assert found["status"] == "ACTIVE", found["status"]
@@ -72,7 +70,7 @@ class FakeProlific:
             self.submissions[number] = {**own, "study_code": None, "time_taken": None}
             return number
 
-    def finish(self, submission: str, code: str) -> None:
+    def finish(self, submission, code):
         with self.lock:
             found = self.submissions[submission]
             assert found["status"] == "ACTIVE"
@@ -85,26 +83,24 @@ class FakeProlific:
                 active = [s for s in self.of(found["study_id"]) if s["status"] == "ACTIVE"]
                 study["status"] = study["status"] if active else "AWAITING REVIEW"
 
-    def end(self, submission: str, status: str) -> None:
+    def end(self, submission, status):
         """RETURNED or TIMED-OUT: the place is free again."""
         with self.lock:
             assert self.submissions[submission]["status"] in ("ACTIVE", "AWAITING REVIEW")
             self.submissions[submission]["status"] = status
 
-    def of(self, study: str) -> list[dict[str, Any]]:
+    def of(self, study):
         return [each for each in self.submissions.values() if each["study_id"] == study]
 
-    def taken(self, study: str) -> int:
+    def taken(self, study):
         return sum(each["status"] in HOLDS_A_PLACE for each in self.of(study))
 
-    def status(self, submission: str) -> str:
+    def status(self, submission):
         return str(self.submissions[submission]["status"])
 
     # What researchers ask for.
 
-    def reply(
-        self, method: str, address: str, authorization: str | None, body: Any
-    ) -> tuple[int, Any] | None:
+    def reply(self, method, address, authorization, body):
         """Status and body of a reply; None where the connection is cut in its place."""
         parts = urlsplit(address)
         path = parts.path.removeprefix("/api/v1")
@@ -126,7 +122,7 @@ class FakeProlific:
                 answer = {"error": {"status": status, "title": "Bad request", "detail": refused.detail}}
             return None if fault == "lost" else (status, answer)
 
-    def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
+    def answer(self, method, path, query, body):
         parts = path.strip("/").split("/")
         if not path.endswith("/"):
             raise RefusedError(404, "Not found.")
@@ -160,17 +156,17 @@ class FakeProlific:
                 return 200, self._judged(submission, body)
         raise RefusedError(404, "Not found.")
 
-    def _page(self, entries: list[Any], query: dict[str, list[str]]) -> dict[str, Any]:
+    def _page(self, entries, query):
         limit = min(int(query.get("limit", ["20"])[0]), self.largest_page)
         offset = int(query.get("offset", ["0"])[0])
         return {"results": entries[offset : offset + limit], "meta": {"count": len(entries)}, "_links": {}}
 
-    def _study(self, study: str) -> dict[str, Any]:
+    def _study(self, study):
         if study not in self.studies:
             raise RefusedError(404, "Not found.")
         return {**self.studies[study], "places_taken": self.taken(study)}
 
-    def _created(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _created(self, body):
         wrong = {name: ["This field is no longer supported."] for name in RETIRED if name in body}
         for name in ("name", "description", "external_study_url"):
             if not isinstance(body.get(name), str) or not body[name]:
@@ -199,14 +195,14 @@ class FakeProlific:
         self.studies[number] = {**body, "id": number, "status": "UNPUBLISHED"}
         return self._study(number)
 
-    def _changed(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _changed(self, study, body):
         self._study(study)
         self.studies[study] |= body
         if self.studies[study]["status"] == "AWAITING REVIEW" and "total_available_places" in body:
             self.studies[study]["status"] = "ACTIVE"
         return self._study(study)
 
-    def _moved(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _moved(self, study, body):
         found = self._study(study)
         after = STUDY.get(found["status"], {}).get(body.get("action"))
         if after is None:
@@ -216,7 +212,7 @@ class FakeProlific:
         self.studies[study]["status"] = after
         return self._study(study)
 
-    def _judged(self, submission: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _judged(self, submission, body):
         found = self.submissions.get(submission)
         if found is None:
             raise RefusedError(404, "Not found.")
@@ -230,7 +226,7 @@ class FakeProlific:
         found["status"] = after
         return found
 
-    def _set_up(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _set_up(self, body):
         people = {each["participant_id"] for each in self.of(body["study_id"])}
         total = 0
         for line in body["csv_bonuses"].splitlines():
@@ -247,17 +243,17 @@ class FakeProlific:
 
 
 @contextmanager
-def running() -> Iterator[FakeProlific]:
+def running():
     """A server in a thread; `address` is where it is."""
     state = FakeProlific()
 
     class FakeHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, *_):
             pass
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
             reply = state.reply(self.command, self.path, self.headers.get("Authorization"), body)
             if reply is None:

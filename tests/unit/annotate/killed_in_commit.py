@@ -12,21 +12,21 @@ import threading
 import time
 
 from sqlalchemy import event
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Engine
 
 from counterfoil.cli import main
 
 
-def _die(wait: float) -> None:
+def _die(wait):
     time.sleep(wait)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _kill_at(number: int) -> None:
+def _kill_at(number):
     commits = iter(range(1, number + 1))
 
     @event.listens_for(Engine, "commit")
-    def committing(connection: Connection) -> None:
+    def committing(connection):
         if connection.get_execution_options().get("writing") and next(commits, 0) == number:
             # The commit goes on while the thread is about to kill it.
             threading.Thread(target=_die, args=(random.uniform(0, 0.002),)).start()

@@ -1,7 +1,6 @@
 """Results of Mechanical Turk's requester site, as it exports them."""
 
 import csv
-from pathlib import Path
 
 #: Columns of a batch that say nothing here, as the site writes them.
 FACTS = {
@@ -16,7 +15,7 @@ FACTS = {
 PAIRS = 20
 
 
-def hit(number: int, worker: str, **more: str) -> dict[str, str]:
+def hit(number, worker, **more):
     """One assignment: pair k of HIT h is image h-k with caption h-k; the last two pairs are golden."""
     row = {
         "HITId": f"3HIT{number}",
@@ -34,7 +33,7 @@ def hit(number: int, worker: str, **more: str) -> dict[str, str]:
     return {**row, "Approve": "", "Reject": "", **more}
 
 
-def written(path: Path, rows: list[dict[str, str]]) -> Path:
+def written(path, rows):
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), quoting=csv.QUOTE_ALL)
         writer.writeheader()

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ class PostgresServer:
     port: int
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def new(self) -> str:
+    def new(self):
         """The address of a new database."""
         import psycopg
 
@@ -31,11 +30,11 @@ class PostgresServer:
             connection.execute(f"CREATE DATABASE {name}")
         return self._address(name)
 
-    def _address(self, name: str) -> str:
+    def _address(self, name):
         return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
 
 
-def binaries() -> Path | None:
+def binaries():
     """The folder of the newest server that is installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     named = shutil.which("initdb")
@@ -43,7 +42,7 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def running(*, durable: bool = False) -> Iterator[PostgresServer]:
+def running(*, durable=False):
     """A server for as long as the block runs; skips where no server is installed.
 
     One that is not `durable` does not wait for the disk: it survives the death of our processes, not the
@@ -55,7 +54,7 @@ def running(*, durable: bool = False) -> Iterator[PostgresServer]:
         pytest.skip("no PostgreSQL server: install Debian's package postgresql")
     folder = Path(tempfile.mkdtemp(prefix="counterfoil-postgres-"))
     # The server refuses to run as root.
-    user: dict[str, Any] = {}
+    user = {}
     if os.geteuid() == 0:
         shutil.chown(folder, "nobody")
         user = {"user": "nobody", "extra_groups": []}
@@ -64,7 +63,7 @@ def running(*, durable: bool = False) -> Iterator[PostgresServer]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     data = str(folder / "data")
-    quiet: dict[str, Any] = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **user}
+    quiet = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **user}
     make = [str(programs / "initdb"), "-D", data, "-U", "tester", "--auth=trust", "--no-sync", "-E", "UTF8"]
     subprocess.run(make, check=True, **quiet)
     fsync = f"fsync={'on' if durable else 'off'}"

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Server:
     port: int = 0
     process: Any = None
 
-    def start(self, *program: str) -> None:
+    def start(self, *program):
         """Serve, on the port of the last time, and wait until it listens."""
         given = [] if self.database is None else ["--database", self.database]
         command = [*(program or self.program), "annotate", "serve", str(self.campaign.folder), *given]
@@ -54,31 +54,31 @@ class Server:
         assert printed[2], "the server did not start"
         self.port = urlsplit(printed[0].split()[1]).port or 0
 
-    def kill(self) -> None:
+    def kill(self):
         """Kill it with no chance to end anything."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
 
-    def stop(self) -> None:
+    def stop(self):
         """Stop it as Ctrl-C does."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
         self.process.stdout.close()
 
-    def memory(self) -> float:
+    def memory(self):
         """The most memory that it had so far, in MiB."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
-    def cpu(self) -> float:
+    def cpu(self):
         """Seconds of processor time that it took so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def serving(campaign: Campaign, database: str | None = None) -> Iterator[Server]:
+def serving(campaign, database=None):
     """A server for as long as the block runs."""
     server = Server(campaign, database)
     server.start()
@@ -103,7 +103,7 @@ class Load:
     refused: list[str] = field(default_factory=list)
     wall: float = 0.0
 
-    def quantiles(self, kind: str) -> tuple[float, float]:
+    def quantiles(self, kind):
         """Median and 95th percentile of a kind of request, in milliseconds."""
         median, high = np.quantile(self.seconds[kind], (0.5, 0.95))
         return 1000 * float(median), 1000 * float(high)
@@ -112,11 +112,11 @@ class Load:
 class Browser:
     """One connection that is kept, and made anew where it was lost."""
 
-    def __init__(self, server: Server, load: Load) -> None:
+    def __init__(self, server, load):
         self.server, self.load = server, load
-        self.streams: Any = None
+        self.streams = None
 
-    async def ask(self, kind: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    async def ask(self, kind, method, path, body=None):
         """Status and body of a reply (of a redirect the address); asked again for as long as none comes."""
         content = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.server.port}\r\n"
@@ -136,7 +136,7 @@ class Browser:
             self.load.seconds.setdefault(kind, []).append(perf_counter() - begun)
             return status, found
 
-    async def _exchange(self, sent: bytes) -> tuple[int, Any]:
+    async def _exchange(self, sent):
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.server.port)
         reader, writer = self.streams
@@ -148,7 +148,7 @@ class Browser:
             return int(lines[0].split()[1]), headers["location"]
         return int(lines[0].split()[1]), json.loads(body)
 
-    async def close(self) -> None:
+    async def close(self):
         """Give the connection up."""
         if self.streams is not None:
             self.streams[1].close()
@@ -157,9 +157,7 @@ class Browser:
             self.streams = None
 
 
-async def _person(
-    server: Server, load: Load, link: str, think: float, until: Callable[[], bool], reload: float, seed: int
-) -> None:
+async def _person(server, load, link, think, until, reload, seed):
     """Come in, agree, and answer until nothing is left or it is time to stop."""
     rng = np.random.default_rng(seed)
     browser = Browser(server, load)
@@ -193,15 +191,7 @@ async def _person(
     await browser.close()
 
 
-def crowd(
-    server: Server,
-    people: int,
-    *,
-    think: float = 0.0,
-    seconds: float = float("inf"),
-    reload: float = 0.2,
-    meanwhile: Callable[[Load], Awaitable[None]] | None = None,
-) -> Load:
+def crowd(server, people, *, think=0.0, seconds=float("inf"), reload=0.2, meanwhile=None):
     """So many people at once, for so long or until all is done; `think` is the mean time before an answer.
 
     A share `reload` of answers comes after the page was loaded once more. `meanwhile` runs beside them.
@@ -209,10 +199,10 @@ def crowd(
     load = Load()
     links = make_links(server.campaign, people)
 
-    async def run() -> None:
+    async def run():
         begun = perf_counter()
 
-        def until() -> bool:
+        def until():
             return perf_counter() - begun > seconds
 
         beside = [] if meanwhile is None else [meanwhile(load)]
@@ -226,7 +216,7 @@ def crowd(
     return load
 
 
-def check(campaign: Campaign, database: str | None, load: Load) -> int:
+def check(campaign, database, load):
     """Assert that every acknowledged answer is stored once as it was given, and no item has too many.
 
     Returns how many answers are stored.
@@ -257,10 +247,10 @@ def check(campaign: Campaign, database: str | None, load: Load) -> int:
     return len(rows)
 
 
-def _kills(server: Server, times: int, answers: int) -> Callable[[Load], Any]:
+def _kills(server, times, answers):
     """Kills the server each time that so many more answers were acknowledged, and starts it again."""
 
-    async def kill(load: Load) -> None:
+    async def kill(load):
         for number in range(1, times + 1):
             while len(load.acknowledged) < number * answers:
                 await asyncio.sleep(0.01)
@@ -270,7 +260,7 @@ def _kills(server: Server, times: int, answers: int) -> Callable[[Load], Any]:
     return kill
 
 
-def work_through_kills(folder: Path, url: str | None, people: int, items: int, times: int) -> Load:
+def work_through_kills(folder, url, people, items, times):
     """Let people do a whole campaign while the server is killed so often, and check what is stored."""
     campaign = make(folder, pairs(items), overlap=3)
     server = Server(campaign, url)

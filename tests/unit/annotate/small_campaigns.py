@@ -1,10 +1,8 @@
 """Small campaigns to run: pairs to judge with yes or no, and people who answer them."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import PIL.Image
 
@@ -13,23 +11,22 @@ from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folde
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import find_lease
-from counterfoil.annotate.participants import Person
 
 
-def pixel(colour: str = "black") -> bytes:
+def pixel(colour="black"):
     """The smallest image file."""
     file = io.BytesIO()
     PIL.Image.new("RGB", (1, 1), colour).save(file, "PNG")
     return file.getvalue()
 
 
-def pair(id: str, role: str = "work", right: str = "", **more: Any) -> WorkItem:
+def pair(id, role="work", right="", **more):
     """A pair to judge; of one whose answer is known, `right` is it."""
     golden = {"match": [right]} if right else {}
-    return WorkItem(id, {"image": "a.png", "caption": f"Caption {id}."}, role, golden, **more)  # type: ignore[arg-type]
+    return WorkItem(id, {"image": "a.png", "caption": f"Caption {id}."}, role, golden, **more)
 
 
-def pairs(n: int, *, golden: int = 0, onboarding: int = 0, kinds: str = "a") -> list[WorkItem]:
+def pairs(n, *, golden=0, onboarding=0, kinds="a"):
     """n pairs, golden ones and those of the test, right answers yes and no in turn."""
     found = [pair(str(at), kind=kinds[at % len(kinds)]) for at in range(n)]
     for role, count in (("golden", golden), ("onboarding", onboarding)):
@@ -37,7 +34,7 @@ def pairs(n: int, *, golden: int = 0, onboarding: int = 0, kinds: str = "a") -> 
     return found
 
 
-def make(folder: Path, items: list[WorkItem], *, salt: str = "0" * 64, **recipe: Any) -> Campaign:
+def make(folder, items, *, salt="0" * 64, **recipe):
     """The campaign of these items, the same each time: the salt says who sees which golden item when.
 
     An empty salt is one of its own.
@@ -57,7 +54,7 @@ class Worker:
     judge: Callable[[WorkItem], str] | None = None
     sent: int = 0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         link = participants.make_links(self.campaign, self.number)[-1]
         with self.db.writing() as connection:
             self.entered = participants.enter(
@@ -66,23 +63,23 @@ class Worker:
             participants.consent(connection, self.person, self.now, text=self.campaign.consent_in())
 
     @property
-    def person(self) -> Person:
+    def person(self):
         return self.entered.person
 
-    def state(self, *, later: float = 0.0) -> work.WorkState:
+    def state(self, *, later=0.0):
         self.now += later
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
             return work.work_state(connection, self.campaign, person, self.now)
 
-    def answer(self, assignment: work.Assignment, value: str | None = None, **changed: Any) -> work.Receipt:
+    def answer(self, assignment, value=None, **changed):
         """Send an answer to an assignment, with a new key."""
         self.sent += 1
         self.now += 2
         item = assignment.item
         right = item.golden.get("match", [item.truth or "yes"])[0]
         value = value or (self.judge(item) if self.judge else right)
-        sent: Mapping[str, Any] = {
+        sent = {
             "lease": assignment.lease,
             "key": f"key-{self.sent:04}",
             "answer": {"match": ("yes", "no").index(value)},
@@ -95,17 +92,17 @@ class Worker:
             answer = work.AnswerIn(**sent)
             return work.record_answer(connection, self.campaign, person, lease, answer, self.now)
 
-    def end(self) -> None:
+    def end(self):
         """End early."""
         with self.db.writing() as connection:
             work.end_work(connection, self.person, self.now)
 
-    def withdraw(self) -> Person:
+    def withdraw(self):
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
             return work.withdraw(connection, self.campaign, person, self.now)
 
-    def do(self, most: int = 10**6) -> work.WorkState:
+    def do(self, most=10**6):
         """Answer until nothing is left, or so many items."""
         state = self.state()
         while state.assignments and most:

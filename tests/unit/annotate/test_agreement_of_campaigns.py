@@ -14,6 +14,7 @@ from counterfoil.errors import InputError
 from counterfoil.jobs.annotate_judgements import annotate_agreement
 from counterfoil.metrics.agreement import ReliabilityData, Scale, krippendorff_alpha
 from counterfoil.store import write_csv
+from refusals import refuses
 
 
 def judged(answers, question="best", **columns):
@@ -135,8 +136,7 @@ def test_golden_items_and_the_test_before_the_work_do_not_count():
     assert counted(table).column("item").to_pylist() == ["1", "3"]
     golden = table.drop_columns(["role"]).set_column(5, "golden", pa.array([None, True, False]))
     assert counted(golden).column("item").to_pylist() == ["1"]
-    with pytest.raises(InputError, match="no answers that count"):
-        campaign_agreement(golden.slice(1))
+    refuses("no answers that count", campaign_agreement, golden.slice(1), error=InputError)
 
 
 def test_scales_come_from_the_form_and_can_be_named():
@@ -213,8 +213,7 @@ def test_people_who_always_agree_have_ones_in_the_table(tmp_path):
 def test_a_database_is_of_a_campaign(tmp_path):
     with pytest.raises(InputError, match="a database belongs to a campaign"):
         annotate_agreement(tmp_path / "table.csv", database="postgresql://there")
-    with pytest.raises(InputError, match="no campaign"):
-        annotate_agreement(tmp_path)
+    refuses("no campaign", annotate_agreement, tmp_path, error=InputError)
 
 
 def test_an_undecided_reading_keeps_values_that_it_does_not_name(best):

@@ -23,6 +23,7 @@ from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.annotate.golden import is_golden_place, own_order
 from counterfoil.annotate.items import check_items
 from counterfoil.errors import InputError
+from refusals import refuses
 
 DIRECTIONS = ("caption-0", "caption-1", "image-0", "image-1")
 
@@ -96,8 +97,7 @@ def test_designs_hold_for_any_instances_or_are_refused(sizes, overlap, per_perso
     own = recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed)
     n_blocks = -(-len(items) * overlap // per_person)
     if max(sizes) * overlap > n_blocks:
-        with pytest.raises(InputError, match=r"needs \d+ blocks, one per answer"):
-            plan_blocks(items, own)
+        refuses(r"needs \d+ blocks, one per answer", plan_blocks, items, own, error=InputError)
         return
     blocks = [[items[at] for at in block] for block in plan_blocks(items, own)]
     lengths = {len(block) for block in blocks}
@@ -182,7 +182,7 @@ def test_answers_are_asked_for_until_one_has_so_many_and_no_more():
     first = recipe(design="adaptive", overlap=1, first_to=3, most=5)
     rng = np.random.default_rng(0)
     for p in (0.5, 0.9):
-        given: list[str] = []
+        given = []
         while more := still_needed([(each, 0, 0) for each in given], 2, first) - len(given):
             # All that are wanted may be under way at once, and none of them is one too many.
             given += rng.choice(["yes", "no"], more, p=[p, 1 - p]).tolist()
@@ -194,8 +194,7 @@ def test_designs_that_cannot_be_are_refused_before_anything_is_written():
     check_items(items, recipe(design="blocks", overlap=2, per_person=5))
     items += [pair("0-more", instance="0", kind="more")]
     message = r"instance '0' needs 10 blocks, one per answer, but 21 items with an overlap of 2 fill only 9"
-    with pytest.raises(InputError, match=message):
-        check_items(items, recipe(design="blocks", overlap=2, per_person=5))
+    refuses(message, check_items, items, recipe(design="blocks", overlap=2, per_person=5), error=InputError)
 
 
 def test_pairs_of_people_do_the_same_block():

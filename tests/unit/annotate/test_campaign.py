@@ -15,7 +15,8 @@ from counterfoil.annotate.campaign import (
     read_recipe,
 )
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
+from refusals import refuses
 
 RECIPE_OF_TWO = CampaignRecipe(form="yes-no", title='Two "pairs"', overlap=2, pay_per_hour=15)
 
@@ -61,8 +62,7 @@ def test_a_campaign_created_again_keeps_its_secrets(campaign):
 
 @pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
 def test_only_images_of_items_are_found(campaign, name):
-    with pytest.raises(InputError, match="no such image"):
-        campaign.image(name)
+    refuses("no such image", campaign.image, name, error=InputError)
 
 
 def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
@@ -77,8 +77,7 @@ def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
     [([], "a campaign needs items"), ([items()[0]] * 2, "an id is there twice; given: 1")],
 )
 def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
-    with pytest.raises(InputError, match=message):
-        create_folder(tmp_path / "new", RECIPE_OF_TWO, of, IMAGES)
+    refuses(message, create_folder, tmp_path / "new", RECIPE_OF_TWO, of, IMAGES, error=InputError)
 
 
 @pytest.mark.parametrize(
@@ -100,17 +99,13 @@ def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
 def test_recipes_that_cannot_be_run_are_one_line(tmp_path, line, message):
     path = tmp_path / RECIPE
     path.write_text(f'form = "yes-no"\ntitle = "x"\n{line}\n')
-    with pytest.raises(InputError, match=message) as error:
-        read_recipe(path)
-    assert "\n" not in str(error.value)
+    refuses(message, read_recipe, path, error=InputError)
 
 
 def test_a_recipe_needs_a_form_and_a_title(tmp_path):
     (tmp_path / RECIPE).write_text('title = "x"\n')
-    with pytest.raises(InputError, match="no 'form'"):
-        read_recipe(tmp_path / RECIPE)
+    refuses("no 'form'", read_recipe, tmp_path / RECIPE, error=InputError)
 
 
 def test_a_folder_without_a_recipe_is_no_campaign(tmp_path):
-    with pytest.raises(DataError, match=r"no campaign; .*annotate create"):
-        open_campaign(tmp_path)
+    refuses(r"no campaign; .*annotate create", open_campaign, tmp_path)

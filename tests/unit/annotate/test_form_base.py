@@ -13,6 +13,7 @@ from counterfoil.annotate.forms.base import (
 from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.annotate.golden import is_right
 from counterfoil.errors import InputError
+from refusals import refuses
 
 YES, PARTLY, NO, MISSING, WRONG, ERROR = map(
     AnswerOption, ["yes", "partly", "no", "missing", "wrong", "error"]
@@ -76,9 +77,7 @@ def test_sound_answers_are_in_terms_of_values(raw, answer):
     ],
 )
 def test_what_is_no_answer_is_refused_in_one_line(raw, message):
-    with pytest.raises(InputError, match=message) as error:
-        check_answer(PAGE, raw)
-    assert "\n" not in str(error.value)
+    refuses(message, check_answer, PAGE, raw, error=InputError)
 
 
 def test_golden_answers_are_right_in_every_field_named():

@@ -16,7 +16,8 @@ from counterfoil.annotate.judgement_table import (
     read_judgement_table,
     write_judgement_table,
 )
-from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.errors import CounterfoilError, InputError
+from refusals import refuses
 
 TABLE = pa.table(
     {
@@ -74,17 +75,14 @@ def test_bad_rows_are_named(tmp_path, change, message):
     lines = [good, {**good, "item": "b", "person": "q", **change}]
     path = tmp_path / "judged.csv"
     path.write_text("\n".join([",".join(good), *(",".join(line.values()) for line in lines)]))
-    with pytest.raises(CounterfoilError, match=message.replace("(", r"\(")) as caught:
-        read_judgement_table(path)
-    assert str(caught.value).startswith(str(path))
+    words = refuses(message.replace("(", r"\("), read_judgement_table, path, error=CounterfoilError)
+    assert words.startswith(str(path))
 
 
 def test_columns_that_are_needed_are_named(tmp_path):
     (tmp_path / "judged.csv").write_text("item,question,answer\na,q,yes\n")
-    with pytest.raises(DataError, match="no column 'person'"):
-        read_judgement_table(tmp_path / "judged.csv")
-    with pytest.raises(InputError, match="unknown kind of table"):
-        write_judgement_table(tmp_path / "judged.xlsx", TABLE)
+    refuses("no column 'person'", read_judgement_table, tmp_path / "judged.csv")
+    refuses("unknown kind of table", write_judgement_table, tmp_path / "judged.xlsx", TABLE, error=InputError)
     assert not list(tmp_path.glob("*.xlsx"))
 
 
@@ -95,8 +93,7 @@ def test_a_double_is_found_among_very_many_names():
     assert check_judgement_table(pa.table(rows), where="here").num_rows == n
     for key in keys:
         rows[key][7] = rows[key][n - 1]
-    with pytest.raises(DataError, match=f"here, row {n}: answered before"):
-        check_judgement_table(pa.table(rows), where="here")
+    refuses(f"here, row {n}: answered before", check_judgement_table, pa.table(rows), where="here")
 
 
 SPANS = [{"start": 0, "end": 3, "label": "object"}]
@@ -109,10 +106,8 @@ def test_answers_survive_their_cell(value, kind):
 
 @pytest.mark.parametrize(("cell", "kind"), [("yes", "many"), ('{"a": 1}', "many"), ("[1]", "spans")])
 def test_cells_of_another_kind_are_refused(cell, kind):
-    with pytest.raises(DataError):
-        answer_value(cell, kind)
+    refuses("", answer_value, cell, kind)
 
 
 def test_rows_may_not_leave_out_their_answer():
-    with pytest.raises(DataError, match="row 1"):
-        judgement_rows([{"item": "a", "person": "p", "question": "q"}], where="rows")
+    refuses("row 1", judgement_rows, [{"item": "a", "person": "p", "question": "q"}], where="rows")

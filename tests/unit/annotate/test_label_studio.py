@@ -6,6 +6,7 @@ import pytest
 
 from counterfoil.annotate.platforms.label_studio import read_controls, read_export
 from counterfoil.errors import DataError
+from refusals import refuses
 
 CONTROLS = {"match": False, "why": True, "stars": False, "better": False, "note": False, "errors": True}
 
@@ -102,9 +103,8 @@ def test_answers_of_every_kind_of_control(export):
 )
 def test_results_that_do_not_fit(export, region, message):
     path = export(annotation(5, 7, region))
-    with pytest.raises(DataError, match=message) as caught:
-        read_export(path, CONTROLS)
-    assert str(caught.value).startswith(f"{path}, task 17, annotation 5")
+    words = refuses(message, read_export, path, CONTROLS)
+    assert words.startswith(f"{path}, task 17, annotation 5")
 
 
 def test_two_results_of_one_control_are_none(export):
@@ -130,8 +130,7 @@ def test_two_results_of_one_control_are_none(export):
 )
 def test_files_that_are_no_export(tmp_path, content, message):
     (tmp_path / "export.json").write_text(content)
-    with pytest.raises(DataError, match=message):
-        read_export(tmp_path / "export.json")
+    refuses(message, read_export, tmp_path / "export.json")
 
 
 @pytest.mark.parametrize(
@@ -150,8 +149,7 @@ def test_files_that_are_no_export(tmp_path, content, message):
     ],
 )
 def test_configurations_that_cannot_be_read(text, message):
-    with pytest.raises(DataError, match=message):
-        read_controls(text, where="labelling.xml")
+    refuses(message, read_controls, text, where="labelling.xml")
 
 
 def test_controls_of_a_configuration():

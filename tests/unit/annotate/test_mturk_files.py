@@ -6,7 +6,8 @@ import pytest
 
 from annotate.mturk_batches import PAIRS, hit, written
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
+from refusals import refuses
 
 LAYOUT = HitLayout(
     ("Input.image{n}", "Input.caption{n}"),
@@ -103,9 +104,8 @@ def test_answers_are_written_in_several_ways(read, answers, many, cell):
     ],
 )
 def test_results_that_do_not_fit(read, tmp_path, change, message):
-    with pytest.raises(DataError, match=message) as caught:
-        read(hit(1, "A1", **change))
-    assert str(caught.value).startswith(f"{tmp_path / 'batch.csv'}, row 1")
+    words = refuses(message, read, hit(1, "A1", **change))
+    assert words.startswith(f"{tmp_path / 'batch.csv'}, row 1")
 
 
 _MATCH = {"match": "Answer.match{n}"}
@@ -125,8 +125,7 @@ _MATCH = {"match": "Answer.match{n}"}
     ],
 )
 def test_columns_that_are_not_there(read, layout, status, message):
-    with pytest.raises(DataError, match=message):
-        read(hit(1, "A1", AssignmentStatus=status), layout=layout)
+    refuses(message, read, hit(1, "A1", AssignmentStatus=status), layout=layout)
 
 
 @pytest.mark.parametrize(
@@ -138,5 +137,4 @@ def test_columns_that_are_not_there(read, layout, status, message):
     ],
 )
 def test_layouts_that_cannot_be(layout, message):
-    with pytest.raises(InputError, match=message):
-        HitLayout(**layout)
+    refuses(message, HitLayout, error=InputError, **layout)

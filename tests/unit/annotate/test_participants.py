@@ -7,6 +7,7 @@ from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import DATABASE
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
+from refusals import refuses
 
 
 @pytest.fixture
@@ -75,8 +76,7 @@ def test_links_cannot_be_guessed(prolific, tmp_path):
     other = participants.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
     assert enter(prolific, first, "link").person.platform == "link"
     for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
-        with pytest.raises(InputError, match="no such link"):
-            enter(prolific, wrong, "link")
+        refuses("no such link", enter, prolific, wrong, "link", error=InputError)
 
 
 def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened):
@@ -84,8 +84,7 @@ def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened):
     first, second = (enter(study, "", "open", code="pärchen").person for _ in range(2))
     assert first.id != second.id
     for wrong in ({}, {"code": ""}, {"code": "parchen"}):
-        with pytest.raises(InputError, match="not the code"):
-            enter(study, "", "open", **wrong)
+        refuses("not the code", enter, study, "", "open", error=InputError, **wrong)
     with study[0].reading() as connection:
         stored = connection.execute(sa.text("SELECT parameters FROM people")).scalars().all()
     assert stored == ["{}", "{}"]
@@ -101,8 +100,7 @@ def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened):
     ],
 )
 def test_what_is_no_entry_is_refused(prolific, worker, platform, parameters, message):
-    with pytest.raises(InputError, match=message):
-        enter(prolific, worker, platform, **parameters)
+    refuses(message, enter, prolific, worker, platform, error=InputError, **parameters)
 
 
 @pytest.mark.parametrize(("asked", "found"), [("en-GB", "en"), ("de", "de"), ("fr", "de"), ("", "de")])

@@ -9,6 +9,7 @@ from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.review import approve, person_like, reject, reviews
 from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import InputError
+from refusals import refuses
 
 REASON = "Every item was answered within a second, and half of those of known answer were wrong. " * 2
 
@@ -87,8 +88,7 @@ def test_people_are_found_by_the_beginning_of_their_id(study):
     found = Worker(db, campaign, 1).person.id
     assert person_like(db, found[:10].upper()) == found
     for odd in ("", "zz", "%"):
-        with pytest.raises(InputError, match="no such person"):
-            person_like(db, odd)
+        refuses("no such person", person_like, db, odd, error=InputError)
 
 
 def test_items_with_different_answers_are_listed_most_undecided_first_and_decided(study):
@@ -121,5 +121,4 @@ def test_items_with_different_answers_are_listed_most_undecided_first_and_decide
     ],
 )
 def test_only_what_can_be_decided_is(study, item, answer, question, message):
-    with pytest.raises(InputError, match=message):
-        adjudicate(*study, item, answer, question=question, by="ann", now=5.0)
+    refuses(message, adjudicate, *study, item, answer, question=question, by="ann", now=5.0, error=InputError)

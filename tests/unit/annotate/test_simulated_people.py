@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 
 from annotate.test_forms import CASES, answered
-from counterfoil.annotate.forms.base import (
-    AnswerOption,
-    FormField,
-    WorkForm,
-    WorkItem,
-    WorkPage,
-)
+from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkForm, WorkItem, WorkPage
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.simulation import KINDS, SimulatedPerson, crowd, respond
 from counterfoil.errors import InputError
+from refusals import refuses
 
 
 class Scale(WorkForm):
@@ -91,8 +86,7 @@ def test_a_crowd_has_the_shares_asked_for():
 
 @pytest.mark.parametrize("shares", [{}, {"able": 0.0}, {"lazy": 1.0}, {"able": 2.0, "bot": -1.0}])
 def test_crowds_that_cannot_be_are_refused(shares):
-    with pytest.raises(InputError, match="kinds of simulated people"):
-        crowd(shares, 3)
+    refuses("kinds of simulated people", crowd, shares, 3, error=InputError)
 
 
 @pytest.mark.parametrize(

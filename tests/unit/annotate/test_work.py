@@ -7,13 +7,10 @@ import pytest
 from annotate.small_campaigns import Worker, pair, pairs
 from counterfoil.annotate import leases, participants, work
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import release_expired
 from counterfoil.errors import InputError
-
-Opened = tuple[Database, Campaign]
+from refusals import refuses
 
 
 @pytest.fixture
@@ -72,10 +69,8 @@ def test_a_repeated_submission_gets_the_same_receipt(queue):
 def test_another_persons_lease_is_refused(queue):
     mine, theirs = Worker(*queue, 1), Worker(*queue, 2)
     assigned = mine.state().assignments[0]
-    with pytest.raises(InputError, match="not yours"):
-        theirs.answer(assigned)
-    with pytest.raises(InputError, match="not yours"):
-        mine.answer(assigned, lease="' OR 1=1 --")
+    refuses("not yours", theirs.answer, assigned, error=InputError)
+    refuses("not yours", mine.answer, assigned, lease="' OR 1=1 --", error=InputError)
 
 
 def test_no_time_is_longer_than_the_lease(queue):
@@ -250,7 +245,6 @@ def test_blocks_are_one_persons_and_go_to_others_whole(opened):
     # An answer keeps the block a minute longer.
     assert third.state(later=58).state == "full"
     end = third.do() if third.state(later=10).assignments else None
-    assert end is not None
     assert (end.state, end.done) == ("done", 2)
     assert slow.state().state == "full"
     found = counts(db)
@@ -268,7 +262,7 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
                 connection, campaign, worker="W1", platform="connect", parameters=parameters, now=1.0
             )
             participants.consent(connection, worker.person, 1.0)
-        totals: list[int] = []
+        totals = []
         state = worker.state()
         while state.assignments:
             totals.append(state.of)

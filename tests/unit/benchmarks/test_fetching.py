@@ -102,9 +102,18 @@ def test_another_run_goes_on_where_the_last_one_was_stopped(host, take, tmp_path
     assert (tmp_path / "toy/one.json").read_bytes() == ONE
 
 
-def test_a_file_that_is_not_the_pinned_one_is_not_kept(host, take, tmp_path):
-    host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE[:-1] + b"x"
-    refuses("not the file that was pinned; given: 1,200,000 bytes, sha256", take)
+@pytest.mark.parametrize(
+    ("served", "message"),
+    [
+        (ONE[:-1] + b"x", "not the file that was pinned; given: 1,200,000 bytes, sha256"),
+        # One that never ends is stopped at the pinned size.
+        (ONE * 20, "larger than the file that was pinned; allowed: 1,200,000 bytes"),
+    ],
+    ids=["changed", "endless"],
+)
+def test_a_file_that_is_not_the_pinned_one_is_not_kept(host, take, tmp_path, served, message):
+    host.files[f"owner/toy/{REVISION}/data/one.json"] = served
+    refuses(message, take)
     assert list((tmp_path / "toy").iterdir()) == []
 
 
@@ -144,12 +153,6 @@ def test_the_answer_of_a_refusal_is_closed(host, take, monkeypatch):
     host.files.clear()
     refuses("cannot be fetched: 404 Not Found", take)
     assert closed == [404]
-
-
-def test_a_file_that_never_ends_is_stopped_at_the_pinned_size(host, take, tmp_path):
-    host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE * 20
-    refuses(r"larger than the file that was pinned; allowed: 1,200,000 bytes", take)
-    assert list((tmp_path / "toy").iterdir()) == []
 
 
 def test_what_lies_in_the_place_of_a_part_is_left_alone(host, take, tmp_path):

@@ -76,11 +76,7 @@ def test_without_a_folder_the_table_s_own_is_the_root(home):
     refuses("an image outside of", read_pairs, card, _pairs(home, "../.ssh/id_rsa"), None)
 
 
-def test_photos(home):
-    photos = Photos(home / "work" / "images")
-    assert all(photos.source(cell) is not None for cell in INSIDE)
-    for cell in _outside(home):
-        refuses("an image outside of", photos.source, cell)
+def test_without_a_folder_no_photo_is_outside_the_table_s(home):
     assert Photos(None).source(str(home / ".ssh" / "id_rsa")) is None
     refuses("an image outside of", Photos(None, home / "work").source, str(home / ".ssh" / "id_rsa"))
 
@@ -97,20 +93,29 @@ def test_a_path_in_a_cell_of_parquet(home):
     assert kept.read() == b"secret"
 
 
-def test_training(home):
+def _training(home, cell):
     table = home / "work" / "rows.csv"
-    for cell in _outside(home):
-        table.write_text(f"image,caption\n{cell},a cat\n")
-        refuses("an image outside of", read_training, table, images=home / "work" / "images")
+    table.write_text(f"image,caption\n{cell},a cat\n")
+    return read_training(table, images=home / "work" / "images").images[0]
 
 
-def test_rows_of_a_build(home):
-    images = home / "work" / "images"
-    work = StepContext(home / "build", seed=0, photos=images)
-    for cell in (*INSIDE, str(images / "a.png")):
-        assert work.image(cell).decode().size == (8, 8)
+def _of_build(home, cell):
+    return StepContext(home / "build", seed=0, photos=home / "work" / "images").image(cell, missing=True)
+
+
+def _photo(home, cell):
+    return Photos(home / "work" / "images").source(cell)
+
+
+@pytest.mark.parametrize("read", [_photo, _training, _of_build])
+def test_no_reader_leaves_the_folder(home, read):
+    for cell in (*INSIDE, str(home / "work" / "images" / "a.png")):
+        assert read(home, cell).read().startswith(b"\x89PNG")
     for cell in _outside(home):
-        refuses("an image outside of", work.image, cell, missing=True)
+        refuses("an image outside of", read, home, cell)
+
+
+def test_a_build_without_a_folder_takes_no_path(home):
     refuses("an image outside of", StepContext(home / "build", seed=0).image, str(home / ".ssh" / "id_rsa"))
 
 

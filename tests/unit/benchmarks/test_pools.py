@@ -104,7 +104,7 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path, suffix):
         "t2i": pool([np.array([[2, 0], [1, 0]]), np.array([[2, 1], [0, 1]])]),
     }
     table = pool_table(
-        pools,  # type: ignore[arg-type]
+        pools,
         models=("a", "b"),
         queries={"i2t": ("12",), "t2i": ("6", "5")},
         images=images,

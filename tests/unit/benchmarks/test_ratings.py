@@ -16,7 +16,7 @@ def rated(**changes):
         "ratings": np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 3.0]]),
         "references": References.of([[3, 4], [], [4]]),
     }
-    return Rated(("a", "b", "c"), **(fields | changes))  # type: ignore[arg-type]
+    return Rated(("a", "b", "c"), **(fields | changes))
 
 
 def paragraphs(**changes):
@@ -29,11 +29,11 @@ def paragraphs(**changes):
         "votes": np.array([[3.0, 1.0], [2.0, 2.0]]),
         "label": np.array([0, 1]),
     }
-    return Preference(("p", "q"), **(fields | changes))  # type: ignore[arg-type]
+    return Preference(("p", "q"), **(fields | changes))
 
 
 def benchmark(questions):
-    card = Card(name="mine", title="Mine", form=questions.form)  # type: ignore[arg-type]
+    card = Card(name="mine", title="Mine", form=questions.form)
     captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "cow", "a dog", "animal"]))
     return Benchmark(card, tuple(Image(name) for name in "xyz"), captions, questions)
 
@@ -102,31 +102,22 @@ def test_everything_that_is_asked_is_in_the_digest():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("make", "change", "message"),
     [
-        ({"ratings": np.array([[1.0], [np.nan], [2.0]])}, "question 'b': a question has no rating"),
-        ({"ratings": np.array([[1.0], [np.inf], [2.0]])}, "a rating is infinite"),
-        ({"ratings": np.array([1.0, 2.0, 3.0])}, "ratings have the wrong shape"),
-        ({"references": References.of([[1]])}, "not one entry of references per row"),
-        ({"images": np.array([0, 1])}, "images have the wrong shape"),
+        (rated, {"ratings": np.array([[1.0], [np.nan], [2.0]])}, "question 'b': a question has no rating"),
+        (rated, {"ratings": np.array([[1.0], [np.inf], [2.0]])}, "a rating is infinite"),
+        (rated, {"ratings": np.array([1.0, 2.0, 3.0])}, "ratings have the wrong shape"),
+        (rated, {"references": References.of([[1]])}, "not one entry of references per row"),
+        (rated, {"images": np.array([0, 1])}, "images have the wrong shape"),
+        (paragraphs, {"label": np.array([1, 1])}, "question 'p': the label is not that of more votes"),
+        (paragraphs, {"votes": np.array([[3.0, -1.0], [2.0, 2.0]])}, "votes are not counts"),
+        (paragraphs, {"sides": np.array([0, 1, 0, 0, 1])}, "not in order"),
+        (paragraphs, {"owners": np.array([0, 0, 0, 0, 1])}, "not in order, or a candidate has none"),
+        (paragraphs, {"references": References.of([[1]] * 2)}, "not one entry of references per row"),
     ],
 )
-def test_what_no_rated_questions_are(change, message):
-    refuses(message, rated, **change)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"label": np.array([1, 1])}, "question 'p': the label is not that of more votes"),
-        ({"votes": np.array([[3.0, -1.0], [2.0, 2.0]])}, "votes are not counts"),
-        ({"sides": np.array([0, 1, 0, 0, 1])}, "not in order"),
-        ({"owners": np.array([0, 0, 0, 0, 1])}, "not in order, or a candidate has none"),
-        ({"references": References.of([[1]] * 2)}, "not one entry of references per row"),
-    ],
-)
-def test_what_no_preferences_are(change, message):
-    refuses(message, paragraphs, **change)
+def test_what_no_judged_questions_are(make, change, message):
+    refuses(message, make, **change)
 
 
 def test_a_reference_that_is_no_caption_is_refused():

@@ -7,6 +7,7 @@ import pytest
 
 from counterfoil.build.calibration import Verified, auroc, calibrate, certified, curve, quality, share
 from counterfoil.errors import InputError
+from refusals import refuses
 
 
 def rows(n, rng, *, share=0.39, apart=1.2, steps=0):
@@ -189,5 +190,4 @@ SAMPLE = Verified(np.array([0.1, 0.4]), np.array([False, True]))
     ],
 )
 def test_what_cannot_be(ask, message):
-    with pytest.raises(InputError, match=message):
-        ask(np.random.default_rng(0))
+    refuses(message, ask, np.random.default_rng(0), error=InputError)

@@ -9,6 +9,7 @@ import pytest
 from counterfoil.build import StepContext
 from counterfoil.build.steps.format import Format, uniform
 from counterfoil.errors import CounterfoilError
+from refusals import refuses
 
 
 def plainly(text):
@@ -79,5 +80,4 @@ def test_bad_input(tmp_path):
         Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), StepContext(tmp_path))
     with pytest.raises(CounterfoilError, match="captions are no text"):
         Format().run(pa.table({"id": ["a"], "caption": [1]}), StepContext(tmp_path))
-    with pytest.raises(CounterfoilError, match="columns: number of values"):
-        Format(columns=())
+    refuses("columns: number of values", Format, columns=(), error=CounterfoilError)

@@ -12,6 +12,7 @@ from counterfoil.build.steps.read import ReadRows
 from counterfoil.errors import DataError, InputError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
+from refusals import refuses
 
 N = 28
 
@@ -52,8 +53,7 @@ def test_candidates(rows, tmp_path):
     assert set(step.produces) <= {*kept.column_names}
     # Three standard errors of a share of 84.
     assert output.facts["right"] / (3 * N) == pytest.approx(0.5, abs=0.17)
-    with pytest.raises(DataError, match=r"candidates already.*put 'choose' before"):
-        made(step, kept, tmp_path)
+    refuses(r"candidates already.*put 'choose' before", made, step, kept, tmp_path)
 
 
 def test_a_seed_gives_the_same_bytes_whatever_else_is_asked_for(rows, tmp_path):
@@ -112,15 +112,12 @@ def test_what_cannot_be_drawn_goes_with_its_reason(rows, tmp_path):
 
 def test_rows_without_what_is_edited(rows, tmp_path):
     step = Imagine(source="image")
-    with pytest.raises(DataError, match="no column 'scene', which 'imagine' reads"):
-        made(step, rows.drop_columns(["scene"]), tmp_path)
+    refuses("no column 'scene', which 'imagine' reads", made, step, rows.drop_columns(["scene"]), tmp_path)
     cells = [None, *rows["scene"].to_pylist()[1:]]
     some = rows.set_column(rows.column_names.index("scene"), "scene", pa.array(cells))
-    with pytest.raises(DataError, match=r"row 'row-000000': no scene to edit; given: 1 of 28"):
-        made(step, some, tmp_path)
+    refuses(r"row 'row-000000': no scene to edit; given: 1 of 28", made, step, some, tmp_path)
     broken = rows.set_column(rows.column_names.index("scene"), "scene", pa.array(["{}"] * N))
-    with pytest.raises(DataError, match=r"row 'row-000000': no scene of the drawn world; given: \{\}"):
-        made(step, broken, tmp_path)
+    refuses(r"row 'row-000000': no scene of the drawn world; given: \{\}", made, step, broken, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -132,5 +129,4 @@ def test_rows_without_what_is_edited(rows, tmp_path):
     ],
 )
 def test_bad_settings(settings, message):
-    with pytest.raises(InputError, match=message):
-        Imagine(**settings)
+    refuses(message, Imagine, error=InputError, **settings)

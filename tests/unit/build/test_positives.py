@@ -44,7 +44,6 @@ def test_with_everything_judged_all_right_pairs_are_rows(work, rows):
     assert _pairs(output.kept) == _truth(rows)
     assert len(output.kept) == len(_truth(rows)) > N
     assert output.kept.slice(0, N).equals(rows)
-    assert output.dropped is not None
     assert not _pairs(output.dropped) & _truth(rows)
     assert set(output.dropped["reason"].to_pylist()) == {"judged wrong"}
     assert len(output.kept) + len(output.dropped) == N * len(set(rows["caption"].to_pylist()))

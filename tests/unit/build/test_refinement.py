@@ -8,6 +8,7 @@ import pytest
 from counterfoil.build.refinement import accuracies, filter_predictable, largest_gaps, refine
 from counterfoil.errors import InputError, ScoreError
 from official_refinement import refined
+from refusals import refuses
 
 
 def gaps_of(n, d, seed):
@@ -78,8 +79,7 @@ def test_each_of_the_surplus_is_kept_equally_often():
 def test_empty_tables_are_empty_and_bad_input_is_refused():
     assert refine(np.zeros((0, 2)), np.arange(0)).tolist() == []
     gaps = np.zeros((3, 2))
-    with pytest.raises(ScoreError, match="row 2"):
-        refine(np.array([[0.0], [np.nan]]), np.arange(2))
+    refuses("row 2", refine, np.array([[0.0], [np.nan]]), np.arange(2), error=ScoreError)
     for change, match in [
         ({"scales": (1.0,)}, "a scale for each"),
         ({"scales": (1.0, 0.0)}, "positive"),
@@ -87,8 +87,7 @@ def test_empty_tables_are_empty_and_bad_input_is_refused():
         ({"order": np.zeros(3, int)}, "permutation"),
         ({"gaps": np.zeros((3, 0))}, "no blind scores"),
     ]:
-        with pytest.raises(InputError, match=match):
-            refine(**{"gaps": gaps, "order": np.arange(3), **change})
+        refuses(match, refine, error=InputError, **{"gaps": gaps, "order": np.arange(3), **change})
 
 
 def test_predictable_rows_go_until_the_interval_reaches_chance():

@@ -15,11 +15,12 @@ from counterfoil.build.verification import (
     read_verified,
     sound,
 )
-from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.errors import CounterfoilError
 from counterfoil.world.captions import text
 from counterfoil.world.generator import imagine, shows
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import contrasts, stream
+from refusals import refuses
 
 #: People who err at known rates.
 CROWD = (
@@ -52,11 +53,9 @@ def drawn(n, failure):
 def test_the_world_knows_which_rows_are_sound():
     rows, right = drawn(80, 0.61)
     found = sound(rows)
-    assert found is not None
     assert found.tolist() == right
     assert 0.2 < found.mean() < 0.6
     own = fits(rows, "negative_image", "negative_caption")
-    assert own is not None
     # A picture that both captions fit is one of its caption and not a sound one.
     assert (own & ~found).any()
     assert sound(rows.drop_columns(["negative_image"])).all()
@@ -158,8 +157,7 @@ def test_answers_are_read(tmp_path):
 def test_answers_that_cannot_be_used(content, message, tmp_path):
     path = tmp_path / "said.csv"
     path.write_text(content)
-    with pytest.raises(CounterfoilError, match=message):
-        read_answers(path, ["a", "b"])
+    refuses(message, read_answers, path, ["a", "b"], error=CounterfoilError)
 
 
 def test_verified_rows_are_read(tmp_path):
@@ -167,5 +165,4 @@ def test_verified_rows_are_read(tmp_path):
     path.write_text("id,right,weight\nb,true,2\nz,false,1\na,no,0.5\n")
     at, right, weights = read_verified(path, ["a", "b"])
     assert (at.tolist(), right.tolist(), weights.tolist()) == ([1, 0], [True, False], [2.0, 0.5])
-    with pytest.raises(DataError, match="none of the verified rows is here"):
-        read_verified(path, ["q"])
+    refuses("none of the verified rows is here", read_verified, path, ["q"])

@@ -11,6 +11,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.options import Argument, Option, arguments_of
 from counterfoil.jobs.arguments import Reporting
 from counterfoil.jobs.job import at_end, closing_at_end, job, job_of
+from refusals import refuses
 
 COUNT = Argument("count", int, Option("How many.", 5, low=1, high=1000))
 SHARE = Argument("share", float | None, Option("A share.", None, low=0, high=1))
@@ -64,9 +65,8 @@ def test_a_value_is_converted(argument, value, converted):
     ],
 )
 def test_another_is_refused_in_one_line(argument, value, line):
-    with pytest.raises(InputError) as caught:
-        argument.converted(value, "--it")
-    assert str(caught.value).startswith(line)
+    words = refuses("", argument.converted, value, "--it", error=InputError)
+    assert words.startswith(line)
 
 
 class Rows(Reporting, total=False):
@@ -118,7 +118,7 @@ def test_what_a_job_does_not_take_names_the_argument(call, line):
 
 
 def test_what_a_job_opens_is_closed_when_the_outermost_ends():
-    closed: list[str] = []
+    closed = []
     with closing_at_end():
         with closing_at_end():
             at_end(lambda: closed.append("inner"))

@@ -4,6 +4,8 @@ from functools import partial
 
 import pytest
 
+from refusals import refuses
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
@@ -84,5 +86,4 @@ def test_one_answer_is_left_as_it_is():
 
 @pytest.mark.parametrize(("chunk", "processes"), [(0, 1), (9, 1), (5, 2)])
 def test_a_chunk_is_no_larger_than_the_batch(chunk, processes):
-    with pytest.raises(InputError, match=f"{chunk} rows, of {8 // processes}"):
-        check_chunk(chunk, 8, processes)
+    refuses(f"{chunk} rows, of {8 // processes}", check_chunk, chunk, 8, processes, error=InputError)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.errors import MissingExtraError
 from counterfoil.train.journal import FIRST, Journal, read
+from refusals import refuses
 
 ENTRIES = [
     {"step": 1, "loss": 0.1 + 0.2},
@@ -54,8 +55,7 @@ def test_going_on_drops_what_will_be_written_again(tmp_path, since):
 )
 def test_what_is_no_journal_is_said(tmp_path, text, said):
     (tmp_path / "journal.csv").write_text(text)
-    with pytest.raises(DataError, match=said):
-        read(tmp_path / "journal.csv")
+    refuses(said, read, tmp_path / "journal.csv")
 
 
 @pytest.mark.models
@@ -82,5 +82,4 @@ def test_tensorboard_that_is_not_there_is_said(monkeypatch, tmp_path):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(MissingExtraError, match="tensorboard"):
-        Journal(None, tensorboard=tmp_path)
+    refuses("tensorboard", Journal, None, tensorboard=tmp_path, error=MissingExtraError)

@@ -1,9 +1,12 @@
 """Contrastive losses and triplets: each against slow loops, values and gradients, and at their limits."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+
+from refusals import refuses
 
 torch = pytest.importorskip("torch")
 
@@ -93,6 +96,17 @@ def slow_mmd(images, texts, kernel):
     )
 
 
+def check_slopes(values, slow, places, step, **near):
+    """The gradients of values at these places, against finite differences of the loop."""
+    for n, at in places:
+        sides = []
+        for sign in (1, -1):
+            moved = [each.detach().clone() for each in values]
+            moved[n][at] += sign * step
+            sides.append(slow(*[each.tolist() for each in moved]))
+        assert values[n].grad[at].item() == pytest.approx((sides[0] - sides[1]) / (2 * step), **near)
+
+
 SCALE = 7.0
 B, D, K = 5, 4, 3
 
@@ -145,17 +159,10 @@ def test_losses_agree_with_slow_loops_in_value_and_gradient(name, seed):
     plain = [each.tolist() for each in given]
     assert value.item() == pytest.approx(slow(*plain), abs=1e-12)
     value.backward()
-    # Finite differences of the loop, at places of every argument.
-    rng, step = np.random.default_rng(seed), 1e-6
-    for n, each in enumerate(given):
-        for _ in range(6):
-            at = tuple(int(rng.integers(size)) for size in each.shape)
-            sides = []
-            for sign in (1, -1):
-                moved = [x.detach().clone() for x in given]
-                moved[n][at] += sign * step
-                sides.append(slow(*[x.tolist() for x in moved]))
-            assert each.grad[at].item() == pytest.approx((sides[0] - sides[1]) / (2 * step), abs=1e-7)
+    rng = np.random.default_rng(seed)
+    shapes = [(n, each.shape) for n, each in enumerate(given) for _ in range(6)]
+    places = [(n, tuple(int(rng.integers(size)) for size in shape)) for n, shape in shapes]
+    check_slopes(given, slow, places, 1e-6, abs=1e-7)
 
 
 @pytest.mark.parametrize("n", [1, 2, 33, 400])
@@ -187,8 +194,7 @@ def test_the_scale_has_a_gradient_and_each_image_a_text():
     losses.info_nce(images, texts, scale).backward()
     more, less = (losses.info_nce(images, texts, scale.detach() + d).item() for d in (1e-5, -1e-5))
     assert scale.grad.item() == pytest.approx((more - less) / 2e-5, abs=1e-5)
-    with pytest.raises(InputError, match="4 texts for 5 images"):
-        losses.info_nce(images, texts[:4], scale)
+    refuses("4 texts for 5 images", losses.info_nce, images, texts[:4], scale, error=InputError)
 
 
 @pytest.mark.parametrize("mining", ["sum", "semi-hard", "hardest"])
@@ -208,9 +214,15 @@ def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
     assert loss.item() == 0
     assert not rows.grad.any()
     one = torch.ones(2, 1, 4, requires_grad=True)
-    losses.diversity(one).backward()
+    check_finite(losses.diversity(one), [one])
     assert losses.diversity(one).item() == 0
-    assert torch.isfinite(one.grad).all()
+
+
+def check_finite(loss, values):
+    """That a loss and all its gradients are numbers."""
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(each.grad).all() for each in values)
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -218,11 +230,7 @@ def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
 def test_equal_tiny_and_huge_vectors_give_numbers(name, value):
     loss, _, shapes = TWINS[name]
     given = [torch.full(shape, value, requires_grad=True) for shape in shapes]
-    found = loss(*given)
-    found.backward()
-    assert torch.isfinite(found)
-    for each in given:
-        assert torch.isfinite(each.grad).all()
+    check_finite(loss(*given), given)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -309,14 +317,8 @@ def test_the_loss_agrees_with_a_slow_loop_in_value_and_gradient(information, see
     plain = [each.tolist() for each in values]
     assert found.item() == pytest.approx(slow_matching(*plain, exact=exact), rel=1e-10)
     found.backward()
-    for n, each in enumerate(values):
-        for at in [(0, 0), (2, 1), (3, 2)] if n < 4 else [(0,), (1,)]:
-            sides = []
-            for sign in (1, -1):
-                moved = [x.detach().clone() for x in values]
-                moved[n][at] += sign * 1e-6
-                sides.append(slow_matching(*[x.tolist() for x in moved], exact=exact))
-            assert each.grad[at].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-6)
+    places = [(n, at) for n in range(4) for at in [(0, 0), (2, 1), (3, 2)]] + [(4, (0,)), (4, (1,))]
+    check_slopes(values, partial(slow_matching, exact=exact), places, 1e-6, rel=1e-5, abs=1e-6)
 
 
 def test_the_loss_is_the_sum_of_its_parts_and_the_mean_is_over_rows():
@@ -344,7 +346,4 @@ def test_equal_tiny_certain_and_vague_items_give_numbers(spread, value):
     match = torch.tensor([15.0, 15.0], requires_grad=True)
     values = (means[0], spreads[0], means[1], spreads[1], match)
     found = soft_contrastive(*values, generator=torch.Generator().manual_seed(0), samples=J)
-    found.loss.backward()
-    assert torch.isfinite(found.loss)
-    for each in values:
-        assert torch.isfinite(each.grad).all()
+    check_finite(found.loss, values)

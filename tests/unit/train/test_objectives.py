@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from refusals import refuses
+
 torch = pytest.importorskip("torch")
 
 from counterfoil.errors import InputError, ModelError  # noqa: E402
@@ -130,15 +132,15 @@ def test_half_precision_is_only_the_towers():
     assert loss.item() == pytest.approx(objective(recipe)(full)[0].item(), rel=1e-6)
 
 
-def test_a_network_without_the_heads_is_one_line():
-    with pytest.raises(ModelError, match="recipe pcme: the network does not give a variance per item"):
-        objective(RECIPES["pcme"])(answer(RECIPES["pcme"]))
-    with pytest.raises(ModelError, match="recipe pvse: the network does not give several vectors per item"):
-        objective(RECIPES["pvse"])(answer(RECIPES["pvse"]))
+@pytest.mark.parametrize(
+    ("name", "lacks"), [("pcme", "a variance per item"), ("pvse", "several vectors per item")]
+)
+def test_a_network_without_the_heads_is_one_line(name, lacks):
+    words, recipe = f"recipe {name}: the network does not give {lacks}", RECIPES[name]
+    refuses(words, objective(recipe), answer(recipe), error=ModelError)
 
 
 def test_recipes_without_a_loss():
     with pytest.raises(InputError, match=r"detector \(Detection\); detectors are trained by"):
         objective(RECIPES["detector"])
-    with pytest.raises(InputError, match=r"given: mine \(Recipe\)"):
-        objective(Recipe("mine"))
+    refuses(r"given: mine \(Recipe\)", objective, Recipe("mine"), error=InputError)

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from refusals import refuses
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
@@ -102,6 +104,18 @@ def test_rsum_is_that_of_sorted_lists():
     assert rsum(np.zeros((30, 70)), pairs) == 0
 
 
+def cosines(backbone, data):
+    """Of all images with all captions, as the network has them."""
+    backbone.network.eval()
+    with torch.no_grad():
+        pictures = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in data.images])
+        left = backbone.network.encode_images(pictures).points
+        texts = [caption.text or "" for caption in data.captions]
+        right = backbone.network.encode_texts(thumbnails.tokens(texts)).points
+    unit = torch.nn.functional.normalize
+    return (unit(left, dim=1) @ unit(right, dim=1).T).numpy()
+
+
 def ready(data, recipe, *, retrieval=False):
     backbone, aim = thumbnails.thumb(), objective(recipe)
     used = np.unique(np.concatenate([data.need(role) for role in aim.images]))
@@ -144,16 +158,7 @@ def test_retrieval_is_over_distinct_images_and_captions():
     data = thumbnails.rows(24, captions_each=3)
     validation = ready(data, Coco(batch_size=5), retrieval=True)
     found = validation.measure(Fabric(accelerator="cpu", devices=1), progress=silent)
-    backbone = validation.feed.backbone
-    backbone.network.eval()
-    with torch.no_grad():
-        pictures = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in data.images])
-        left = backbone.network.encode_images(pictures).points
-        right = backbone.network.encode_texts(
-            thumbnails.tokens([caption.text or "" for caption in data.captions])
-        ).points
-    unit = torch.nn.functional.normalize
-    scores = (unit(left, dim=1) @ unit(right, dim=1).T).numpy()
+    scores = cosines(validation.feed.backbone, data)
     pairs = np.stack([data.rows["image"], data.rows["caption"]], axis=1)
     assert scores.shape == (8, 24)
     assert found["rsum"] == pytest.approx(rsum(scores, pairs))
@@ -164,8 +169,7 @@ def test_only_more_is_better_and_of_loss_less():
     assert better({"a": 0.1}, "a", None)
     assert [better({"a": value}, "a", 0.5) for value in values] == [False, False, True, False]
     assert [better({"loss": value}, "loss", 0.5) for value in (0.4, 0.5, 0.6)] == [True, False, False]
-    with pytest.raises(InputError, match="given: rsum; allowed: a, last"):
-        better({"a": 1.0}, "rsum", None)
+    refuses("given: rsum; allowed: a, last", better, {"a": 1.0}, "rsum", None, error=InputError)
 
 
 def test_processes_share_the_batches():
@@ -218,7 +222,7 @@ def test_a_last_batch_of_one_row_says_nothing():
 
 def test_a_guard_warns_once_each_time_that_too_much_is_lost():
     values = iter([0.80, 0.79, 0.70, 0.69, 0.81, 0.5])
-    said: list[str] = []
+    said = []
     recipe = Coco(batch_size=8, epochs=5, lr=1e-3, warmup=1, select="last")
     found = fit(
         thumbnails.thumb(),
@@ -251,14 +255,7 @@ def test_a_benchmark_is_answered_by_the_network():
     backbone.network.train()
     found = ForgettingGuard(benchmark).measure(backbone)
     assert backbone.network.training
-    backbone.network.eval()
-    with torch.no_grad():
-        pictures = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in data.images])
-        left = backbone.network.encode_images(pictures).points
-        texts = [caption.text or "" for caption in data.captions]
-        right = backbone.network.encode_texts(thumbnails.tokens(texts)).points
-    unit = torch.nn.functional.normalize
-    scores = (unit(right, dim=1) @ unit(left, dim=1).T).numpy()
+    scores = cosines(backbone, data).T
     right_ones = 0
     for a, b in benchmark.questions.images:
         i2t = scores[a, a] > scores[b, a] and scores[b, b] > scores[a, b]
@@ -296,8 +293,7 @@ def test_what_does_not_mix_is_said():
     with pytest.raises(InputError, match=r"alpha 1\.5; allowed: 0 \(start\) to 1 \(tuned\)"):
         interpolate(start, tuned, 1.5)
     other = dict(thumbnails.thumb(width=8).network.state_dict())
-    with pytest.raises(ModelError, match="two different networks do not mix"):
-        interpolate(start, other, 0.5)
+    refuses("two different networks do not mix", interpolate, start, other, 0.5, error=ModelError)
 
 
 def test_a_sweep_measures_each_mixture_and_leaves_the_network_as_it_was():

@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -25,7 +24,7 @@ class Site:
     log: list[str]
     clock: list[float]
 
-    def token(self, number: int = 1, *, agreed: bool = True) -> str:
+    def token(self, number=1, *, agreed=True):
         """The token of the person with a personal link, who has agreed to take part."""
         link = make_links(self.campaign, number)[number - 1]
         reply = self.client.get(f"/enter/{link}")
@@ -35,26 +34,26 @@ class Site:
             assert self.client.post(f"/api/work/{token}/consent", json={}).status_code == 200
         return token
 
-    def work(self, token: str) -> dict[str, Any]:
+    def work(self, token):
         """Where a person stands."""
         return self.client.get(f"/api/work/{token}").json()
 
     @property
-    def bearer(self) -> dict[str, str]:
+    def bearer(self):
         """The header of the researcher's scripts."""
         return {"authorization": f"Bearer {self.campaign.secrets['token']}"}
 
-    def given(self, token: str, answer: Any, client: TestClient | None = None, **more: Any) -> dict[str, Any]:
+    def given(self, token, answer, client=None, **more):
         """What a page sends with an answer to the first item that a person has."""
         lease = (client or self.client).get(f"/api/work/{token}").json()["items"][0]["lease"]
         return {"lease": lease, "key": "key-0001", "answer": answer, "seconds": 1.0, **more}
 
-    def browser(self, address: str = "testclient", url: str = "https://study.example") -> TestClient:
+    def browser(self, address="testclient", url="https://study.example"):
         """Another browser at an address, with cookies of its own."""
         more = {"follow_redirects": False, "raise_server_exceptions": False}
         return TestClient(self.client.app, url, client=(address, 50_000), **more)
 
-    def answer(self, token: str, answer: Any, **more: Any) -> Any:
+    def answer(self, token, answer, **more):
         """The reply to an answer to the first item that a person has."""
         return self.client.post(f"/api/work/{token}/answers", json=self.given(token, answer, **more))
 

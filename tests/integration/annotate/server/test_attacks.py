@@ -2,7 +2,6 @@
 
 import json
 from itertools import repeat
-from typing import Any
 
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.participants import make_links
@@ -12,7 +11,7 @@ from served_campaign import NASTY
 SQL = "x' OR '1'='1'; DROP TABLE people; --"
 
 
-def stored(site: Any) -> int:
+def stored(site):
     """How many answers are in the database."""
     return judgement_table(site.database, site.campaign).num_rows
 

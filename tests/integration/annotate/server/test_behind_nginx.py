@@ -6,16 +6,14 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from annotate.server.test_strangers import ADDRESSES
 from counterfoil.annotate.server.security import MOST_WRONG
-from served_campaign import Served, campaign_of, serving
+from served_campaign import campaign_of, serving
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
@@ -25,7 +23,7 @@ PUBLIC = "http://study.example"
 
 
 @contextmanager
-def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
+def nginx(folder, location, upstream):
     """nginx with a location before a server on a port; gives the port of its own."""
     folder = folder / "nginx"
     folder.mkdir()
@@ -53,7 +51,7 @@ def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
             process.terminate()
 
 
-def ask(port: int, path: str, body: Any = None, **more: str) -> tuple[int, str, str]:
+def ask(port, path, body=None, **more):
     """Status, location and text of a request as the public site's own page sends it."""
     headers = {"Host": "study.example", **{name.replace("_", "-"): value for name, value in more.items()}}
     if body is not None:
@@ -65,7 +63,7 @@ def ask(port: int, path: str, body: Any = None, **more: str) -> tuple[int, str, 
         return reply.status, reply.getheader("location", ""), reply.read().decode("latin-1")
 
 
-def work(port: int, served: Served) -> None:
+def work(port, served):
     """From the link to a stored answer."""
     status, place, _ = ask(port, served.link().removeprefix(served.url))
     assert status == 303

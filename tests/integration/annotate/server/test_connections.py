@@ -8,9 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -30,12 +28,11 @@ serve_campaign(sys.argv[1], port=0, feedback=Feedback(result=lambda found: print
 
 
 @contextmanager
-def served(folder: Path, wait: float) -> Iterator[int]:
+def served(folder, wait):
     """Serves a campaign with 256 descriptors and a wait; gives its port."""
     campaign = campaign_of(folder, "yes-no")
     command = [sys.executable, "-c", SERVER, str(campaign.folder), "256", str(wait)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         yield int(process.stdout.readline().rpartition(":")[2])
         process.send_signal(signal.SIGINT)
 
@@ -47,7 +44,7 @@ def quick(tmp_path_factory):
         yield port
 
 
-def asked(port: int) -> int:
+def asked(port):
     """The status of a whole request."""
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
         connection.request("GET", "/static/work.css")
@@ -56,14 +53,14 @@ def asked(port: int) -> int:
         return reply.status
 
 
-def opened(stack: ExitStack, port: int, begun: bytes) -> socket.socket:
+def opened(stack, port, begun):
     """A connection that has sent the beginning of a request."""
     made = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
     made.sendall(begun)
     return made
 
 
-def ended(connection: socket.socket) -> bool:
+def ended(connection):
     """Whether the server closed a connection, which it does within the time-out of the socket."""
     try:
         while connection.recv(4096):

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from annotate.server_load import Server, serving
+from annotate.server_load import serving
 from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.database import open_database
@@ -29,11 +29,11 @@ class SmallDisk:
     mounted: bool
 
     @property
-    def refusal(self) -> tuple[int, str]:
+    def refusal(self):
         """Status and words of a refusal when it is full."""
         return (507, "the disk is full") if self.mounted else (503, "disk I/O error")
 
-    def fill(self, server: Server) -> None:
+    def fill(self, server):
         if not self.mounted:
             sizes = [path.stat().st_size for path in self.folder.rglob("*") if path.is_file()]
             resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (max(sizes), resource.RLIM_INFINITY))
@@ -43,7 +43,7 @@ class SmallDisk:
                 pass
         assert shutil.disk_usage(self.folder).free == 0
 
-    def free(self, server: Server) -> None:
+    def free(self, server):
         if self.mounted:
             (self.folder / "ballast").unlink()
         else:

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,10 @@ def test_all_who_wait_are_one_transaction_unless_one_fails(tmp_path, new_databas
         begun.set()
         assert go_on.wait(10)
 
-    async def all_of_them() -> list[Any]:
+    async def all_of_them():
         group = GroupCommit(database)
 
-        async def one(number: int) -> int:
+        async def one(number):
             def write(connection):
                 connection.execute(sa.insert(meta).values(key=f"t-{number}", value=""))
                 if number == odd:

@@ -1,12 +1,11 @@
 """Servers that are killed while people work: what was acknowledged is there, once."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from annotate import killed_in_commit, postgres_server
-from annotate.server_load import Load, Server, check, crowd, work_through_kills
+from annotate.server_load import Server, check, crowd, work_through_kills
 from annotate.small_campaigns import make, pairs
 
 
@@ -39,12 +38,12 @@ def test_no_answer_is_lost_where_postgresql_waits_for_the_disk(tmp_path):
             work_through_a_killed_commit(tmp_path / f"campaign {number}", postgres.new())
 
 
-def work_through_a_killed_commit(folder: Path, url: str | None) -> None:
+def work_through_a_killed_commit(folder, url):
     """Let four people do a whole campaign while the server is killed in the middle of a commit."""
     campaign = make(folder, pairs(20), overlap=2)
     server = Server(campaign, url)
 
-    async def start_again(load: Load) -> None:
+    async def start_again(load):
         assert await asyncio.to_thread(server.process.wait) == -9, "the server was not killed"
         server.process.stdout.close()
         await asyncio.to_thread(server.start)

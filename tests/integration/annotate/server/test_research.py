@@ -4,8 +4,6 @@ import csv
 import io
 import re
 import threading
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -29,7 +27,7 @@ def judged(site):
     return site
 
 
-def logged_in(site: Any) -> dict[str, str]:
+def logged_in(site):
     """The header that the page sends with a post, after a log-in that leaves a cookie in the client."""
     reply = site.client.post("/research/login", data={"token": site.campaign.secrets["token"]})
     assert (reply.status_code, reply.headers["location"]) == (303, "/research")
@@ -39,7 +37,7 @@ def logged_in(site: Any) -> dict[str, str]:
     return {CSRF_HEADER: secret}
 
 
-def research_routes(app: Any) -> Iterator[tuple[str, str]]:
+def research_routes(app):
     """Method and path of every route of the researcher."""
     for path, operations in app.openapi()["paths"].items():
         if path.startswith("/api/research"):

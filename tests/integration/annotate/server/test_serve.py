@@ -11,6 +11,7 @@ import pytest
 from counterfoil.annotate.campaign import DATABASE
 from counterfoil.errors import InputError
 from counterfoil.jobs.annotate_campaign import addresses, campaign_links, serve_campaign
+from refusals import refuses
 from served_campaign import campaign_of
 
 SERVE = (sys.executable, "-m", "counterfoil", "annotate", "serve")
@@ -28,8 +29,7 @@ def test_a_process_serves_says_where_and_stops(tmp_path):
         with urllib.request.urlopen(link) as page:
             assert page.status == 200
             token = page.url.rpartition("/")[2]
-        with pytest.raises(InputError, match="being served"):
-            serve_campaign(campaign.folder, port=0)
+        refuses("being served", serve_campaign, campaign.folder, port=0, error=InputError)
     finally:
         served.send_signal(signal.SIGINT)
         out, err = served.communicate(timeout=300)
@@ -73,5 +73,4 @@ def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path):
     few, more = (campaign_links(folder, n).value for n in (3, 5))
     assert more[:3] == few
     assert len(set(more)) == 5
-    with pytest.raises(InputError, match="1 to 1,000,000"):
-        campaign_links(folder, 0)
+    refuses("1 to 1,000,000", campaign_links, folder, 0, error=InputError)

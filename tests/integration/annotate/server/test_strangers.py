@@ -5,7 +5,6 @@ import json
 from base64 import urlsafe_b64encode
 from functools import cache
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,8 @@ from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.platforms.signatures import KEYS
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.server.security import MOST_WRONG
-from counterfoil.errors import DataError
 from counterfoil.jobs.annotate_campaign import annotate_readmit
+from refusals import refuses
 
 #: Addresses by which a person of each platform comes.
 ADDRESSES = {
@@ -26,14 +25,14 @@ ADDRESSES = {
 
 
 @cache
-def rsa() -> tuple[int, int]:
+def rsa():
     """A key of RSA that is no one's, of 2,048 bits: modulus and private exponent."""
     starts = (3 << 1022, 7 << 1021)
     p, q = (next(n for n in count(start + 1, 2) if pow(2, n - 1, n) == 1) for start in starts)
     return p * q, pow(65_537, -1, (p - 1) * (q - 1))
 
 
-def token_of(reply: Any) -> str:
+def token_of(reply):
     assert reply.status_code == 303, reply.text
     return reply.headers["location"].partition("?")[0].removeprefix("/work/")
 
@@ -92,12 +91,12 @@ def test_the_researcher_lets_a_person_in_from_another_browser(site_of):
     assert other.get(ADDRESSES["sona"]).status_code == 403
 
 
-def encoded(value: Any) -> str:
+def encoded(value):
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     return urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def signed(claims: dict[str, Any], *, alg: str = "RS256", kid: str = "k1") -> str:
+def signed(claims, *, alg="RS256", kid="k1"):
     """A token as Prolific signs it (RFC 7515, appendix A.2)."""
     text = f"{encoded({'alg': alg, 'kid': kid, 'typ': 'JWT'})}.{encoded(claims)}"
     info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
@@ -106,7 +105,7 @@ def signed(claims: dict[str, Any], *, alg: str = "RS256", kid: str = "k1") -> st
     return f"{text}.{encoded(pow(int.from_bytes(padded), private, modulus).to_bytes(256))}"
 
 
-def keys(modulus: int) -> str:
+def keys(modulus):
     key = {"kty": "RSA", "alg": "RS256", "kid": "k1", "e": "AQAB", "use": "sig"}
     return json.dumps({"keys": [{**key, "n": encoded(modulus.to_bytes(256))}]})
 
@@ -150,5 +149,4 @@ def test_keys_that_are_none_are_refused_when_the_campaign_is_served(site_of):
     site = site_of(entry="prolific")
     for text in ("[]", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', keys(2**1000)):
         (site.campaign.folder / KEYS).write_text(text)
-        with pytest.raises(DataError, match="no set of public keys"):
-            make_app(site.campaign, site.database)
+        refuses("no set of public keys", make_app, site.campaign, site.database)

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -124,21 +123,21 @@ def test_all_languages_have_the_same_words_with_the_same_places():
     assert all(each == places[0] for each in places)
 
 
-def texts_of(shown: Any, fields: Any) -> set[str]:
+def texts_of(shown, fields):
     """Labels, questions and options of a page, without the numbers of what is shown."""
     texts = {each["label"] for each in shown} | {field["prompt"] for field in fields}
     texts |= {option["label"] for field in fields for option in field["options"]}
     return {re.sub(r"^\d+: ", "", text) for text in texts} - {""}
 
 
-def written_in_forms() -> set[str]:
+def written_in_forms():
     """What forms say, with the settings that show more of them; no contents."""
-    more: dict[str, list[dict[str, Any]]] = {
+    more = {
         "which-image": [{"neither": True}],
         "match": [{"rationale": False}],
         "preference": [{"same": True}],
     }
-    written: set[str] = set()
+    written = set()
     for name, cells in CELLS.items():
         kinds = [cells, {"images": ["a.png", "b.png"], "captions": ["c"]}] if name == "choose" else [cells]
         if name == "preference":

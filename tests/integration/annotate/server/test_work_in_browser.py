@@ -3,7 +3,6 @@
 import json
 import time
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
@@ -12,13 +11,13 @@ from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.languages import LANGUAGES
 from counterfoil.annotate.server.work_pages import words_of
-from served_campaign import NASTY, Served, campaign_of, serving
+from served_campaign import NASTY, campaign_of, serving
 from work_page import begin, title
 
 pytestmark = pytest.mark.browser
 
 #: What is pressed to answer an item of each form, and an answer that is in the database afterwards.
-PRESSED: dict[str, tuple[list[str], dict[str, Any]]] = {
+PRESSED = {
     "yes-no": (["2"], {"match": "no"}),
     "best-of-k": (["5"], {"best": "none"}),
     "which-image": (["3"], {"fits": "both"}),
@@ -67,7 +66,7 @@ def at_work(serve, visit):
     return start
 
 
-def press(page: Any, keys: list[str], then: str = "") -> None:
+def press(page, keys, then=""):
     """Press keys on an item that has just appeared, and wait for the heading that comes then."""
     page.wait_for_timeout(_SETTLED)
     for key in keys:
@@ -79,16 +78,16 @@ def press(page: Any, keys: list[str], then: str = "") -> None:
         title(page, then)
 
 
-def answers(served: Served) -> list[dict[str, Any]]:
+def answers(served):
     """All answers, in the order in which they came: values by question."""
-    by_item: dict[tuple[str, str], dict[str, Any]] = {}
+    by_item = {}
     for row in judgement_table(served.database, served.campaign).to_pylist():
         value = json.loads(row["answer"]) if row["answer"][:1] == "[" else row["answer"]
         by_item.setdefault((row["person"], row["item"]), {})[row["question"]] = value
     return list(by_item.values())
 
 
-def wait_for_answers(page: Any, served: Served, n: int) -> None:
+def wait_for_answers(page, served, n):
     """Wait until so many answers are stored: the page goes on before it knows."""
     for _ in range(100):
         if len(answers(served)) >= n:
@@ -97,7 +96,7 @@ def wait_for_answers(page: Any, served: Served, n: int) -> None:
     assert len(answers(served)) == n
 
 
-def fits(page: Any) -> bool:
+def fits(page):
     """Whether nothing is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 

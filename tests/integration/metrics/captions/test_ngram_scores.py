@@ -12,6 +12,7 @@ from coco_tool_kit import same, scored
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions.cider import DocumentFrequencies, cider, document_frequencies
 from counterfoil.metrics.captions.ngrams import BETA, bleu, rouge_l
+from refusals import refuses
 
 CAPTION = st.lists(st.sampled_from(["a", "b", "c", "dog", "runs"]), max_size=9).map(" ".join)
 ITEMS = st.lists(st.tuples(CAPTION, st.lists(CAPTION, min_size=1, max_size=4)), min_size=1, max_size=6)
@@ -242,8 +243,7 @@ def test_document_frequencies_count_documents_not_captions():
 def test_a_single_item_is_an_error_that_says_why_unless_a_corpus_is_named():
     with pytest.raises(InputError, match=r"single image is always 0: .* log\(1/1\) = 0; .* name a corpus"):
         cider(["a dog"], [["a dog"]])
-    with pytest.raises(InputError, match="fewer than 2 documents"):
-        document_frequencies([["a dog"]])
+    refuses("fewer than 2 documents", document_frequencies, [["a dog"]], error=InputError)
     corpus = DocumentFrequencies({("a",): 10, ("dog",): 2}, 10)
     # "a" is everywhere and weighs nothing; "dog" and the pair are alike in full: (1 + 1 + 0 + 0) / 4 * 10.
     assert cider(["a dog"], [["a dog"]], frequencies=corpus).tolist() == pytest.approx([5.0])

@@ -114,15 +114,9 @@ def test_1k_is_parts_of_a_thousand(half, read_free, monkeypatch):
     refuses(r"do not make parts of 3; given: 4 images", read_free, "coco-1k", half(4, "small").folder)
 
 
-def _swap(made):
+def _change_ids(made, places, taken_from):
     ids = np.load(made.folder / "coco_test_ids.npy")
-    ids[[0, 7]] = ids[[7, 0]]
-    np.save(made.folder / "coco_test_ids.npy", ids)
-
-
-def _twice(made):
-    ids = np.load(made.folder / "coco_test_ids.npy")
-    ids[1] = ids[0]
+    ids[places] = ids[taken_from]
     np.save(made.folder / "coco_test_ids.npy", ids)
 
 
@@ -139,8 +133,8 @@ BROKEN = {
         r"given: float64 \(2, 5\)",
     ),
     "cut off": (lambda m, c: (m.folder / "coco_test_ids.npy").write_bytes(b"\x93NUM"), "not an npy file"),
-    "out of order": (lambda m, c: _swap(m), "captions do not come 5 to an image"),
-    "one id twice": (lambda m, c: _twice(m), "caption id occurs twice"),
+    "out of order": (lambda m, c: _change_ids(m, [0, 7], [7, 0]), "captions do not come 5 to an image"),
+    "one id twice": (lambda m, c: _change_ids(m, [1], [0]), "caption id occurs twice"),
     "json": (lambda m, c: m.write("original_caption_to_image.json", "{"), "not valid JSON"),
     "list": (lambda m, c: m.write("original_caption_to_image.json", "[1]"), "not positives"),
     "value": (lambda m, c: m.write("original_caption_to_image.json", {"1": 2}), "'1': not a list of ids"),

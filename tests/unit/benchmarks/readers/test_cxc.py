@@ -132,8 +132,6 @@ def test_a_table_of_another_half(tmp_path, free):
 
 def test_the_real_validation_half(shared_data):
     """A count by the csv module alone: 37,254 of 44,722 rows are rated 3 or more."""
-    import csv
-
     path = shared_data / "cxc" / "sits_val.csv"
     with open(path) as file:
         rows = list(csv.DictReader(file))

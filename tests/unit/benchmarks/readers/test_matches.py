@@ -43,7 +43,7 @@ PAIRS = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1)
 def test_pairs_in_any_order(pairs, random):
     """Gains go with their pairs; the queries of some rows keep theirs."""
     listed = list(pairs)
-    random.shuffle(listed)  # type: ignore[attr-defined]
+    random.shuffle(listed)
     query, item = (np.array(each, dtype=np.int64) for each in zip(*listed, strict=True))
     gains = (query * 7 + item + 1) / 100
     queries = np.array([9, 8, 5, 2])
