@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from annotate.fake_prolific import RETIRED, TOKEN, FakeProlific, running
+from annotate.fake_prolific import RETIRED, TOKEN, running
 from counterfoil.annotate.platforms import prolific, prolific_api
 from counterfoil.annotate.platforms.prolific import BonusNotes, ProlificSubmission, Rejection, StudyPlan
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, ProlificSettings, UnsureRequestError
@@ -51,11 +51,11 @@ def client(fake, waits):
         yield found
 
 
-def posts(fake: FakeProlific, end: str) -> int:
+def posts(fake, end):
     return sum(method != "GET" and path.endswith(end) for method, path in fake.log)
 
 
-def published(client: ProlificClient, plan: StudyPlan = PLAN) -> str:
+def published(client, plan = PLAN):
     return client.move(client.create(plan).id, "PUBLISH").id
 
 
