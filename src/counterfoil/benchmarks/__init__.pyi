@@ -15,7 +15,7 @@ from .answers import (
 )
 from .benchmark import Benchmark as Benchmark
 from .benchmark import Card as Card
-from .decoding import Sampling as Sampling
+from .video_frames import Sampling as Sampling
 from .forms import (
     Choice as Choice,
 )

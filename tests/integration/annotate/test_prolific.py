@@ -55,7 +55,7 @@ def posts(fake, end):
     return sum(method != "GET" and path.endswith(end) for method, path in fake.log)
 
 
-def published(client, plan = PLAN):
+def published(client, plan=PLAN):
     return client.move(client.create(plan).id, "PUBLISH").id
 
 
