@@ -15,7 +15,6 @@ from .answers import (
 )
 from .benchmark import Benchmark as Benchmark
 from .benchmark import Card as Card
-from .video_frames import Sampling as Sampling
 from .forms import (
     Choice as Choice,
 )
@@ -53,6 +52,7 @@ from .records import (
     PixelSource as PixelSource,
 )
 from .references import References as References
+from .video_frames import Sampling as Sampling
 from .videos import FrameFeatures as FrameFeatures
 from .videos import FrameFolder as FrameFolder
 from .videos import Video as Video
