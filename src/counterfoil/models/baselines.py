@@ -112,7 +112,7 @@ class Length:
         """Words between blanks; raises `DataError` where a caption's text is not at hand.
 
         >>> captions = [Caption("0", "a red cat"), Caption("1", "cat")]
-        >>> Length(Identity("blind:length")).score([Image("a"), Image("a")], captions)
+        >>> Length(base.Identity("blind:length")).score([Image("a"), Image("a")], captions)
         array([3., 1.])
         """
         return np.asarray([len(base.text_of(caption).split()) for caption in captions], dtype=np.float64)
