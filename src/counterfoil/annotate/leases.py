@@ -18,7 +18,7 @@ from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
 from counterfoil.annotate.golden import is_golden_place, own_order
-from counterfoil.annotate.participants import Person
+from counterfoil.annotate.participants import BY_TOKEN, Person, token_hash
 from counterfoil.annotate.tables import (
     ROUND,
     answers,
@@ -53,8 +53,26 @@ class Lease:
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
 
 
-# Statements that every answer runs are built once: to build one takes longer than to run it. Parameters have
-# no column's name, which SQLAlchemy would set.
+class Writes:
+    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
+
+    Their values come by name; no name is a column's, which SQLAlchemy would set.
+    """
+
+    def __init__(self, *statements: Any) -> None:
+        *first, last = statements
+        self.statements = statements
+        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
+        self.together = last.add_cte(*parts)
+
+    def run(self, connection: sa.Connection, **values: Any) -> None:
+        """Write all of them."""
+        in_turn = connection.dialect.name == "sqlite"
+        for statement in self.statements if in_turn else (self.together,):
+            connection.execute(statement, values)
+
+
+# Statements that every answer runs are built once: to build one takes longer than to run it.
 LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
 _POSITION = sa.bindparam("item_position", type_=sa.Integer)
 _MORE = sa.bindparam("more", type_=sa.Integer)
@@ -62,6 +80,10 @@ FIND = sa.select(*COLUMNS).where(leases.c.id == LEASE_ID, leases.c.person == PER
 _SET_STATE = sa.update(leases).where(leases.c.id == LEASE_ID).values(state=sa.bindparam("new_state"))
 _EXTEND = sa.update(leases).where(leases.c.id == LEASE_ID).values(state="live", expires=sa.bindparam("until"))
 _INSTANCE = sa.select(items.c.instance).where(items.c.position == _POSITION).scalar_subquery()
+_INSERT = sa.insert(leases).values(
+    {column: sa.bindparam(f"lease_{column.name}", type_=column.type) for column in COLUMNS}
+    | {leases.c.instance: _INSTANCE}
+)
 _OF_ITEM = sa.update(items).where(items.c.position == _POSITION)
 _OF_PERSON = sa.update(people).where(people.c.id == PERSON_ID)
 _COUNT_LEASED = _OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE)
@@ -72,7 +94,24 @@ _COUNT_DONE = _OF_PERSON.values(
     right=people.c.right + sa.bindparam("is_right", type_=sa.Integer),
     wrong=people.c.wrong + sa.bindparam("is_wrong", type_=sa.Integer),
 )
-_ISSUE, _STORE = sa.insert(leases).values(instance=_INSTANCE), sa.insert(answers)
+_STORE = sa.insert(answers).values(
+    {
+        column: sa.bindparam(f"answer_{column.name}", type_=column.type)
+        for column in answers.c
+        if column.name not in ("number", "counted")
+    }
+)
+#: What is written of a new lease, and of the answer to one, by the role of its item.
+_ISSUE = {
+    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
+    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
+    "onboarding": Writes(_INSERT.inline()),
+}
+_ANSWER = {
+    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
+    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
+    "onboarding": Writes(_SET_STATE, _STORE.inline()),
+}
 # A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
 EXPIRED = sa.select(leases.c.id).where(
@@ -86,17 +125,41 @@ _NEW = (
 #: The next item of the queue that is new to a person, and the golden items that are.
 NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
 GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
-#: A person's leases without an answer, in the order of their pages.
-UNANSWERED = (
-    sa.select(*COLUMNS)
-    .where(
-        leases.c.person == PERSON_ID,
-        # Words in the text of the statement, so that the index of these leases serves it.
-        leases.c.state != sa.literal_column("'answered'"),
-        leases.c.role != sa.literal_column("'onboarding'"),
-    )
-    .order_by(leases.c.place)
+_OPEN = (
+    (leases.c.person == people.c.id)
+    & (leases.c.state != sa.literal_column("'answered'"))
+    & (leases.c.role != sa.literal_column("'onboarding'"))
 )
+
+
+def _before(next_item: Any) -> Any:
+    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
+    return (
+        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
+        .select_from(people)
+        .outerjoin(leases, _OPEN)
+        .where(people.c.id == PERSON_ID)
+        .order_by(leases.c.place)
+    )
+
+
+#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
+#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
+QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
+#: A person by a token, with a lease of theirs.
+BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
+    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
+).add_columns(*COLUMNS)
+
+
+def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
+    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
+    values = {"token_hash": token_hash(token), "lease_id": lease}
+    row = connection.execute(BY_TOKEN_AND_LEASE, values).first()
+    if row is None:
+        return None
+    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
+    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
@@ -113,11 +176,8 @@ def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float
 
 def issue(connection: sa.Connection, lease: Lease) -> Lease:
     """Store a new lease, and count it where its item and its person are counted."""
-    if lease.role == "work":
-        connection.execute(_COUNT_LEASED, {"item_position": lease.item, "more": 1})
-    if lease.role != "onboarding":
-        connection.execute(_COUNT_PAGE, {"person_id": lease.person})
-    connection.execute(_ISSUE, {**vars(lease), "item_position": lease.item})
+    values = {f"lease_{name}": value for name, value in vars(lease).items()}
+    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
     return lease
 
 
@@ -135,15 +195,19 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
     An item of an adaptive design may want more answers after it.
     """
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
-    connection.execute(_SET_STATE, {"lease_id": lease.id, "new_state": "answered"})
-    if lease.role != "onboarding":
-        # Work may have a known answer too, for the researcher alone: golden items alone count against people.
-        right = row["right"] if lease.role == "golden" else None
-        counted = {"is_right": int(right is True), "is_wrong": int(right is False)}
-        connection.execute(_COUNT_DONE, {"person_id": lease.person, **counted})
-    if lease.role == "work":
-        connection.execute(_COUNT_ANSWERED, {"item_position": lease.item})
-    connection.execute(_STORE, {**row, **own, "lease": lease.id})
+    # Work may have a known answer too, for the researcher alone: only golden items count against a person.
+    golden = lease.role == "golden"
+    columns = {**row, **own, "lease": lease.id}
+    _ANSWER[lease.role].run(
+        connection,
+        lease_id=lease.id,
+        new_state="answered",
+        person_id=lease.person,
+        item_position=lease.item,
+        is_right=int(golden and row["right"] is True),
+        is_wrong=int(golden and row["right"] is False),
+        **{f"answer_{name}": value for name, value in columns.items()},
+    )
     if lease.role == "work" and campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
 
@@ -222,10 +286,13 @@ def next_items(
     connection: sa.Connection, campaign: Campaign, person: Person, now: float, ahead: int
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
-    if connection.execute(EXPIRED, {"now": now}).first() is not None:
-        release_expired(connection, now)
-    unanswered = [Lease(*row) for row in connection.execute(UNANSWERED, {"person_id": person.id})]
     recipe = campaign.recipe
+    query = BLOCKS if recipe.design == "blocks" else QUEUE
+    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    if rows[0].expired:
+        release_expired(connection, now)
+        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
     if recipe.design == "blocks":
         return _items_of_block(connection, campaign, person, unanswered, now, ahead)
     before: list[Lease] = []
@@ -234,11 +301,8 @@ def next_items(
     for lease in unanswered:
         if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
             before.append(extend(connection, lease, now, expires))
-    pages, most = person.pages, recipe.per_person or float("inf")
-    while len(before) < ahead and person.done + len(before) < most:
-        item = connection.execute(NEXT, {"person_id": person.id}).scalar()
-        if item is None:
-            break
+    item, pages, most = rows[0].next_item, person.pages, recipe.per_person or float("inf")
+    while item is not None and len(before) < ahead and person.done + len(before) < most:
         # Golden items stand among the work, and are not shown for their own sake.
         if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
             known = positions_of(campaign, "golden")
@@ -249,6 +313,8 @@ def next_items(
         lease = new_lease(campaign, person.id, item, pages, now, expires)
         before.append(issue(connection, lease))
         pages += 1
+        if len(before) < ahead:
+            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
     return tuple(before)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.tables import log_event, people, sa, set_person, tokens
+from counterfoil.annotate.tables import log_event, meta, people, sa, set_person, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -30,7 +30,8 @@ class Person:
 
     `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out, `wrong`
     golden items that were answered wrong, `pages` items that were shown and `done` those that were answered;
-    `wanted` is how many blocks the person came for, and `finished` when they were done.
+    `wanted` is how many blocks the person came for, and `finished` when they were done. `running` is what the
+    researcher has set for the campaign, None for nothing.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Person:
     done: int
     wanted: int
     finished: float | None
+    running: str | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
-_COLUMNS = tuple(people.c[name] for name in Person.__dataclass_fields__)
+_RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
+_COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
 # Built once, since every request runs them.
 BY_ID = sa.select(*_COLUMNS).where(people.c.id == sa.bindparam("person_id"))
 BY_TOKEN = (
@@ -102,12 +105,17 @@ def enter(
     token = secrets.token_urlsafe(32)
     row = connection.execute(sa.select(people).where(people.c.id == id)).first()
     if row is None:
-        values = {"platform": platform, "language": language, "parameters": text, "browser": _hash(browser)}
+        values = {
+            "platform": platform,
+            "language": language,
+            "parameters": text,
+            "browser": token_hash(browser),
+        }
         connection.execute(sa.insert(people).values(id=id, state="consent", entered=now, **values))
         log_event(connection, now, "entered", id)
     elif platform not in ("link", "open") and not vouched:
-        own = row.browser or _hash(browser)
-        if not hmac.compare_digest(own, _hash(browser)):
+        own = row.browser or token_hash(browser)
+        if not hmac.compare_digest(own, token_hash(browser)):
             raise OtherBrowserError(
                 "you began this study in another browser or on another device",
                 hint="go on there, or ask the researcher to let you in here",
@@ -120,10 +128,10 @@ def enter(
             state = "work" if row.state == "ended" else row.state
             changed |= {"wanted": people.c.wanted + 1, "finished": None, "state": state}
         set_person(connection, id, **changed)
-    connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
+    connection.execute(sa.insert(tokens).values(hash=token_hash(token), person=id, issued=now))
     valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
     newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
-    old = tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != _hash(token)
+    old = tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != token_hash(token)
     connection.execute(sa.delete(tokens).where(*old))
     return Entered(person_by_id(connection, id), token)
 
@@ -133,7 +141,7 @@ def person_of(connection: sa.Connection, token: str) -> Person | None:
 
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
-    row = connection.execute(BY_TOKEN, {"token_hash": _hash(token)}).first()
+    row = connection.execute(BY_TOKEN, {"token_hash": token_hash(token)}).first()
     return None if row is None else Person(*row)
 
 
@@ -195,5 +203,5 @@ def _keyed(campaign: Campaign, *names: str) -> str:
     return hashlib.blake2b("\x1f".join(names).encode(), key=key, digest_size=16).hexdigest()
 
 
-def _hash(token: str) -> str:
+def token_hash(token: str) -> str:
     return hashlib.blake2b(token.encode(), digest_size=32).hexdigest()

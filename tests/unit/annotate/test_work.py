@@ -276,7 +276,7 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
 def test_what_every_answer_asks_is_found_by_an_index(queue):
     db, _ = queue
     statements = [participants.BY_TOKEN, leases.FIND, leases.EXPIRED]
-    statements += [leases.UNANSWERED, leases.NEXT, leases.GOLDEN]
+    statements += [leases.BY_TOKEN_AND_LEASE, leases.QUEUE, leases.BLOCKS, leases.NEXT, leases.GOLDEN]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.compile(db.engine))
