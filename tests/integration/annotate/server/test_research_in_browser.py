@@ -62,7 +62,7 @@ def test_disagreements_are_decided_by_keyboard_alone(page, served):
         seen.append(view.get_attribute("#decision", "data-item"))
         for key in keys:
             view.keyboard.press(key)
-        view.wait_for_function(f"document.querySelector('#decision').dataset.item !== '{seen[-1]}'")
+        view.wait_for_selector(f'#decision:not([data-item="{seen[-1]}"])')
     decided = adjudicated(served.database, served.campaign)
     assert [(key[0], each.answer) for key, each in decided.items()] == [(seen[0], "no")]
 
