@@ -72,16 +72,16 @@ class _Bit:
     """The pairs of entries whose levels differ in this bit first.
 
     `without` and `having` lie in the order of segments and scores. For each entry of `having`, `first` of
-    those in `without` score less or are of an earlier segment, and `last` score no more; its segment's lie
-    between `start` and `stop`.
+    those in `without` score less or are of an earlier segment, and `last` score no more. Segments are cut at
+    `without_cuts` and `having_cuts`.
     """
 
     without: Chosen
     having: Chosen
     first: NDArray[np.int64]
     last: NDArray[np.int64]
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    without_cuts: NDArray[np.int64]
+    having_cuts: NDArray[np.int64]
 
     @classmethod
     def of(cls, entries: Entries, bit: int) -> "_Bit":
@@ -93,24 +93,24 @@ class _Bit:
         order = np.argsort(key, kind="stable")
         without, having = order[~has[order]], order[has[order]]
         keys, having_keys = key[without], key[having]
-        edges = segment[having] * width
+        edges = np.arange(int(segment.max()) + 2) * width
         return cls(
             entries.chosen(without),
             entries.chosen(having),
             np.searchsorted(keys, having_keys, side="left"),
             np.searchsorted(keys, having_keys, side="right"),
             np.searchsorted(keys, edges),
-            np.searchsorted(keys, edges + width),
+            np.searchsorted(having_keys, edges),
         )
 
     def sums(self, weights: Int[ndarray, "draws clusters"]) -> Int[ndarray, "draws"]:
         """Half the pairs in the same order less half those in opposite orders, of each sample."""
-        below = running(self.without.weighed(weights))
-        first, last, start, stop = (
-            np.take(below, place, axis=1, mode="clip")
-            for place in (self.first, self.last, self.start, self.stop)
-        )
-        return _dot(self.having.weighed(weights), first + last - start - stop)
+        below, having = running(self.without.weighed(weights)), self.having.weighed(weights)
+        order = np.take(below, self.first, axis=1, mode="clip")
+        order += np.take(below, self.last, axis=1, mode="clip")
+        # What lies below a segment, and below its end, is the same for all of it.
+        edges, of_segment = below[:, self.without_cuts], np.diff(running(having)[:, self.having_cuts])
+        return _dot(having, order) - _dot(of_segment, edges[:, :-1] + edges[:, 1:])
 
 
 def running(weights: Int[ndarray, "draws n"]) -> Int[ndarray, "draws m"]:
