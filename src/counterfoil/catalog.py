@@ -146,7 +146,8 @@ def benchmark(
 
     `data` is a path, or of a table of one's own (`OWN_TABLES`) the table itself (`memory_table`).
 
-    `name` may also be a folder in counterfoil's own format (./NAME where a benchmark is called so). With
+    `name` may also be a folder in counterfoil's own format (./NAME where a benchmark is called so), or a TOML
+    file that describes a benchmark of one's own, whose data lie beside it unless `data` says where. With
     `counts` False, data of the same layout may hold another number of questions than the release. Raises
     `UnknownNameError` for an unknown name and `DataError` for data that does not fit the benchmark's card.
     """
@@ -158,6 +159,10 @@ def benchmark(
         if name not in OWN_TABLES:
             raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
         return _read(benchmark_card(name), memory_table(data), None if images is None else as_path(images))
+    places = (name, data or "") if name not in BENCHMARKS else ()
+    spec = next((Path(place) for place in places if str(place).endswith(".toml")), None)
+    if spec is not None:
+        name, data = str(spec), spec.parent if data is None or Path(data) == spec else data
     data = fetched_data(name) if data is None else as_path(data)
     images = None if images is None else as_path(images)
     if data is not None and is_distant(data):
@@ -166,8 +171,7 @@ def benchmark(
             where=data,
             hint="mount the folder, or copy it; its images may stay behind a URL, named with --images",
         )
-    own = None if name in BENCHMARKS else Path(name)
-    for place in (data, own):
+    for place in (data, None if name in BENCHMARKS else Path(name)):
         if place is not None and is_run_folder(place):
             raise DataError(
                 "a run, not a benchmark: it holds answers and no pictures",
@@ -188,11 +192,15 @@ def benchmark(
         raise DataError("no such file or folder", where=data, hint="check --data")
     if images is not None and not is_image_folder(images):
         raise DataError("no such folder", where=images, hint="check --images")
-    if data is not None and (stored := _stored(data)) is not None:
+    if spec is None and data is not None and (stored := _stored(data)) is not None:
         return stored
     if not counts:
         title = f"{card.title}, another selection"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
+    if spec is not None:
+        from counterfoil.benchmarks.readers.specs import read_own
+
+        return read_own(spec, card, data, images)
     return _read(card, data, images)
 
 
@@ -211,7 +219,14 @@ def _stored(place: Path) -> Benchmark | None:
 
 
 def benchmark_card(name: str) -> Card:
-    """The card of the benchmark called `name`; raises `UnknownNameError`, and says how a table is named."""
+    """The card of the benchmark called `name`, or of a TOML file that describes one of one's own.
+
+    Raises `UnknownNameError`, and says how a table is named.
+    """
+    if name.endswith(".toml"):
+        from counterfoil.benchmarks.readers.specs import own_spec
+
+        return own_spec(Path(name))[0]
     if name not in BENCHMARKS and Path(name).is_file() and Path(name).suffix.lower() in EXTENSIONS:
         kind = kind_of(open_rows(Path(name), ()).columns)
         raise DataError(

@@ -2,7 +2,8 @@
 
 A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate
 is right; what no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of
-several layouts of a benchmark the first whose files are there is read.
+several layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML
+file with one such table (`own_spec`).
 """
 
 import re
@@ -14,12 +15,12 @@ from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Tag
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card, catalog
+from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
 from counterfoil.benchmarks.forms import Paraphrase
 from counterfoil.benchmarks.readers.coco_files import photographs
 from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, statements, truths, unique_ids
@@ -43,8 +44,26 @@ from counterfoil.benchmarks.tables import (
 from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import Video, find
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import check_model, read_json, read_toml
 from counterfoil.registry import resolve
+
+
+def _regular(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return pattern
+
+
+def _template(text: str) -> str:
+    list(Formatter().parse(text))
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(_regular)]
+#: A column, or a template of columns.
+Text = Annotated[str, AfterValidator(_template)]
 
 
 class Label(BaseModel):
@@ -52,16 +71,22 @@ class Label(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: A column, or a template of columns.
-    of: str
+    of: Text
     #: The first group that matched is taken, without groups the whole match; a cell without a match has "".
-    pattern: str = ""
+    pattern: Pattern = ""
     #: New names, and what is called so.
     names: dict[str, str | tuple[str, ...]] = {}
     #: What texts without a new name are called, where not by themselves.
     otherwise: str | None = None
     #: The texts that may be there.
     allowed: tuple[str, ...] = ()
+
+
+#: A text of each row, as it is or made into labels.
+Labelled = Annotated[
+    Annotated[Text, Tag("text")] | Annotated[Label, Tag("label")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "label"),
+]
 
 
 class Condition(BaseModel):
@@ -91,7 +116,7 @@ class Layout(BaseModel):
     partial: str = "never"
     #: The pattern of the paths of files that are read together, from a slash in the folder on; of a file that
     #: is named, the name. Its groups are columns. NAME is the last part of the card's name.
-    pattern: str = ""
+    pattern: Pattern = ""
     #: The files of that pattern in words.
     allowed: str = ""
     #: Rows may be any table, Parquet files, saved by `datasets`, or on the hub where the card says so.
@@ -115,21 +140,21 @@ class Layout(BaseModel):
     where: Condition | None = None
     #: Functions from table to table, {call, options}.
     steps: tuple[dict[str, Any], ...] = ()
-    id: str = "{#}"
+    id: Text = "{#}"
     #: Whether ids may come again, the second time as ID/2.
     repeats: bool = False
     #: None are those of a gallery that a column `captions` holds.
-    captions: tuple[str | Label, ...] = ("caption",)
+    captions: tuple[Labelled, ...] = ("caption",)
     #: What captions are called, where not by the question: the only one, or each that people judged.
-    caption_ids: tuple[str, ...] = ()
-    images: tuple[str | Label, ...] = ("image",)
+    caption_ids: tuple[Text, ...] = ()
+    images: tuple[Labelled, ...] = ("image",)
     #: The files of images that are called otherwise, and what images in cells are called.
-    image_files: tuple[str | Label, ...] = ()
-    image_ids: tuple[str, ...] = ()
+    image_files: tuple[Labelled, ...] = ()
+    image_ids: tuple[Text, ...] = ()
     #: Whether images are called by their question even where they are files.
     by_question: bool = False
     #: What the paths of images begin with.
-    prefix: str = ""
+    prefix: Text = ""
     #: Other endings that files of images may have, and folders they may be in.
     suffixes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
@@ -139,7 +164,7 @@ class Layout(BaseModel):
     #: not.
     known_photos: tuple[bool, ...] = ()
     #: The column that says which photograph an image shows.
-    photo: str = ""
+    photo: Text = ""
     #: Left edge, top, width and height of the part that an image shows.
     crop: tuple[str, ...] = ()
     #: Number of right candidates, which come first; or the column with the place of the only one.
@@ -161,7 +186,7 @@ class Layout(BaseModel):
     #: The file of captions that the authors' metrics count words in.
     corpus: str = ""
     #: A name "*" stands for all columns that begin as it says, each a grouping without what they begin with.
-    groups: dict[str, str | Label] = {}
+    groups: dict[str, Labelled] = {}
     #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
     averaged: dict[str, str] = {}
 
@@ -179,12 +204,55 @@ class Layout(BaseModel):
 @cache
 def layouts(name: str) -> tuple[Layout, ...]:
     """The layouts of the benchmark called `name`; one that is `like` another says what differs."""
-    row = catalog("counterfoil.benchmarks")[name]
+    return _layouts_of(catalog("counterfoil.benchmarks")[name], "catalog.toml")
+
+
+def _layouts_of(row: Mapping[str, Any], where: object) -> tuple[Layout, ...]:
     changes = row.get("layout", {})
-    if isinstance(changes, list):
-        return tuple(map(Layout.model_validate, changes))
-    others = layouts(row["like"]) if "like" in row else (Layout(),)
-    return tuple(Layout.model_validate(other.model_dump(exclude_unset=True) | changes) for other in others)
+    if not isinstance(changes, list):
+        others = layouts(row["like"]) if "like" in row else (Layout(),)
+        changes = [other.model_dump(exclude_unset=True) | changes for other in others]
+    return tuple(check_model(change, Layout, where=where, hint=None) for change in changes)
+
+
+def own_spec(path: Path) -> tuple[Card, tuple[Layout, ...]]:
+    """The card and the layouts of one's own benchmark: a TOML file with one table, as `catalog.toml` has.
+
+    Its files lie beside it, or where --data says. Raises `DataError` naming the field that does not fit, for
+    another number of tables, a name that a known benchmark has, and a reader of one's own.
+    """
+    rows = read_toml(path)
+    ((name, row),) = rows.items() if len(rows) == 1 else [("", None)]
+    if not isinstance(row, dict):
+        raise DataError(
+            "not the table of one benchmark",
+            where=path,
+            given=", ".join(rows),
+            allowed="[NAME] with its form",
+        )
+    like = row.get("like", "")
+    facts = {field: value for field, value in row.items() if field not in ("like", "layout")}
+    if name in BENCHMARKS or not re.fullmatch(r"[\w.-]+", name):
+        problem = "a known benchmark has this name" if name in BENCHMARKS else "not a name of a benchmark"
+        raise DataError(problem, where=path, given=name, allowed="letters, digits, '-', '_' and '.'")
+    if "reader" in facts or (like and BENCHMARKS.find(like).reader != SPEC_READER):
+        raise DataError("no layout describes how this is read", where=path, given=facts.get("reader", like))
+    usual = {"name": name, "title": name, "reader": SPEC_READER}
+    card = check_model(usual | facts, Card, where=path, hint=None)
+    return card, _layouts_of(row, f"{path}, layout")
+
+
+def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchmark:
+    """The benchmark of one's own that the TOML file `path` describes, of the files in `data`; as `read`."""
+    try:
+        benchmark = read_layouts(own_spec(path)[1], card, data, images)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise DataError(
+            "the layout fits neither its form nor its files", where=path, given=problem
+        ) from error
+    # Pages look for the pictures of a benchmark where its questions were read from.
+    return replace(benchmark, path=path if data == path.parent else data)
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -193,7 +261,11 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     Images are looked for in `images`, else beside the data. Raises `DataError` naming the file that is
     missing or miscounted, the column that is missing, or the row that does not fit.
     """
-    known = layouts(card.name)
+    return read_layouts(layouts(card.name), card, data, images)
+
+
+def read_layouts(known: Sequence[Layout], card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """As `read`, by the first of some layouts whose files are there, else by the last."""
     layout = next((layout for layout in known if layout.fits(data)), known[-1])
     if data is None and not layout.hub:
         raise not_on_hub(card)
