@@ -15,7 +15,6 @@ equal bits, and the values are those of scipy on the points written out as often
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -45,7 +44,7 @@ class Entries:
         """How many levels there are."""
         return int(self.level[-1]) + 1
 
-    def chosen(self, rows: Int[ndarray, "some"]) -> "Chosen":
+    def chosen(self, rows: Int[ndarray, "some"] | slice) -> "Chosen":
         """Some of the entries, in this order."""
         counts = self.counts[rows]
         return Chosen(self.clusters[rows], counts if counts.max(initial=1) > 1 else None)
@@ -72,14 +71,14 @@ class _Bit:
     """The pairs of entries whose levels differ in this bit first.
 
     `without` and `having` lie in the order of segments and scores. For each entry of `having`, `first` of
-    those in `without` score less or are of an earlier segment, and `last` score no more. Segments are cut at
-    `without_cuts` and `having_cuts`.
+    those in `without` score less or are of an earlier segment, and `last` score no more (None where these are
+    the same). Segments are cut at `without_cuts` and `having_cuts`.
     """
 
     without: Chosen
     having: Chosen
     first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    last: NDArray[np.int64] | None
     without_cuts: NDArray[np.int64]
     having_cuts: NDArray[np.int64]
 
@@ -94,11 +93,12 @@ class _Bit:
         without, having = order[~has[order]], order[has[order]]
         keys, having_keys = key[without], key[having]
         edges = np.arange(int(segment.max()) + 2) * width
+        first, last = (np.searchsorted(keys, having_keys, side=side) for side in ("left", "right"))
         return cls(
             entries.chosen(without),
             entries.chosen(having),
-            np.searchsorted(keys, having_keys, side="left"),
-            np.searchsorted(keys, having_keys, side="right"),
+            first,
+            None if (first == last).all() else last,
             np.searchsorted(keys, edges),
             np.searchsorted(having_keys, edges),
         )
@@ -107,7 +107,7 @@ class _Bit:
         """Half the pairs in the same order less half those in opposite orders, of each sample."""
         below, having = running(self.without.weighed(weights)), self.having.weighed(weights)
         order = np.take(below, self.first, axis=1, mode="clip")
-        order += np.take(below, self.last, axis=1, mode="clip")
+        order += order if self.last is None else np.take(below, self.last, axis=1, mode="clip")
         # What lies below a segment, and below its end, is the same for all of it.
         edges, of_segment = below[:, self.without_cuts], np.diff(running(having)[:, self.having_cuts])
         return _dot(having, order) - _dot(of_segment, edges[:, :-1] + edges[:, 1:])
@@ -199,35 +199,34 @@ class WeightedCorrelation:
         return tuple(_Bit.of(self.entries, bit) for bit in range(highest))
 
     @cached_property
-    def _by_score(self) -> tuple[Chosen, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Any]:
-        """The entries in the order of their scores, the level and the score of each, cuts between scores.
+    def _sorted(self) -> tuple[tuple[Chosen, NDArray[np.int64]], ...]:
+        """The entries by their scores, and by their levels, each with the cuts between values."""
+        entries, orders = self.entries, []
+        for values, rows in ((entries.score, self._by_score[0]), (entries.level, slice(None))):
+            cuts = np.searchsorted(values[rows], np.arange(int(values.max()) + 2))
+            orders.append((entries.chosen(rows), cuts))
+        return tuple(orders)
 
-        Last how many points of each cluster have each level, (levels, clusters).
-        """
-        from scipy.sparse import csr_matrix
-
-        entries = self.entries
-        rows = np.argsort(entries.score, kind="stable")
-        score, level = entries.score[rows], entries.level[rows]
-        cuts = np.searchsorted(score, np.arange(int(score[-1]) + 2))
-        of_level = entries.counts, (entries.level, entries.clusters)
-        table = csr_matrix(of_level, shape=(entries.n_levels, entries.n_clusters))
-        return entries.chosen(rows), level, score, cuts, table
+    @cached_property
+    def _by_score(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of the entries in the order of their scores, and the score and the level of each."""
+        rows = np.argsort(self.entries.score, kind="stable")
+        return rows, self.entries.score[rows], self.entries.level[rows]
 
     def _block(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
         """The same of a few samples."""
         order = self.order(weights)
-        chosen, level, score, cuts, levels = self._by_score
-        along = chosen.weighed(weights)
-        before = running(along)
-        n = before[:, -1]
+        along, levels = (chosen.weighed(weights) for chosen, _ in self._sorted)
+        n = along.sum(axis=1)
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        of_score, rank = _ranked(np.take(before, cuts, axis=1, mode="clip"))
-        rank = np.take(rank, score, axis=1, mode="clip")
-        of_level, rank_level = _ranked(running(np.ascontiguousarray((levels @ weights.T).T)))
+        (of_score, rank), (of_level, rank_level) = (
+            _ranked(np.take(running(weighed), cuts, axis=1, mode="clip"))
+            for weighed, (_, cuts) in zip((along, levels), self._sorted, strict=True)
+        )
+        _, score, level = self._by_score
+        along *= np.take(rank, score, axis=1, mode="clip")
         classes, squares, cubes = zip(_ties(of_score), _ties(of_level), strict=True)
         fewer = np.minimum(*classes)
-        along *= rank
         product = _dot(along, np.take(rank_level, level, axis=1, mode="clip"))
         # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
         spearman = _cosine(product, *((n**3 - of) // 3 for of in cubes))
