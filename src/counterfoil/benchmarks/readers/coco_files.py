@@ -46,6 +46,15 @@ class Captioned:
     texts: tuple[str | None, ...]
     source: str
 
+    @classmethod
+    def of_coco(
+        cls, images: Ids, captions: Ids, owners: Ids, texts: Iterable[str | None], source: object
+    ) -> "Captioned":
+        """Photographs of COCO called by their ids, as its test half is, which may lie in any of these parts."""
+        files = tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist())
+        parts = ("val2014", "train2017", "val2017")
+        return cls(images, files, parts, captions, owners, tuple(texts), str(source))
+
     def items(self, data: Path | None, images: Path | None) -> tuple[list[Image], list[Caption]]:
         """The items of a benchmark, called by their ids, with the photographs that are at hand."""
         sources = photographs(self.files, self.splits, data, images)
@@ -190,15 +199,6 @@ def photographs(
             hint=f"it should hold files like {names[0][0]}",
         )
     return sources
-
-
-#: The parts of COCO that a photograph of its test half may lie in.
-COCO_PARTS = ("val2014", "train2017", "val2017")
-
-
-def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
-    """The file names that each photograph of COCO's test half may have."""
-    return tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in ids.tolist())
 
 
 @lru_cache(maxsize=4)
