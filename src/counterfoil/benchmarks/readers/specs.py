@@ -613,28 +613,23 @@ def _images(
     # A table of results prints images that it does not carry.
     names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
     sources = _sources(layout, list(names), home, images)
-    if not (layout.by_question or layout.crop or layout.image_files):
-        photos = _column(table, layout.photo) if layout.photo else None
-        photo_of = dict(zip(sides[0], photos, strict=True)) if photos else {}
-        items = {name: Image(name, source, photo=photo_of.get(name, "")) for name, source in sources.items()}
-        return [[None if name is None else items[name] for name in side] for side in sides]
     named = _side(table, layout.images) if layout.image_files and not layout.by_question else sides
-    columns = []
-    for k, (side, side_names) in enumerate(zip(sides, named, strict=True)):
-        column: list[Image | None] = []
-        for file, name, box, question in zip(side, side_names, boxes, ids, strict=True):
-            if file is None and not layout.by_question:
-                column.append(None)
-                continue
-            photo: str | None = file if box is not None or (layout.image_files and layout.crop) else ""
-            if layout.by_question:
-                name = f"{question}_i{k}"
-                photo = "" if not layout.known_photos or layout.known_photos[k] else None
-            elif box is not None and not layout.image_files:
-                name = f"{name}#{','.join(map(str, box))}"
-            column.append(Image(str(name), sources.get(str(file)), box, photo))
-        columns.append(column)
-    return columns
+    photos = (_column(table, layout.photo) if layout.photo else None) or ("",) * len(table)
+
+    def image(k: int, row: int, file: str | None) -> Image | None:
+        if file is None and not layout.by_question:
+            return None
+        name, box, photo = str(named[k][row]), boxes[row], photos[row]
+        if layout.by_question:
+            known = not layout.known_photos or layout.known_photos[k]
+            return Image(f"{ids[row]}_i{k}", sources.get(str(file)), box, "" if known else None)
+        if layout.crop and (box is not None or layout.image_files):
+            photo = str(file)
+        if box is not None and not layout.image_files:
+            name = f"{name}#{','.join(map(str, box))}"
+        return Image(name, sources.get(str(file)), box, photo)
+
+    return [[image(k, row, file) for row, file in enumerate(side)] for k, side in enumerate(sides)]
 
 
 def _sources(
