@@ -50,7 +50,7 @@ class Captioned:
     def of_coco(
         cls, images: Ids, captions: Ids, owners: Ids, texts: Iterable[str | None], source: object
     ) -> "Captioned":
-        """Photographs of COCO called by their ids, as its test half is, which may lie in any of these parts."""
+        """Photographs of COCO that are called by their ids, and may lie in any of its parts."""
         files = tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist())
         parts = ("val2014", "train2017", "val2017")
         return cls(images, files, parts, captions, owners, tuple(texts), str(source))
