@@ -68,8 +68,7 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
         alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
         if alias_there is not None and name not in lower:
             renamed[lower[alias_there]] = name
-    columns = {renamed[name]: cells for name, cells in table.columns.items()}
-    return DataTable(columns, table.source, table.kind, table.parts)
+    return replace(table, columns={renamed[name]: cells for name, cells in table.columns.items()})
 
 
 #: The benchmarks that are tables of one's own, which may be in memory too.
@@ -182,7 +181,7 @@ def _ids(table: DataTable) -> tuple[str, ...]:
     if table.kind != "folder" and (within not in table or len(set(called)) == len(called)):
         return names(table, "id")
     inside = [f"{part}/{name}" if name else "" for part, name in zip(table[within], called, strict=True)]
-    return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
+    return names(table.with_columns({"id": inside}), "id")
 
 
 _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
@@ -224,7 +223,7 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
         check_numbers(table, None, votes, odd, "not votes", "0 or more, one at least")
     elif "preferred" in table:
         chosen = [side.lower() for side in labels(table, "preferred")]
-        sides = DataTable({"preferred": chosen}, table.source, table.kind, table.parts)
+        sides = table.with_columns({"preferred": chosen})
         check_cells(sides, "preferred", ("a", "b").__contains__, "not a choice", "a or b")
         votes = np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
     else:

@@ -64,16 +64,6 @@ class Label(BaseModel):
     allowed: tuple[str, ...] = ()
 
 
-class Condition(BaseModel):
-    """The rows whose whole number in a column is at least `least`, or whose label is `equal`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    column: str
-    least: int | None = None
-    equal: str = ""
-
-
 class Layout(BaseModel):
     """One layout of a benchmark.
 
@@ -112,7 +102,8 @@ class Layout(BaseModel):
     limit: int = 0
     #: The function that opens the files, in place of what is above.
     open: dict[str, Any] | None = None
-    where: Condition | None = None
+    #: The rows that are read: the label of a column, or the least of its whole numbers.
+    where: dict[str, str | int] = {}
     #: Functions from table to table, {call, options}.
     steps: tuple[dict[str, Any], ...] = ()
     id: str = "{#}"
@@ -235,13 +226,12 @@ def benchmark_of(
         other = next((alias for alias in others if alias in table), None)
         if name not in table and other is not None:
             table = table.with_columns({name: table[other]})
-    if layout.where:
-        of, least = layout.where.column, layout.where.least
-        table = _with(table, of)
-        if least is None:
-            chosen = np.array(labels(table, of)) == layout.where.equal
+    for name, value in layout.where.items():
+        table = _with(table, name)
+        if isinstance(value, str):
+            chosen = np.array(labels(table, name)) == value
         else:
-            chosen = integers(table, of) >= least
+            chosen = integers(table, name) >= value
         table = table.take(np.flatnonzero(chosen).tolist())
     for step in layout.steps:
         function, options = _call(step)
