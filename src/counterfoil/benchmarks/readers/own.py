@@ -22,7 +22,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of, statements, truths
 from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
-from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
+from counterfoil.benchmarks.readers.rows import Photos, cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import (
     DataTable,
@@ -36,6 +36,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
+from counterfoil.storage import is_distant
 
 #: What a column may be called, by its name here.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -297,11 +298,13 @@ def row_images(
     `photo` is the photograph that images in cells show (`Image`).
     """
     images: dict[str, Image] = {}
+    # A folder at a distance is listed once, by a request.
+    photos = Photos(folder) if folder is not None and is_distant(folder) else folder
     for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
         if name not in images:
             images[name] = Image(
                 name,
-                cell_source(table, column, row, folder),
+                cell_source(table, column, row, photos),
                 photo="" if isinstance(cell, str) else photo,
                 sought=looked_for(folder, cell),
             )
