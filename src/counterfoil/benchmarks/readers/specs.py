@@ -121,11 +121,10 @@ class Layout(BaseModel):
     by_question: bool = False
     #: What the paths of images begin with.
     prefix: str = ""
-    #: Other endings that files of images may have, and folders they may be in.
+    #: Other endings that files of images may have.
     suffixes: tuple[str, ...] = ()
+    #: Folders that images may be in, here or in the folder "images", which may be left out.
     folders: tuple[str, ...] = ()
-    #: Folders that photographs are in, here or in the folder "images", which may be left out.
-    photographs: tuple[str, ...] = ()
     #: Whether the release says which photograph each image of a question shows; empty: files do, cells do
     #: not.
     known_photos: tuple[bool, ...] = ()
@@ -628,18 +627,11 @@ def _sources(
     """The file of each image, None where it is not at hand."""
     if not names:
         return {}
-    if layout.photographs:
+    if layout.folders:
         # Files of COCO have shorter names since 2017.
         known = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
-        return dict(zip(names, photographs(known, layout.photographs, home, images), strict=True))
-    base = images or (home if home is None or home.is_dir() else home.parent)
-    folders = [base / name for name in layout.folders if base is not None and (base / name).is_dir()]
-    if not folders:
-        sources: dict[str, Any] = {**located(names, home, images, suffixes=layout.suffixes)}
-    else:
-        sources = dict.fromkeys(names)
-    for folder in folders:
-        sources |= {name: file for name, file in located(names, folder, None).items() if file}
+        return dict(zip(names, photographs(known, layout.folders, home, images), strict=True))
+    sources: dict[str, Any] = {**located(names, home, images, suffixes=layout.suffixes)}
     # Arrays are frames of videos.
     arrays = {name: file for name, file in sources.items() if file and file.path.suffix == ".npy"}
     return sources | {name: BgrFrame(file.path) for name, file in arrays.items()}
