@@ -33,7 +33,7 @@ from counterfoil.benchmarks.training_rows import (
     of_split,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.columns import groups, read_group
+from counterfoil.inputs.columns import groups, read_batches
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
@@ -194,7 +194,9 @@ def _check_cells(file: Path) -> None:
     for number, group in enumerate(groups(file)):
         for column in _IMAGE_COLUMNS:
             if group.nulls.get(f"{column}.bytes", group.nulls.get(column)):
-                for row, cell in enumerate(read_group(file, column, number).to_pylist(), offset + 1):
+                batches = read_batches(file, column, row_groups=[number])
+                cells = (cell for batch in batches for cell in batch.to_pylist())
+                for row, cell in enumerate(cells, offset + 1):
                     # What is no picture (a whole number, say) is the name of one.
                     value = cell.get("bytes") or cell.get("path") if isinstance(cell, dict) else cell
                     if value is None or value in (b"", ""):

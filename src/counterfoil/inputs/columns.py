@@ -116,33 +116,23 @@ def read_parquet(path: str | Path) -> pa.Table:
         raise (broken(path, error) if error.errno is None else unreadable(path, error)) from None
 
 
-def read_batches(path: Path, column: str, *, rows: int = 1 << 16) -> Iterator[pa.Array]:
+def read_batches(
+    path: Path, column: str, *, rows: int = 1 << 16, row_groups: Sequence[int] | None = None
+) -> Iterator[pa.Array]:
     """A column of a Parquet file of any origin, some rows at a time, from the file mapped into memory.
 
-    Raises `DataError` naming the file where it is damaged, also where that shows only as rows are read.
+    Of some row groups, or of all. Raises `DataError` naming the file where it is damaged, also where that
+    shows only as rows are read. The file is opened for this alone: two threads that use one `ParquetFile` end
+    the process.
     """
     try:
         with _opened(path, memory_map=True) as opened:
-            batches = opened.iter_batches(rows, columns=[column], use_threads=False)
+            batches = opened.iter_batches(rows, row_groups=row_groups, columns=[column], use_threads=False)
             while (batch := next(batches, None)) is not None:
                 # Cells of a damaged file may point outside its bytes, and Arrow follows them.
                 batch.validate(full=True)
                 yield batch.column(0)
-    except (pa.ArrowException, OSError) as error:
-        raise broken(path, error) from None
-
-
-def read_group(path: Path, column: str, number: int) -> pa.ChunkedArray:
-    """A column of one row group of a Parquet file of any origin, checked; raises as `read_batches`.
-
-    The file is opened for this alone: two threads that use one `ParquetFile` end the process.
-    """
-    try:
-        with _opened(path, memory_map=True) as opened:
-            cells = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
-            cells.validate(full=True)
-            return cells
-    except (pa.ArrowException, OSError, KeyError, IndexError) as error:
+    except (pa.ArrowException, OSError, IndexError) as error:
         raise broken(path, error) from None
 
 
@@ -198,10 +188,10 @@ def notes(table: pa.Table) -> dict[str, str]:
 
 
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
-    words, target, fits, inner_kind = _KINDS[wanted.kind]
+    words, target, _, inner_kind = _KINDS[wanted.kind]
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if not (fits(column.type) or (pa.types.is_null(column.type) and wanted.kind != "truth")):
+    if not (_fits(column.type, wanted.kind) or (pa.types.is_null(column.type) and wanted.kind != "truth")):
         raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=words)
     try:
         # Arrow does not look at texts when it reads them.
@@ -272,42 +262,30 @@ def _off(what: str, where: str, row: int, **more: Any) -> DataError:
     return DataError(what, where=f"{where}, row {row + 1}", **more)
 
 
-def _list_of(inner: Callable[[pa.DataType], bool]) -> Callable[[pa.DataType], bool]:
-    def fits(kind: pa.DataType) -> bool:
-        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-        return is_list and (inner(kind.value_type) or pa.types.is_null(kind.value_type))
-
-    return fits
-
-
-def _text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+def _fits(kind: pa.DataType, wanted: Kind) -> bool:
+    """Whether a column of this type can hold what is wanted."""
+    _, _, tests, inner = _KINDS[wanted]
+    if not any(test(kind) for test in tests):
+        return False
+    return inner is None or pa.types.is_null(kind.value_type) or _fits(kind.value_type, inner)
 
 
-def _real(kind: pa.DataType) -> bool:
-    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+_TEXTS = (pa.types.is_string, pa.types.is_large_string)
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary)
+_LISTS = (pa.types.is_list, pa.types.is_large_list)
+_WHOLE, _REAL = (pa.types.is_integer,), (pa.types.is_integer, pa.types.is_floating)
 
-
-def _bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-
-
-#: Of each kind its name in messages, the type of columns and whether another will do, and the kind within.
-_KINDS: dict[Kind, tuple[str, pa.DataType, Callable[[pa.DataType], bool], Kind | None]] = {
-    "text": ("texts", pa.string(), _text, None),
-    "whole": ("whole numbers", pa.int64(), pa.types.is_integer, None),
-    "real": ("numbers", pa.float64(), _real, None),
-    "truth": ("true and false", pa.bool_(), pa.types.is_boolean, None),
-    "bytes": ("bytes", pa.binary(), _bytes, None),
-    "wholes": ("lists of whole numbers", pa.list_(pa.int64()), _list_of(pa.types.is_integer), "whole"),
-    "texts": ("lists of texts", pa.list_(pa.string()), _list_of(_text), "text"),
-    "reals": ("lists of numbers", pa.list_(pa.float64()), _list_of(_real), "real"),
-    "wholes2": (
-        "lists of lists of whole numbers",
-        pa.list_(pa.list_(pa.int64())),
-        _list_of(_list_of(pa.types.is_integer)),
-        "wholes",
-    ),
+#: Of each kind its name in messages, the type of columns, which others will do, and the kind within lists.
+_KINDS: dict[Kind, tuple[str, pa.DataType, Sequence[Callable[[pa.DataType], bool]], Kind | None]] = {
+    "text": ("texts", pa.string(), _TEXTS, None),
+    "whole": ("whole numbers", pa.int64(), _WHOLE, None),
+    "real": ("numbers", pa.float64(), _REAL, None),
+    "truth": ("true and false", pa.bool_(), (pa.types.is_boolean,), None),
+    "bytes": ("bytes", pa.binary(), _BYTES, None),
+    "wholes": ("lists of whole numbers", pa.list_(pa.int64()), _LISTS, "whole"),
+    "texts": ("lists of texts", pa.list_(pa.string()), _LISTS, "text"),
+    "reals": ("lists of numbers", pa.list_(pa.float64()), _LISTS, "real"),
+    "wholes2": ("lists of lists of whole numbers", pa.list_(pa.list_(pa.int64())), _LISTS, "wholes"),
 }
 
 

@@ -174,8 +174,8 @@ class Bucket(ABC):
         return f"{below}/{name}" if below else name
 
     @abstractmethod
-    def fetch(self, name: str, size: int | None = None) -> Tagged | None:
-        """The first `size` bytes of a name, or all; None where there is no such name."""
+    def read(self, name: str, size: int | None = None) -> Tagged | None:
+        """The first `size` bytes of a name, or all, and what the store calls its version."""
 
     @abstractmethod
     def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
@@ -192,10 +192,6 @@ class Bucket(ABC):
     def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
         """Key, size and time of writing of all objects whose keys begin so."""
 
-    def read(self, name: str) -> Tagged | None:
-        """The object and what the store calls its version."""
-        return self.fetch(name)
-
     def opened(
         self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
     ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
@@ -203,10 +199,10 @@ class Bucket(ABC):
 
         def fetch(entry: PlaceEntry) -> Tagged | None:
             if entry.size > _SMALL:
-                head = self.fetch(entry.name, HEAD)
+                head = self.read(entry.name, HEAD)
                 if head is None or not wanted(head.data):
                     return None
-            return self.fetch(entry.name)
+            return self.read(entry.name)
 
         for entry, fetched in map_ahead(fetch, entries, threads=READS, ahead=2 * READS):
             if fetched is not None:
@@ -259,7 +255,7 @@ class S3Place(Bucket):
 
     scheme: str = "s3"
 
-    def fetch(self, name: str, size: int | None = None) -> Tagged | None:
+    def read(self, name: str, size: int | None = None) -> Tagged | None:
         """By a request for a range where not all is wanted."""
         span: dict[str, Any] = {} if size is None else {"Range": f"bytes=0-{size - 1}"}
         answer = self._call("get_object", name, missing=True, **span)
@@ -356,7 +352,7 @@ class GcsPlace(Bucket):
 
     scheme: str = "gcs"
 
-    def fetch(self, name: str, size: int | None = None) -> Tagged | None:
+    def read(self, name: str, size: int | None = None) -> Tagged | None:
         """By a request for a range where not all is wanted."""
         span = {} if size is None else {"headers": {"Range": f"bytes=0-{size - 1}"}}
         answer = self._call("GET", name, alt="media", **span)

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +14,6 @@ from pathlib import Path
 from counterfoil.storage.location import PlaceEntry, Tagged
 from counterfoil.store import digest, storage_error, writing
 
-#: What a file system without hard links says.
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 #: The file that those who replace or remove a contested name lock; it is gone again afterwards.
 _LOCK = ".lock"
 
@@ -25,9 +22,8 @@ _LOCK = ".lock"
 class FolderPlace:
     """Names are files below `folder`; those that begin with a dot are not seen.
 
-    `create` links a finished file to its name, which succeeds once on every POSIX file system; `replace` and
-    `remove` hold a lock of the kernel, which is free again when its holder is killed. On a network file
-    system the lock is the server's, and ages are by the server's clock.
+    `create`, `replace` and `remove` hold a lock of the kernel, which is free again when its holder is killed.
+    On a network file system the lock is the server's, and ages are by the server's clock.
     """
 
     folder: Path
@@ -64,34 +60,14 @@ class FolderPlace:
             file.write(data)
 
     def create(self, name: str, data: bytes) -> bool:
-        """A finished file gets the name by a hard link, or under the lock where there are no links.
-
-        It is not flushed to the disk: a name that a machine loses with its power is free again.
-        """
-        path = self.folder / name
-        if path.exists():
+        """Looked for and written under the lock."""
+        if (self.folder / name).exists():
             return False
-        finished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        try:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                finished.write_bytes(data)
-            except OSError as error:
-                raise storage_error(path, error) from error
-            os.link(finished, path)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise storage_error(path, error) from error
-            with self._locked():
-                if path.exists():
-                    return False
-                os.replace(finished, path)
-        finally:
-            with suppress(OSError):
-                finished.unlink()
-        return True
+        with self._locked():
+            if (self.folder / name).exists():
+                return False
+            self.write(name, data)
+            return True
 
     def replace(self, name: str, data: bytes, tag: str) -> bool:
         """Read, compared and written under the lock."""

@@ -12,6 +12,7 @@ import pytest
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil import catalog
 from counterfoil.benchmarks import Image
+from counterfoil.benchmarks.image_files import image_names
 from counterfoil.benchmarks.readers.rows import Photos
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -156,3 +157,14 @@ def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path):
         "sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/val2017", counts=False
     )
     assert found.images[0].read() == picture
+
+
+def test_the_images_of_a_table_are_listed_once(root, tmp_path):
+    picture = catalog.benchmark("world-quads").limited(1).images[0].read()
+    for name in ("1.png", "2.png"):
+        open_place(f"{root}/photos").write(name, picture)
+    (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")
+    with patch("counterfoil.benchmarks.readers.rows.image_names", side_effect=image_names) as listings:
+        pairs = catalog.benchmark("pairs", data=tmp_path / "mine.csv", images=f"{root}/photos")
+    assert listings.call_count == 1
+    assert [image.read() for image in pairs.images] == [picture] * 2

@@ -159,18 +159,6 @@ def test_processes_share_a_folder_and_leave_nothing_beside_its_names(tmp_path):
     assert os.listdir(tmp_path) == ["count"]
 
 
-def test_a_folder_without_hard_links_creates_under_its_lock(tmp_path, monkeypatch):
-    def refuse(*_, **__):
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refuse)
-    place = open_place(tmp_path)
-    assert place.create("a", b"one")
-    assert not place.create("a", b"two")
-    assert place.read("a").data == b"one"
-    assert os.listdir(tmp_path) == ["a"]
-
-
 def test_what_may_not_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match=r"file/a: cannot be written: File exists"):

@@ -13,10 +13,8 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.readers.coco_files import (
-    COCO_PARTS,
     Captioned,
     captions_files,
-    coco_names,
     find,
     place,
     read_captions,
@@ -164,15 +162,8 @@ def _listed(ids: Path, owners: Path, back: Path) -> Captioned:
         raise DataError(
             f"captions do not come {_EACH} to an image", where=source, hint="is this the list of another set?"
         )
-    return Captioned(
-        images=images,
-        files=coco_names(images),
-        splits=COCO_PARTS,
-        captions=captions,
-        owners=np.repeat(np.arange(len(images), dtype=np.int64), _EACH),
-        texts=(None,) * len(captions),
-        source=source,
-    )
+    of_images = np.repeat(np.arange(len(images), dtype=np.int64), _EACH)
+    return Captioned.of_coco(images, captions, of_images, (None,) * len(captions), source)
 
 
 def _with_texts(test: Captioned, written: Captioned) -> Captioned:

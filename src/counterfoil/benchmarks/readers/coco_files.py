@@ -6,11 +6,11 @@ ids of the test half and the positives of COCO, CxC and ECCV Caption are files i
 `eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,15 @@ class Captioned:
     owners: Ids
     texts: tuple[str | None, ...]
     source: str
+
+    @classmethod
+    def of_coco(
+        cls, images: Ids, captions: Ids, owners: Ids, texts: Iterable[str | None], source: object
+    ) -> "Captioned":
+        """Photographs of COCO that are called by their ids, and may lie in any of its parts."""
+        files = tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist())
+        parts = ("val2014", "train2017", "val2017")
+        return cls(images, files, parts, captions, owners, tuple(texts), str(source))
 
     def items(self, data: Path | None, images: Path | None) -> tuple[list[Image], list[Caption]]:
         """The items of a benchmark, called by their ids, with the photographs that are at hand."""
@@ -151,7 +160,7 @@ def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
 
 
 def photographs(
-    names: Sequence[tuple[str, ...]], splits: Iterable[str], data: Path | None, images: Path | None
+    names: Sequence[tuple[str, ...]], splits: Sequence[str], data: Path | None, images: Path | None
 ) -> list[FileSource | None]:
     """The file of every photograph, None where it is not at hand; each has one or several possible names.
 
@@ -163,23 +172,20 @@ def photographs(
     base = images or (data if data is not None and data.is_dir() else data.parent if data else Path())
     if images is None and base.name == "annotations":
         base = base.parent
-    folders = [base / "images" / split for split in splits] + [base / split for split in splits]
-    listed = [
-        (folder, files)
-        for folder in dict.fromkeys([*folders, base / "images", base])
-        if (files := image_names(folder))
-    ]
+    folders = [f"images/{split}/" for split in splits] + [f"{split}/" for split in splits] + ["images/", ""]
+    listings: dict[str, Mapping[str, bool]] = {}
 
     def source_of(possible: tuple[str, ...]) -> FileSource | None:
-        for folder, files in listed:
-            for name in possible:
-                if name in files:
-                    path = folder / name
-                    # A link may lead out of the folder of images.
-                    is_link = files[name]
-                    return FileSource(
-                        image_path(str(path.relative_to(base)), base, link=True) if is_link else path
-                    )
+        for start, name in product(folders, possible):
+            folder, _, file = f"{start}{name}".rpartition("/")
+            if folder not in listings:
+                listings[folder] = image_names(base / folder)
+            link = listings[folder].get(file)
+            # A link, and a name that has folders in it, may lead out of the folder of images.
+            if link or (link is not None and "/" in name):
+                return FileSource(image_path(start + name, base, link=link))
+            if link is not None:
+                return FileSource(base / folder / file)
         return None
 
     sources = list(map(source_of, names))
@@ -190,15 +196,6 @@ def photographs(
             hint=f"it should hold files like {names[0][0]}",
         )
     return sources
-
-
-#: The parts of COCO that a photograph of its test half may lie in.
-COCO_PARTS = ("val2014", "train2017", "val2017")
-
-
-def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
-    """The file names that each photograph of COCO's test half may have."""
-    return tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in ids.tolist())
 
 
 @lru_cache(maxsize=4)

@@ -19,15 +19,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
 from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.readers.coco import KARPATHY, captions_of, read_test, same_pairs, searches_of
-from counterfoil.benchmarks.readers.coco_files import (
-    COCO_PARTS,
-    Captioned,
-    coco_names,
-    find,
-    place,
-    read_captions,
-    said,
-)
+from counterfoil.benchmarks.readers.coco_files import Captioned, find, place, read_captions, said
 from counterfoil.benchmarks.readers.judged import unique_ids
 from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, search
 from counterfoil.benchmarks.readers.released_captions import read_karpathy
@@ -71,7 +63,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if (counts > 1).any():
         raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
     searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
-    coco = _captioned(image_ids, caption_ids, owners, (None,) * len(caption_ids), str(path))
+    coco = Captioned.of_coco(image_ids, caption_ids, owners, (None,) * len(caption_ids), path)
     return coco.gallery(_of_half(card, path), searches, data, images)
 
 
@@ -126,12 +118,6 @@ def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, 
 def _of_half(card: Card, path: Path) -> Card:
     """The card, which counts the test half, for a table of another."""
     return card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
-
-
-def _captioned(
-    images: Ids, captions: Ids, owners: Ids, texts: tuple[str | None, ...], source: str
-) -> Captioned:
-    return Captioned(images, coco_names(images), COCO_PARTS, captions, owners, texts, source)
 
 
 def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
@@ -215,7 +201,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
                 hint="they are in captions_val2014.json",
             )
     note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
-    images_at, captions_at = _captioned(image_ids, caption_ids, shown, texts, note).items(data, images)
+    images_at, captions_at = Captioned.of_coco(image_ids, caption_ids, shown, texts, note).items(data, images)
     questions = Rated(
         unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
         groupings={"sampling": labels(table, "sampling_method")},

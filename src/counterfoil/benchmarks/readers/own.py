@@ -22,7 +22,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of, statements, truths
 from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
-from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
+from counterfoil.benchmarks.readers.rows import Photos, cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import (
     DataTable,
@@ -36,6 +36,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
+from counterfoil.storage import is_distant
 
 #: What a column may be called, by its name here.
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -68,8 +69,7 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
         alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
         if alias_there is not None and name not in lower:
             renamed[lower[alias_there]] = name
-    columns = {renamed[name]: cells for name, cells in table.columns.items()}
-    return DataTable(columns, table.source, table.kind, table.parts)
+    return replace(table, columns={renamed[name]: cells for name, cells in table.columns.items()})
 
 
 #: The benchmarks that are tables of one's own, which may be in memory too.
@@ -182,7 +182,7 @@ def _ids(table: DataTable) -> tuple[str, ...]:
     if table.kind != "folder" and (within not in table or len(set(called)) == len(called)):
         return names(table, "id")
     inside = [f"{part}/{name}" if name else "" for part, name in zip(table[within], called, strict=True)]
-    return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
+    return names(table.with_columns({"id": inside}), "id")
 
 
 _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
@@ -224,7 +224,7 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
         check_numbers(table, None, votes, odd, "not votes", "0 or more, one at least")
     elif "preferred" in table:
         chosen = [side.lower() for side in labels(table, "preferred")]
-        sides = DataTable({"preferred": chosen}, table.source, table.kind, table.parts)
+        sides = table.with_columns({"preferred": chosen})
         check_cells(sides, "preferred", ("a", "b").__contains__, "not a choice", "a or b")
         votes = np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
     else:
@@ -298,11 +298,13 @@ def row_images(
     `photo` is the photograph that images in cells show (`Image`).
     """
     images: dict[str, Image] = {}
+    # A folder at a distance is listed once, by a request.
+    photos = Photos(folder) if folder is not None and is_distant(folder) else folder
     for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
         if name not in images:
             images[name] = Image(
                 name,
-                cell_source(table, column, row, folder),
+                cell_source(table, column, row, photos),
                 photo="" if isinstance(cell, str) else photo,
                 sought=looked_for(folder, cell),
             )

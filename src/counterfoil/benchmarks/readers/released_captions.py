@@ -12,41 +12,38 @@ from typing import Any, TypeVar
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.coco_files import (
-    COCO_PARTS,
-    Captioned,
-    coco_names,
-    json_file,
-    place,
-    read_captions,
-)
+from counterfoil.benchmarks.readers.coco_files import Captioned, json_file, place, read_captions
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, first_double, labels, read_table, shown, texts
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import parse_json, read_text
 
-Entry = TypeVar("Entry")
+#: Whole numbers of COCO, names of Flickr.
+Id = TypeVar("Id", int, str)
 
 #: All of them; "restval" are the images of COCO's validation half that Karpathy trains on.
 SPLITS = ("train", "restval", "val", "test")
 
 
-def read_split(path: Path, entry: Callable[[Any], Entry], splits: Sequence[str] = ("test",)) -> list[Entry]:
-    """What `entry` makes of every image of these splits, in the order of the file.
+def read_split(
+    path: Path, key: str, kind: Callable[[Any], Id], splits: Sequence[str] = ("test",)
+) -> list[tuple[Id, list[tuple[Id, str]]]]:
+    """The images of these splits by their `key`, each with the ids and texts of its captions, in order.
 
-    Raises `DataError` where it is no such file, where an image does not have what `entry` asks of it (a
-    `KeyError`, `TypeError` or `ValueError` of its), and where no image is of these splits.
+    Raises `DataError` where it is no such file, where an image lacks what is read of it or has an id that is
+    not of the `kind`, and where no image is of these splits.
     """
     value = json_file(path, ("tokens",))
     images = value.get("images") if isinstance(value, dict) else None
     if not isinstance(images, list):
         raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
-    entries: list[Entry] = []
+    entries: list[tuple[Id, list[tuple[Id, str]]]] = []
     for at, image in enumerate(images):
         try:
             if image["split"] in splits:
-                entries.append(entry(image))
+                name = kind(image[key])
+                entries.append((name, [(kind(own["sentid"]), str(own["raw"])) for own in image["sentences"]]))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
     if not entries:
@@ -56,23 +53,14 @@ def read_split(path: Path, entry: Callable[[Any], Entry], splits: Sequence[str] 
 
 def read_karpathy(path: Path, splits: Sequence[str] = SPLITS) -> Captioned:
     """The images of COCO in these splits with their captions, called by their ids."""
-    entries = read_split(
+    entries = read_split(path, "cocoid", int, splits)
+    written = [caption for _, own in entries for caption in own]
+    return Captioned.of_coco(
+        np.array([image for image, _ in entries], dtype=np.int64),
+        np.array([name for name, _ in written], dtype=np.int64),
+        np.repeat(np.arange(len(entries)), [len(own) for _, own in entries]).astype(np.int64),
+        (text for _, text in written),
         path,
-        lambda image: (
-            int(image["cocoid"]),
-            [(int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
-        ),
-        splits,
-    )
-    images = np.array([image for image, _ in entries], dtype=np.int64)
-    return Captioned(
-        images=images,
-        files=coco_names(images),
-        splits=COCO_PARTS,
-        captions=np.array([caption for _, own in entries for caption, _ in own], dtype=np.int64),
-        owners=np.repeat(np.arange(len(entries)), [len(own) for _, own in entries]).astype(np.int64),
-        texts=tuple(text for _, own in entries for _, text in own),
-        source=str(path),
     )
 
 
@@ -140,19 +128,14 @@ def flickr_captions(data: Path, names: Sequence[str]) -> Written | None:
     path = _first(data, names)
     if path is None:
         return None
-    if path.suffix == ".json":
-        entries = read_split(
-            path,
-            lambda image: (str(image["filename"]), [str(own["raw"]) for own in image["sentences"]]),
-            splits=SPLITS,
-        )
-        return _collapsed(dict(entries)), path
-    return {image: [text for _, text in own] for image, own in read_tokens(path).items()}, path
+    is_json = path.suffix == ".json"
+    entries = dict(read_split(path, "filename", str, SPLITS)) if is_json else read_tokens(path)
+    return _collapsed({image: [text for _, text in own] for image, own in entries.items()}), path
 
 
 def karpathy_part(path: Path, splits: Sequence[str]) -> frozenset[str]:
     """The ids of COCO's images in these splits of dataset_coco.json."""
-    return frozenset(read_split(path, lambda image: str(int(image["cocoid"])), splits=splits))
+    return frozenset(str(image) for image, _ in read_split(path, "cocoid", int, splits))
 
 
 def of_image(written: Written, image: str) -> list[str]:
@@ -188,13 +171,7 @@ def flickr30k(card: Card, data: Path) -> tuple[DataTable, bool]:
         raise DataError("nothing of Flickr30k here", where=data, allowed=f"{', '.join(_FLICKR30K)}, *.token")
     path = files[0]
     if path.suffix == ".json":
-        entries = read_split(
-            path,
-            lambda image: (
-                str(image["filename"]),
-                [(str(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
-            ),
-        )
+        entries = read_split(path, "filename", str)
     elif path.suffix == ".csv":
         entries = _of_csv(path)
     else:

@@ -43,7 +43,7 @@ from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.columns import broken, check_size, values
 from counterfoil.inputs.files import read_json, regular
 from counterfoil.inputs.pictures import in_rgb
-from counterfoil.storage.location import Location, located, location
+from counterfoil.storage.location import located
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
     return beside if beside.is_dir() else None
 
 
-def cell_source(table: DataTable, column: str, row: int, folder: Path | None) -> Source | None:
+def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos | None) -> Source | None:
     """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder`, or by the table.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
@@ -127,11 +127,11 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | None) ->
         raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
     if cell.startswith("<PIL."):
         return None
+    if isinstance(folder, Photos):
+        return folder.source(cell, where=where)
     if folder is None:
         place = Path(table.source)
         folder = place if place.is_dir() else place.parent
-    if isinstance(location(folder), Location):
-        return Photos(folder).source(cell, where=where)
     return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None
 
 

@@ -89,16 +89,6 @@ Labelled = Annotated[
 ]
 
 
-class Condition(BaseModel):
-    """The rows whose whole number in a column is at least `least`, or whose label is `equal`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    column: str
-    least: int | None = None
-    equal: str = ""
-
-
 class Layout(BaseModel):
     """One layout of a benchmark.
 
@@ -137,7 +127,8 @@ class Layout(BaseModel):
     limit: int = 0
     #: The function that opens the files, in place of what is above.
     open: dict[str, Any] | None = None
-    where: Condition | None = None
+    #: The rows that are read: the label of a column, or the least of its whole numbers.
+    where: dict[str, str | int] = {}
     #: Functions from table to table, {call, options}.
     steps: tuple[dict[str, Any], ...] = ()
     id: Text = "{#}"
@@ -155,11 +146,10 @@ class Layout(BaseModel):
     by_question: bool = False
     #: What the paths of images begin with.
     prefix: Text = ""
-    #: Other endings that files of images may have, and folders they may be in.
+    #: Other endings that files of images may have.
     suffixes: tuple[str, ...] = ()
+    #: Folders that images may be in, here or in the folder "images", which may be left out.
     folders: tuple[str, ...] = ()
-    #: Folders that photographs are in, here or in the folder "images", which may be left out.
-    photographs: tuple[str, ...] = ()
     #: Whether the release says which photograph each image of a question shows; empty: files do, cells do
     #: not.
     known_photos: tuple[bool, ...] = ()
@@ -307,13 +297,12 @@ def benchmark_of(
         other = next((alias for alias in others if alias in table), None)
         if name not in table and other is not None:
             table = table.with_columns({name: table[other]})
-    if layout.where:
-        of, least = layout.where.column, layout.where.least
-        table = _with(table, of)
-        if least is None:
-            chosen = np.array(labels(table, of)) == layout.where.equal
+    for name, value in layout.where.items():
+        table = _with(table, name)
+        if isinstance(value, str):
+            chosen = np.array(labels(table, name)) == value
         else:
-            chosen = integers(table, of) >= least
+            chosen = integers(table, name) >= value
         table = table.take(np.flatnonzero(chosen).tolist())
     for step in layout.steps:
         function, options = _call(step)
@@ -685,28 +674,23 @@ def _images(
     # A table of results prints images that it does not carry.
     names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
     sources = _sources(layout, list(names), home, images)
-    if not (layout.by_question or layout.crop or layout.image_files):
-        photos = _column(table, layout.photo) if layout.photo else None
-        photo_of = dict(zip(sides[0], photos, strict=True)) if photos else {}
-        items = {name: Image(name, source, photo=photo_of.get(name, "")) for name, source in sources.items()}
-        return [[None if name is None else items[name] for name in side] for side in sides]
     named = _side(table, layout.images) if layout.image_files and not layout.by_question else sides
-    columns = []
-    for k, (side, side_names) in enumerate(zip(sides, named, strict=True)):
-        column: list[Image | None] = []
-        for file, name, box, question in zip(side, side_names, boxes, ids, strict=True):
-            if file is None and not layout.by_question:
-                column.append(None)
-                continue
-            photo: str | None = file if box is not None or (layout.image_files and layout.crop) else ""
-            if layout.by_question:
-                name = f"{question}_i{k}"
-                photo = "" if not layout.known_photos or layout.known_photos[k] else None
-            elif box is not None and not layout.image_files:
-                name = f"{name}#{','.join(map(str, box))}"
-            column.append(Image(str(name), sources.get(str(file)), box, photo))
-        columns.append(column)
-    return columns
+    photos = (_column(table, layout.photo) if layout.photo else None) or ("",) * len(table)
+
+    def image(k: int, row: int, file: str | None) -> Image | None:
+        if file is None and not layout.by_question:
+            return None
+        name, box, photo = str(named[k][row]), boxes[row], photos[row]
+        if layout.by_question:
+            known = not layout.known_photos or layout.known_photos[k]
+            return Image(f"{ids[row]}_i{k}", sources.get(str(file)), box, "" if known else None)
+        if layout.crop and (box is not None or layout.image_files):
+            photo = str(file)
+        if box is not None and not layout.image_files:
+            name = f"{name}#{','.join(map(str, box))}"
+        return Image(name, sources.get(str(file)), box, photo)
+
+    return [[image(k, row, file) for row, file in enumerate(side)] for k, side in enumerate(sides)]
 
 
 def _sources(
@@ -715,18 +699,11 @@ def _sources(
     """The file of each image, None where it is not at hand."""
     if not names:
         return {}
-    if layout.photographs:
+    if layout.folders:
         # Files of COCO have shorter names since 2017.
         known = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
-        return dict(zip(names, photographs(known, layout.photographs, home, images), strict=True))
-    base = images or (home if home is None or home.is_dir() else home.parent)
-    folders = [base / name for name in layout.folders if base is not None and (base / name).is_dir()]
-    if not folders:
-        sources: dict[str, Any] = {**located(names, home, images, suffixes=layout.suffixes)}
-    else:
-        sources = dict.fromkeys(names)
-    for folder in folders:
-        sources |= {name: file for name, file in located(names, folder, None).items() if file}
+        return dict(zip(names, photographs(known, layout.folders, home, images), strict=True))
+    sources: dict[str, Any] = {**located(names, home, images, suffixes=layout.suffixes)}
     # Arrays are frames of videos.
     arrays = {name: file for name, file in sources.items() if file and file.path.suffix == ".npy"}
     return sources | {name: BgrFrame(file.path) for name, file in arrays.items()}
