@@ -21,12 +21,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from counterfoil.annotate.consent import USUAL_CONSENT
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language
 from counterfoil.annotate.pictures import FIGURES
-from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
-from counterfoil.annotate.recipe import Pay, pay_of
+from counterfoil.annotate.settings import CampaignRecipe as CampaignRecipe
+from counterfoil.annotate.settings import Pay, pay_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of
@@ -60,12 +61,6 @@ FILES = (
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 
 _AGAIN = "was it edited? put the file back, or make the campaign again"
-
-#: What people agree to where the campaign has no text of its own; {pay} becomes what the recipe pays.
-USUAL_CONSENT = (
-    "Your answers, and how long each took, are stored for research and may be published without anything "
-    "that identifies you. You can stop at any time, and withdraw: then your answers are deleted.\n\n{pay}"
-)
 
 
 class _Secrets(Stored):

@@ -185,10 +185,10 @@ def create_campaign(
 
     The recipe is written to campaign.toml in that folder, where it can still be changed before people come.
 
-    Fields of `counterfoil.annotate.recipe.CampaignRecipe` are arguments. Nothing is written before all items
-    are read and checked; what a stopped call left is finished by the same call again. Raises `InputError` for
-    settings and designs that cannot be, `DataError` naming row and column for items that the form cannot
-    show, and for images that are not there.
+    Fields of `counterfoil.annotate.settings.CampaignRecipe` are arguments. Nothing is written before all
+    items are read and checked; what a stopped call left is finished by the same call again. Raises
+    `InputError` for settings and designs that cannot be, `DataError` naming row and column for items that the
+    form cannot show, and for images that are not there.
 
     Arguments:
         form: The form of work (counterfoil annotate forms).
