@@ -312,11 +312,11 @@ def read_rejections(path: Path) -> tuple[Rejection, ...]:
 def _prolific(access: Access) -> "Iterator[ProlificClient]":
     """Prolific with a token; raises `MissingExtraError` where the library for requests is not installed."""
     try:
-        from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient, ProlificSettings
+        from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "annotate") from None
-    token, settings = os.environ.get(access["token_env"], ""), ProlificSettings(access["api"] or ADDRESS)
-    with ProlificClient(token, settings) as client, feedback_of(access).busy("asking Prolific"):
+    token, address = os.environ.get(access["token_env"], ""), access["api"] or ADDRESS
+    with ProlificClient(token, address) as client, feedback_of(access).busy("asking Prolific"):
         yield client
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("httpx2")
 from annotate.fake_prolific import RETIRED, TOKEN, running
 from counterfoil.annotate.platforms import prolific, prolific_api
 from counterfoil.annotate.platforms.prolific import BonusNotes, ProlificSubmission, Rejection, StudyPlan
-from counterfoil.annotate.platforms.prolific_api import ProlificClient, ProlificSettings, UnsureRequestError
+from counterfoil.annotate.platforms.prolific_api import ProlificClient, UnsureRequestError
 from counterfoil.errors import DataError, InputError
 
 PLAN = StudyPlan(
@@ -47,7 +47,7 @@ def waits():
 
 @pytest.fixture
 def client(fake, waits):
-    with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=3), sleep=waits.append) as found:
+    with ProlificClient(TOKEN, fake.address, retries=3, sleep=waits.append) as found:
         yield found
 
 
@@ -104,7 +104,6 @@ def test_pay_is_in_hundredths_and_rounded_up():
         ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
         ({"address": "http://localhost:8750/enter"}, "not an address over https"),
         ({"devices": ("watch",)}, "prolific, devices"),
-        ({"filters": ({},), "filter_set": "f"}, "one of the two"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_here(change, message):
@@ -131,11 +130,11 @@ def test_what_prolific_refuses_is_one_line(client, fake):
 
 
 def test_a_wrong_token_is_named_and_never_shown(fake):
-    with ProlificClient("another-token", ProlificSettings(fake.address)) as client:
+    with ProlificClient("another-token", fake.address) as client:
         with pytest.raises(InputError, match="is the token in PROLIFIC_TOKEN right") as caught:
             client.study("x")
         assert "another-token" not in str(caught.value)
-    with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=0)) as client:
+    with ProlificClient(TOKEN, fake.address, retries=0) as client:
         # The server's words hold the token here.
         fake.faults = ["500"]
         with pytest.raises(InputError, match=r"\(token\)") as caught:
@@ -198,8 +197,8 @@ def test_busy_servers_are_asked_again(client, fake, waits):
 
 
 def test_a_server_that_is_not_there(waits):
-    settings, words = ProlificSettings("http://127.0.0.1:9", retries=2), "no answer after 3 tries; .*Connect"
-    with ProlificClient(TOKEN, settings, sleep=waits.append) as client:  # noqa: SIM117
+    words = "no answer after 3 tries; .*Connect"
+    with ProlificClient(TOKEN, "http://127.0.0.1:9", retries=2, sleep=waits.append) as client:  # noqa: SIM117
         with pytest.raises(InputError, match=words):
             client.study("x")
     assert len(waits) == 2

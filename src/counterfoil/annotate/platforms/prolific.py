@@ -60,7 +60,6 @@ class StudyChoices:
     devices: tuple[str, ...] = setting(
         DEVICES, "desktop, tablet or mobile; all by default. May be given several times.", flag="--device"
     )
-    filters: tuple[Mapping[str, Any], ...] = ()
     filter_set: str = setting("", "A filter set of Prolific.", metavar="ID")
 
 
@@ -69,9 +68,8 @@ class StudyPlan(StudyChoices):
     """The facts of a study; `address` is where its people enter, over https, without parameters.
 
     `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
-    submissions that were completed where `approve` is set; all others wait for review. `filters` are
-    Prolific's own, sent as they are; `filter_set` names a set that is stored there. Of one that is `signed`
-    Prolific signs the parameters.
+    submissions that were completed where `approve` is set; all others wait for review. Of a study that is
+    `signed` Prolific signs the parameters.
     Raises `InputError` naming the fact that cannot be.
     """
 
@@ -84,23 +82,21 @@ class StudyPlan(StudyChoices):
     signed: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("name", "description"):
-            if not getattr(self, name).strip():
-                self._refuse(name, "(empty)", "a text")
-        if self.places < 1:
-            self._refuse("places", self.places, "1 or more")
-        if not 1 <= self.minutes <= 24 * 60:
-            self._refuse("minutes", self.minutes, "1 to 1,440, the usual time for one person's work")
-        if not 0 < self.pay_per_hour < 10_000:
-            self._refuse("pay per hour", self.pay_per_hour, "above 0, in the account's currency")
-        if "completed" not in self.codes:
-            self._refuse("codes", ", ".join(self.codes) or "none", "a code of completed work at least")
-        if len(set(self.codes.values())) < len(self.codes):
-            self._refuse("codes", ", ".join(self.codes.values()), "a different code for each outcome")
-        if not self.devices or not set(self.devices) <= set(DEVICES):
-            self._refuse("devices", ", ".join(self.devices) or "none", ", ".join(DEVICES))
-        if self.filters and self.filter_set:
-            self._refuse("filters", "filters and a set of them", "one of the two")
+        minutes, pay, codes = self.minutes, self.pay_per_hour, [*self.codes.values()]
+        known, names = set(self.devices) <= set(DEVICES), ", ".join(self.codes) or "none"
+        for fact, holds, given, allowed in (
+            ("name", self.name.strip(), "(empty)", "a text"),
+            ("description", self.description.strip(), "(empty)", "a text"),
+            ("places", self.places >= 1, self.places, "1 or more"),
+            ("minutes", 1 <= minutes <= 1440, minutes, "1 to 1,440, the usual time for one person's work"),
+            ("pay per hour", 0 < pay < 10_000, pay, "above 0, in the account's currency"),
+            ("codes", "completed" in self.codes, names, "a code of completed work at least"),
+            ("codes", len({*codes}) == len(codes), ", ".join(codes), "a different code for each outcome"),
+            ("devices", self.devices and known, ", ".join(self.devices) or "none", ", ".join(DEVICES)),
+        ):
+            if not holds:
+                what, where = "no study can be made so", f"prolific, {fact}"
+                raise InputError(what, where=where, given=given, allowed=allowed)
         ProlificPlatform().entry(self.address)
 
     @property
@@ -154,12 +150,7 @@ class StudyPlan(StudyChoices):
             facts["project"] = self.project
         if self.filter_set:
             facts["filter_set_id"] = self.filter_set
-        elif self.filters:
-            facts["filters"] = [dict(chosen) for chosen in self.filters]
         return facts
-
-    def _refuse(self, fact: str, given: object, allowed: str) -> None:
-        raise InputError("no study can be made so", where=f"prolific, {fact}", given=given, allowed=allowed)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -30,8 +29,9 @@ from counterfoil.errors import InputError
 from counterfoil.models.chat.client import PASSING, retry_after
 
 ADDRESS = "https://api.prolific.com/api/v1"
-#: No wait between tries is longer, in seconds; where Prolific asks for more, the command ends.
-_LONGEST, _PATIENCE = 60.0, 300.0
+#: The first wait between tries and the longest one, in seconds; where Prolific asks for more than its
+#: patience, the command ends. A request that is not answered for so long has failed.
+_FIRST, _LONGEST, _PATIENCE, _TIMEOUT = 1.0, 60.0, 300.0, 30.0
 #: Submissions and studies on a page, and ids in a request.
 _PAGE, _MANY = 100, 200
 #: More pages than any study has.
@@ -52,31 +52,24 @@ ACTIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
-@dataclass(frozen=True)
-class ProlificSettings:
-    """How requests are sent: tries after the first, the first wait and the patience with one, in seconds."""
-
-    address: str = ADDRESS
-    retries: int = 6
-    wait: float = 1.0
-    timeout: float = 30.0
-
-
 class UnsureRequestError(InputError):
     """A request that may have been carried out, and may not be sent again."""
 
 
 class ProlificClient:
-    """Prolific with a researcher's token, which is sent and never written or shown."""
+    """Prolific with a researcher's token, which is sent and never written or shown.
+
+    `retries` are tries after the first.
+    """
 
     def __init__(
         self,
         token: str,
-        settings: ProlificSettings | None = None,
+        address: str = ADDRESS,
         *,
+        retries: int = 6,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self.settings = settings or ProlificSettings()
         if not token.strip() or not token.isascii() or not token.isprintable():
             raise InputError(
                 "no token of Prolific",
@@ -84,14 +77,14 @@ class ProlificClient:
                 given="(empty)" if not token.strip() else "a text that is no token",
                 hint="make one in Prolific's settings, and put it into the variable PROLIFIC_TOKEN",
             )
-        self._token, self._sleep = token.strip(), sleep
+        self._token, self._address, self._retries, self._sleep = token.strip(), address, retries, sleep
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
         self._http = httpx2.Client(
             headers={"Authorization": f"Token {self._token}"},
-            timeout=self.settings.timeout,
+            timeout=_TIMEOUT,
             # Certificates take a fifth of a second to load, and a plain address has none.
-            verify=self.settings.address.startswith("https:"),
+            verify=address.startswith("https:"),
         )
 
     def __enter__(self) -> "ProlificClient":
@@ -216,10 +209,10 @@ class ProlificClient:
     ) -> dict[str, Any]:
         """What Prolific answers; `again` where the request may be sent twice though the first one arrived."""
         last = ""
-        for tries in range(self.settings.retries + 1):
+        for tries in range(self._retries + 1):
             after = 0.0
             try:
-                response = self._http.request(method, f"{self.settings.address}/{path}", json=body)
+                response = self._http.request(method, f"{self._address}/{path}", json=body)
             except httpx2.TransportError as error:
                 last = f"{type(error).__name__}: {error}"
                 # Without a connection it never arrived, so it may be sent again whatever it is.
@@ -246,10 +239,10 @@ class ProlificClient:
                 )
             if after > _PATIENCE:
                 raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
-            if tries < self.settings.retries:
-                wait = min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
+            if tries < self._retries:
+                wait = min(_LONGEST, _FIRST * 2**tries) * self._random.uniform(0.5, 1.0)
                 self._sleep(max(after, wait))
-        raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
+        raise self._failed(f"no answer after {self._retries + 1} tries", given=last)
 
     def _failed(self, what: str, *, given: str, hint: str | None = None) -> InputError:
         return InputError(what, where="prolific", given=self._shown(given), hint=hint)

@@ -1,7 +1,7 @@
 """Platforms by name, those of other packages (entry points `counterfoil.platforms`) among them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from counterfoil.annotate.platforms.base import Platform
@@ -23,8 +23,8 @@ class PlatformEntry:
     name: str
     summary: str
     target: str
-    preset: tuple[tuple[str, str], ...] = ()
-    least_pay: tuple[tuple[str, float], ...] = ()
+    preset: Mapping[str, str] = field(default_factory=dict)
+    least_pay: Mapping[str, float] = field(default_factory=dict)
 
     def platform(self, settings: Mapping[str, Any] | None = None) -> Platform:
         """The platform with these settings, as TOML has them.
@@ -42,34 +42,25 @@ class PlatformEntry:
         return instance
 
 
+_LINK = "counterfoil.annotate.platforms.links:LinkPlatform"
+_PROLIFIC = "counterfoil.annotate.platforms.links:ProlificPlatform"
+_SONA = {"person": "sona_id", "person_placeholder": "%SURVEY_CODE%"}
+_CONNECT = {"person": "participantId", "study": "projectId", "submission": "assignmentId"}
+#: From Prolific's payment principles, which change; the recipe's `least_pay` goes before it.
+_LEAST = {"GBP": 6.0, "USD": 8.0}
 PLATFORMS: Registry[PlatformEntry] = Registry(
     "platform",
     PlatformEntry,
     "counterfoil.platforms",
     (
+        PlatformEntry("panel", "a panel, a class or a pool whose links have parameters of any name", _LINK),
+        PlatformEntry("sona", "SONA Systems, the participant pools of universities", _LINK, _SONA),
         PlatformEntry(
-            "panel",
-            "a panel, a class or a pool whose links have parameters of any name",
-            "counterfoil.annotate.platforms.links:LinkPlatform",
+            "connect", "CloudResearch Connect, which adds its parameters by itself", _LINK, _CONNECT
         ),
         PlatformEntry(
-            "sona",
-            "SONA Systems, the participant pools of universities",
-            "counterfoil.annotate.platforms.links:LinkPlatform",
-            (("person", "sona_id"), ("person_placeholder", "%SURVEY_CODE%")),
-        ),
-        PlatformEntry(
-            "connect",
-            "CloudResearch Connect, which adds its parameters by itself",
-            "counterfoil.annotate.platforms.links:LinkPlatform",
-            (("person", "participantId"), ("study", "projectId"), ("submission", "assignmentId")),
-        ),
-        PlatformEntry(
-            "prolific",
-            "Prolific, also through its API (counterfoil annotate prolific)",
-            "counterfoil.annotate.platforms.links:ProlificPlatform",
-            # From its payment principles, which change; the recipe's `least_pay` goes before it.
-            least_pay=(("GBP", 6.0), ("USD", 8.0)),
+            *("prolific", "Prolific, also through its API (counterfoil annotate prolific)", _PROLIFIC),
+            least_pay=_LEAST,
         ),
     ),
 )
