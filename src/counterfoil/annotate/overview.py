@@ -67,15 +67,14 @@ def read_status(
     db: Database, campaign: Campaign, *, now: float, table: pa.Table | None = None
 ) -> CampaignStatus:
     """The status alone; `table` are all judgements, where they were read before."""
-    far = counts(db)
     return campaign_status(
         campaign,
         judgement_table(db, campaign, everything=True) if table is None else table,
         workers(db, reviews(db)),
+        counts(db),
         now=now,
         state=running(db),
         storage=storage(db),
-        open_items=far.items - far.complete if campaign.recipe.design == "adaptive" else None,
     )
 
 

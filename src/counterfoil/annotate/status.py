@@ -24,6 +24,25 @@ _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
 
 
 @dataclass(frozen=True)
+class Counts:
+    """How far a campaign is.
+
+    `people` by state; `answers` to work that count, and those `set_aside`; `items` of work, those `complete`
+    and the answers that these have (in an adaptive design they would have had `most` each), answers still
+    `wanted`, and items `leased` to people now.
+    """
+
+    people: Mapping[str, int]
+    answers: int
+    set_aside: int
+    items: int
+    complete: int
+    complete_answers: int
+    wanted: int
+    leased: int
+
+
+@dataclass(frozen=True)
 class WorkerRow:
     """A person as the database has them: id, state, and the decision about their work ("" for none)."""
 
@@ -101,32 +120,18 @@ def campaign_status(
     campaign: Campaign,
     table: pa.Table,
     people: Sequence[WorkerRow],
+    counts: Counts,
     *,
     now: float,
     state: str = "open",
     storage: Storage,
-    open_items: int | None = None,
 ) -> CampaignStatus:
     """The status at `now`, from all judgements (a column `counted` takes those out that do not count).
 
-    `open_items` is how many items still ask for answers where the design decides that by more than their
-    number (adaptive).
+    How far it is say the `counts` of its database.
     """
     recipe, done = campaign.recipe, Submissions.of(table)
-    # How many answers that count each item of the work has, those without any among them.
-    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
-    votes = np.array(
-        [given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64
-    )
-    short = np.maximum(recipe.overlap - votes, 0)
-    finished = int((short == 0).sum()) if open_items is None else len(votes) - open_items
-    # An item that is still undecided needs one more answer at least.
-    needed = int(short.sum()) if open_items is None else max(int(short.sum()), open_items)
-    saved = None
-    if recipe.design == "adaptive":
-        # Finished items are those with most answers where the database does not say which they are.
-        most = np.sort(votes)[::-1][:finished]
-        saved = int(np.maximum(recipe.most - most, 0).sum())
+    most = recipe.most * counts.complete
     # Answers that count per hour: of the last hour, else the last day, else the last week.
     pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
     recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
@@ -147,18 +152,18 @@ def campaign_status(
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
-    ends = now + 3600 * needed / pace if pace and needed else None
+    ends = now + 3600 * counts.wanted / pace if pace and counts.wanted else None
     return CampaignStatus(
         recipe.title,
         recipe.form,
         recipe.design,
         state,
         dict(Counter(person.state for person in people)),
-        len(votes),
-        finished,
-        int(votes.sum()),
-        needed,
-        saved,
+        counts.items,
+        counts.complete,
+        counts.answers,
+        counts.wanted,
+        most - counts.complete_answers if recipe.design == "adaptive" else None,
         pace,
         ends,
         float(np.median(known)) if len(known) else None,
