@@ -70,25 +70,14 @@ def campaign_platform(entry: str, completion: str = "") -> Platform:
     """The platform that a campaign names as its `entry`, set up by its `completion`.
 
     That is the code of work that was completed, the address to go back to, or settings of the platform as
-    "key=value" with commas between them. Raises `InputError` for an unknown platform, for Mechanical Turk,
-    and as `PlatformEntry.platform`.
+    "key=value" with commas between them. Raises as `PlatformEntry.platform`, and for an unknown platform.
 
     >>> campaign_platform("prolific", "completed=C1X2, failed_checks=F3").code("failed_checks")
     'F3'
     >>> campaign_platform("sona", "https://uni.example/credit?survey_code={person}").done
     'https://uni.example/credit?survey_code={person}'
     """
-    where = "entry of the campaign"
-    if entry == "mturk" and entry not in PLATFORMS:
-        # Recipes of earlier versions name it.
-        raise InputError(
-            "Mechanical Turk takes no new requesters, and campaigns are no longer its external questions",
-            where=where,
-            given=entry,
-            allowed=[*OWN_ENTRIES, *PLATFORMS],
-            hint="results of its batches are read by: counterfoil annotate import --from mturk",
-        )
-    platform = PLATFORMS.find(entry, where=where)
+    platform = PLATFORMS.find(entry, where="entry of the campaign")
     text = completion.strip()
     if not text:
         return platform.platform()
