@@ -12,7 +12,6 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField, Role, Shown
 from counterfoil.annotate.judgement_table import SCHEMA, answer_cell
-from counterfoil.annotate.status import Counts
 from counterfoil.annotate.tables import answers, items, people, sa
 
 #: Answers that are read at once.
@@ -21,6 +20,25 @@ _ROWS = 10_000
 _MORE = {"kind": pa.string(), "role": pa.string(), "submitted": pa.float64()}
 _MORE |= {"counted": pa.bool_(), "comment": pa.string()}
 _SCHEMA = pa.schema([*SCHEMA, *map(pa.field, _MORE, _MORE.values())])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far a campaign is.
+
+    `people` by state; `answers` to work that count, and those `set_aside`; `items` of work, those `complete`
+    and the answers that these have (in an adaptive design they would have had `most` each), answers still
+    `wanted`, and items `leased` to people now.
+    """
+
+    people: Mapping[str, int]
+    answers: int
+    set_aside: int
+    items: int
+    complete: int
+    complete_answers: int
+    wanted: int
+    leased: int
 
 
 def judgement_table(db: Database, campaign: Campaign, *, everything: bool = False) -> pa.Table:

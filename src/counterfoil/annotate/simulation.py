@@ -22,12 +22,11 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate import participants, work
-from counterfoil.annotate.answers import counts, judgement_table
+from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.leases import find_lease
-from counterfoil.annotate.status import Counts
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.annotate.work import WorkState

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from counterfoil.annotate.answers import Counts
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
@@ -11,7 +12,6 @@ from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.platforms.prolific import StudyChoices, plan_of
 from counterfoil.annotate.status import (
     TIME_BINS,
-    Counts,
     Storage,
     WorkerRow,
     campaign_status,
