@@ -499,9 +499,8 @@ def annotate_simulate(
     from counterfoil.annotate.simulation import crowd, simulate
 
     feedback = feedback_of(reporting)
-    usual = crowd(_shares(mix), people, accuracy=accuracy)
     source, place = open_campaign(Path(campaign)), path_of(keep)
-    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in usual)
+    came = crowd(_shares(mix), people, seconds=source.form.seconds, accuracy=accuracy)
     with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():
