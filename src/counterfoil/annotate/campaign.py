@@ -231,9 +231,8 @@ def read_recipe(path: Path) -> CampaignRecipe:
         if name not in content:
             raise InputError(f"no '{name}'", where=str(path), hint=f'add a line: {name} = "..."')
     empty = {field.name for field in fields(CampaignRecipe) if field.default == ""}
-    texts = {name: value for name, value in content.items() if value == "" and name in empty}
-    values = values_of(CampaignRecipe, {k: v for k, v in content.items() if k not in texts}, where=str(path))
-    return CampaignRecipe(**values, **texts, settings=settings)
+    given = {name: value for name, value in content.items() if value != "" or name not in empty}
+    return CampaignRecipe(**values_of(CampaignRecipe, given, where=str(path)), settings=settings)
 
 
 def form_of(recipe: CampaignRecipe, *, where: object) -> WorkForm:

@@ -176,15 +176,8 @@ STATUSES = frozenset(
     | LEFT
 )
 CATEGORIES = (
-    *(
-        "TOO_QUICKLY",
-        "TOO_SLOWLY",
-        "FAILED_INSTRUCTIONS",
-        "INCOMP_LONGITUDINAL",
-        "FAILED_CHECK",
-        "LOW_EFFORT",
-    ),
-    *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
+    *("TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK"),
+    *("LOW_EFFORT", "MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
 )
 #: Characters of a rejection's message, at least.
 SHORTEST = 100
