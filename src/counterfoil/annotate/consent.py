@@ -1,4 +1,4 @@
-"""What people agree to, in words: the consent of a campaign without a text of its own, and what it pays.
+"""Words of consent: of a campaign without a text of its own, and about what people are paid.
 
 `phrases/LANGUAGE.json` has the sentences about pay in other languages.
 """
