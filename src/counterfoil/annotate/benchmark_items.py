@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
 from counterfoil.annotate.golden import TRUTHS
-from counterfoil.annotate.items import CampaignItems, KnownItems
+from counterfoil.annotate.items import CampaignItems
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import DataError, InputError
@@ -34,14 +34,6 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
         "second_caption": "negative_caption",
     },
 }
-
-
-def known_items(benchmark: Benchmark) -> KnownItems:
-    """The images and captions of a benchmark by their ids."""
-    return KnownItems(
-        {image.id: image for image in benchmark.images},
-        {caption.id: caption.text for caption in benchmark.captions},
-    )
 
 
 def items_of_benchmark(

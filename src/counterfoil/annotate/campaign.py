@@ -21,12 +21,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from counterfoil.annotate.consent import USUAL_CONSENT
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language
 from counterfoil.annotate.pictures import FIGURES
-from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
-from counterfoil.annotate.recipe import Pay, pay_of
+from counterfoil.annotate.settings import CampaignRecipe as CampaignRecipe
+from counterfoil.annotate.settings import Pay, pay_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of
@@ -54,18 +55,12 @@ TEXTS = tuple(in_language(name, code) for name in (INSTRUCTIONS, CONSENT) for co
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
 FILES = (
     *(RECIPE, ITEMS, IMAGES, SECRETS, *TEXTS, SOURCE, FIGURES, DATABASE),
-    *("export", "kept_labels.csv", "data_sheet.md", "prolific.json", "prolific_bonuses.json", UNFINISHED),
+    *("export", "kept_labels.csv", "data_sheet.md", "prolific.json", UNFINISHED),
 )
 #: Columns of the table of items that are not the form's.
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 
 _AGAIN = "was it edited? put the file back, or make the campaign again"
-
-#: What people agree to where the campaign has no text of its own; {pay} becomes what the recipe pays.
-USUAL_CONSENT = (
-    "Your answers, and how long each took, are stored for research and may be published without anything "
-    "that identifies you. You can stop at any time, and withdraw: then your answers are deleted.\n\n{pay}"
-)
 
 
 class _Secrets(Stored):
@@ -236,9 +231,8 @@ def read_recipe(path: Path) -> CampaignRecipe:
         if name not in content:
             raise InputError(f"no '{name}'", where=str(path), hint=f'add a line: {name} = "..."')
     empty = {field.name for field in fields(CampaignRecipe) if field.default == ""}
-    texts = {name: value for name, value in content.items() if value == "" and name in empty}
-    values = values_of(CampaignRecipe, {k: v for k, v in content.items() if k not in texts}, where=str(path))
-    return CampaignRecipe(**values, **texts, settings=settings)
+    given = {name: value for name, value in content.items() if value != "" or name not in empty}
+    return CampaignRecipe(**values_of(CampaignRecipe, given, where=str(path)), settings=settings)
 
 
 def form_of(recipe: CampaignRecipe, *, where: object) -> WorkForm:

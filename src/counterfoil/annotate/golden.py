@@ -13,7 +13,7 @@ import numpy as np
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
 from counterfoil.annotate.forms.builtin import FULLY, NEGATIVE, NOT, POSITIVE
 from counterfoil.annotate.pictures import Pictures
-from counterfoil.annotate.recipe import CampaignRecipe
+from counterfoil.annotate.settings import CampaignRecipe
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import DIRECTIONS
 from counterfoil.errors import DataError, InputError

@@ -14,7 +14,7 @@ one row become one item.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from counterfoil.annotate.assignment import plan_blocks
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import ROLES, FormField, Role, WorkForm, WorkItem
 from counterfoil.annotate.pictures import Pictures
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.readers.own import named
 from counterfoil.benchmarks.readers.rows import Photos
 from counterfoil.benchmarks.records import BytesSource, Image, Source
@@ -46,28 +47,20 @@ class CampaignItems:
     rows: pa.Table
 
 
-@dataclass(frozen=True, eq=False)
-class KnownItems:
-    """Images and captions that a table may name by their ids, those of a benchmark."""
-
-    images: Mapping[str, Image]
-    captions: Mapping[str, str | None]
-
-
 def items_of_table(
     table: DataTable,
     form: WorkForm,
     pictures: Pictures,
     *,
     folder: Path | None = None,
-    known: KnownItems | None = None,
+    known: Benchmark | None = None,
     role: Role = "work",
 ) -> CampaignItems:
     """The items of a table, all of one role unless its column `role` says otherwise; see the module.
 
-    Images lie in `folder`, else beside the table, or are named by their id in `known`. Raises `DataError`
-    naming row and column for what the form cannot show, for golden answers that it does not have, and for
-    images that are not there.
+    Images lie in `folder`, else beside the table, or are named by their id in the `known` benchmark. Raises
+    `DataError` naming row and column for what the form cannot show, for golden answers that it does not have,
+    and for images that are not there.
     """
     source = table
     if {"pair", "direction", "image", "caption"} <= set(table.columns):
@@ -141,15 +134,16 @@ def _column(table: DataTable, name: str, kind: str) -> Sequence[Any]:
 
 
 def _finder(
-    table: DataTable, folder: Path | None, known: KnownItems | None, pictures: Pictures
+    table: DataTable, folder: Path | None, known: Benchmark | None, pictures: Pictures
 ) -> Callable[[int, str, Any], str]:
     """What finds the image of a cell and says its name in the campaign."""
     photos = Photos(folder, Path(table.source).parent)
+    by_id = {} if known is None else {image.id: image for image in known.images}
 
     def pick(row: int, column: str, value: Any) -> str:
         where = table.where(row, column) if column in table else table.where(row)
-        if known is not None and isinstance(value, str) and value in known.images:
-            return pictures.add(known.images[value], where=where)
+        if isinstance(value, str) and value in by_id:
+            return pictures.add(by_id[value], where=where)
         data = value.get("bytes") if isinstance(value, dict) else value
         source: Source | None = photos.source(data, where=where) if isinstance(data, str) else None
         if isinstance(data, bytes) and data:
@@ -167,7 +161,7 @@ def _finder(
     return pick
 
 
-def _of_pool(table: DataTable, known: KnownItems | None) -> tuple[DataTable, list[list[int]]]:
+def _of_pool(table: DataTable, known: Benchmark | None) -> tuple[DataTable, list[list[int]]]:
     """A row per pair of a pool, whichever direction it was proposed in, with the caption's words."""
     groups = _groups(table, "pair")
     first = [rows[0] for rows in groups.values()]
@@ -175,7 +169,8 @@ def _of_pool(table: DataTable, known: KnownItems | None) -> tuple[DataTable, lis
     if "text" in table:
         words = labels(table, "text")
     elif known is not None:
-        words = [known.captions.get(caption) or "" for caption in labels(table, "caption")]
+        texts = {caption.id: caption.text for caption in known.captions}
+        words = [texts.get(caption) or "" for caption in labels(table, "caption")]
     else:
         raise DataError(
             "captions are named by their ids and have no words",

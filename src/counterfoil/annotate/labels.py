@@ -38,8 +38,6 @@ _MEANT = {
     "one accuracy per person": ("one-coin", True),
     "Dawid-Skene": ("dawid-skene", True),
 }
-#: Models that were removed.
-_REMOVED = ("mace", "glad")
 #: What "partly yes" counts for: half a match, a whole one, or none.
 Partly = Literal["half", "full", "none"]
 PARTLY: Mapping[str, float] = {"half": 0.5, "full": 1.0, "none": 0.0}
@@ -117,8 +115,8 @@ def item_labels(
     Only answers that count are read: not those of golden items, nor of the test before the work. `decided`
     maps (item, question) to the option that a researcher chose. Where no item has two answers, the label is
     the answer that was given, whatever the model (`ItemLabels.model` is then "majority"). Raises
-    `UnknownNameError` for another model, and `InputError` for one that was removed, a question that is not
-    answered by one option, and no answers.
+    `UnknownNameError` for another model, and `InputError` for a question that is not answered by one option,
+    and no answers.
 
     >>> from counterfoil.annotate.forms.base import AnswerOption
     >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
@@ -128,13 +126,6 @@ def item_labels(
     >>> found.items, found.labels, found.posterior.round(2).tolist()
     (('a', 'b'), ('yes', 'no'), [[0.67, 0.33], [0.0, 1.0]])
     """
-    if model in _REMOVED:
-        raise InputError(
-            "the model of labels was removed",
-            given=model,
-            allowed=MODELS,
-            hint="crowd-kit has it: docs/forms-of-work.md says how to give it the judgements",
-        )
     if model not in MODELS:
         raise UnknownNameError("model of labels", model, MODELS)
     where = f"question '{field.name}'"

@@ -66,9 +66,7 @@ class PersonQuality:
         return {**asdict(self), "suggestion": self.suggestion}
 
 
-def people_quality(
-    table: pa.Table, campaign: Campaign | None = None, *, level: float = LEVEL
-) -> tuple[PersonQuality, ...]:
+def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[PersonQuality, ...]:
     """Everyone in a table of judgements, in the order of their first answer.
 
     Looked at are answers to the main question of the campaign, or to the first one of a table of no campaign.
@@ -124,7 +122,7 @@ def people_quality(
     counts = np.bincount(person, minlength=len(names))
     golden = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
-        PersonQuality(name, int(counts[at]), _reasons(signs, at, int(golden[at]), level), blind.pop(name, 0))
+        PersonQuality(name, int(counts[at]), _reasons(signs, at, int(golden[at])), blind.pop(name, 0))
         for at, name in enumerate(names)
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
 
@@ -181,9 +179,9 @@ def _replaced(signs: CarelessSigns, names: Sequence[str], by: CarelessSigns | No
     return CarelessSigns(p, adjusted, value)
 
 
-def _reasons(signs: CarelessSigns, person: int, golden: int, level: float) -> tuple[CarelessReason, ...]:
+def _reasons(signs: CarelessSigns, person: int, golden: int) -> tuple[CarelessReason, ...]:
     reasons = []
-    for sign in signs.reasons(person, level):
+    for sign in signs.reasons(person, LEVEL):
         column = SIGNS.index(sign)
         value, pool = float(signs.value[person, column]), float(np.nanmedian(signs.value[:, column]))
         digits = 1 if f"{value:.1f}" != f"{pool:.1f}" else 2

@@ -1,24 +1,36 @@
-"""Progress of a campaign: people, answers, what is still needed, time, pay, golden items, storage.
+"""Status of a campaign: people, answers, what is still needed, time, pay, golden items, storage.
 
-    status = campaign_status(campaign, table, people, now=time.time(), storage=...)
-
-It is a value made from the table of judgements and the people; nothing here asks a database.
+The overview has beside it agreement, signs of careless answers, decisions and disputes. Command line and
+researcher's page show the same. Reading holds up no one who works (`Database.reading`).
 """
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from counterfoil.annotate.adjudication import DisputedItem, adjudicated, disputed_items
+from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, counted, fields_of
+from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import Submissions
+from counterfoil.annotate.quality import PersonQuality, people_quality
+from counterfoil.annotate.review import Review, reviews
+from counterfoil.annotate.tables import people, sa
+from counterfoil.annotate.work import running
 from counterfoil.inputs.limits import size
 
 #: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
 TIME_BINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 120)
+#: Files of SQLite beside its database.
+_BESIDE = ("", "-wal", "-shm")
 #: The present pace is that of this long, in seconds: the shortest in which there are answers.
 _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
 
@@ -100,33 +112,19 @@ class CampaignStatus:
 def campaign_status(
     campaign: Campaign,
     table: pa.Table,
-    people: Sequence[WorkerRow],
+    entered: Sequence[WorkerRow],
+    far: Counts,
     *,
     now: float,
     state: str = "open",
     storage: Storage,
-    open_items: int | None = None,
 ) -> CampaignStatus:
     """The status at `now`, from all judgements (a column `counted` takes those out that do not count).
 
-    `open_items` is how many items still ask for answers where the design decides that by more than their
-    number (adaptive).
+    `entered` are all people, and `far` is how far the campaign is.
     """
     recipe, done = campaign.recipe, Submissions.of(table)
-    # How many answers that count each item of the work has, those without any among them.
-    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
-    votes = np.array(
-        [given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64
-    )
-    short = np.maximum(recipe.overlap - votes, 0)
-    finished = int((short == 0).sum()) if open_items is None else len(votes) - open_items
-    # An item that is still undecided needs one more answer at least.
-    needed = int(short.sum()) if open_items is None else max(int(short.sum()), open_items)
-    saved = None
-    if recipe.design == "adaptive":
-        # Finished items are those with most answers where the database does not say which they are.
-        most = np.sort(votes)[::-1][:finished]
-        saved = int(np.maximum(recipe.most - most, 0).sum())
+    most = recipe.most * far.complete
     # Answers that count per hour: of the last hour, else the last day, else the last week.
     pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
     recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
@@ -138,31 +136,31 @@ def campaign_status(
         name: [None if np.isnan(cell) else cell.item() for cell in cells]
         for name, *cells in zip(done.people, *columns, strict=True)
     }
-    entered = {worker.person for worker in people}
-    workers = (*people, *(WorkerRow(name, "") for name in done.people if name not in entered))
+    known = {worker.person for worker in entered}
+    others = (WorkerRow(name, "") for name in done.people if name not in known)
     persons = [
         PersonProgress(worker.person, worker.state, worker.review, *figures.get(worker.person, ()))
-        for worker in workers
+        for worker in (*entered, *others)
     ]
-    known = done.seconds[done.counts & ~np.isnan(done.seconds)]
+    times = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
-    ends = now + 3600 * needed / pace if pace and needed else None
+    ends = now + 3600 * far.wanted / pace if pace and far.wanted else None
     return CampaignStatus(
         recipe.title,
         recipe.form,
         recipe.design,
         state,
-        dict(Counter(person.state for person in people)),
-        len(votes),
-        finished,
-        int(votes.sum()),
-        needed,
-        saved,
+        dict(Counter(person.state for person in entered)),
+        far.items,
+        far.complete,
+        far.answers,
+        far.wanted,
+        most - far.complete_answers if recipe.design == "adaptive" else None,
         pace,
         ends,
-        float(np.median(known)) if len(known) else None,
-        tuple(int(n) for n in np.bincount(np.searchsorted(TIME_BINS, known), minlength=len(TIME_BINS) + 1)),
+        float(np.median(times)) if len(times) else None,
+        tuple(int(n) for n in np.bincount(np.searchsorted(TIME_BINS, times), minlength=len(TIME_BINS) + 1)),
         int((done.right == 1).sum()),
         int((done.right >= 0).sum()),
         median,
@@ -176,6 +174,79 @@ def campaign_status(
         kept_too_long(recipe.keep_until, now),
         tuple(persons),
     )
+
+
+@dataclass(frozen=True)
+class CampaignOverview:
+    """What a researcher sees at one moment (`at`, seconds since the epoch).
+
+    `agreement` is None where nothing counts yet; `quality` has everyone who answered, `reviews` the decisions
+    by person, `disputes` the items that people disagree on, most undecided first.
+    """
+
+    at: float
+    status: CampaignStatus
+    agreement: CampaignAgreement | None
+    quality: tuple[PersonQuality, ...]
+    reviews: dict[str, Review]
+    disputes: tuple[DisputedItem, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {
+            **asdict(self),
+            "agreement": None if self.agreement is None else self.agreement.to_json(),
+            "quality": [person.to_json() for person in self.quality],
+        }
+
+
+def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -> CampaignOverview:
+    """The overview at `now`; `draws` are the reweightings behind intervals of agreement."""
+    table = judgement_table(db, campaign, everything=True)
+    decisions = reviews(db)
+    status = read_status(db, campaign, now=now, table=table)
+    counted_rows = table.filter(table.column("counted"))
+    fields = fields_of(campaign)
+    main = fields.get(campaign.form.main)
+    agreement = campaign_agreement(counted_rows, fields, draws=draws) if len(counted(counted_rows)) else None
+    quality = people_quality(table, campaign)
+    disputes = disputed_items(counted_rows, main, adjudicated(db, campaign)) if main is not None else ()
+    return CampaignOverview(now, status, agreement, quality, decisions, disputes)
+
+
+def read_status(
+    db: Database, campaign: Campaign, *, now: float, table: pa.Table | None = None
+) -> CampaignStatus:
+    """The status alone; `table` are all judgements, where they were read before."""
+    return campaign_status(
+        campaign,
+        judgement_table(db, campaign, everything=True) if table is None else table,
+        workers(db, reviews(db)),
+        counts(db),
+        now=now,
+        state=running(db),
+        storage=storage(db),
+    )
+
+
+def workers(db: Database, decisions: dict[str, Review]) -> tuple[WorkerRow, ...]:
+    """Everyone who entered, in the order in which they came; who finished the work is "done"."""
+    done = (people.c.state == "work") & people.c.finished.is_not(None)
+    state = sa.case((done, "done"), else_=people.c.state)
+    with db.reading() as connection:
+        rows = connection.execute(sa.select(people.c.id, state).order_by(people.c.entered, people.c.id)).all()
+    decided = {person: review.decision for person, review in decisions.items()}
+    return tuple(WorkerRow(person, state, decided.get(person, "")) for person, state in rows)
+
+
+def storage(db: Database) -> Storage:
+    """Where answers are; sizes are known of a file."""
+    if not db.is_sqlite:
+        return Storage(db.engine.url.render_as_string(hide_password=True))
+    path = Path(db.engine.url.database or "")
+    files = [Path(f"{path}{end}") for end in _BESIDE]
+    size = sum(file.stat().st_size for file in files if file.exists())
+    return Storage(path.name, size, shutil.disk_usage(path.absolute().parent).free)
 
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from counterfoil import terminal
 from counterfoil.annotate.campaign import Campaign, open_campaign
-from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
+    from counterfoil.annotate.status import CampaignStatus
 
 BY = Option("Who decides, kept with the decision.")
 PERSON = Option("The id of the person here, or how it begins.")
@@ -186,7 +186,7 @@ def campaign_links(
 class CampaignProgress(Tabular):
     """Where a campaign stands, and each of its people."""
 
-    status: CampaignStatus
+    status: "CampaignStatus"
 
     rows_by = declared(
         person="`person` (a hash), `state`, `review` (approved, rejected or empty), `items: int`, "
@@ -200,6 +200,8 @@ class CampaignProgress(Tabular):
     @property
     def facts(self) -> dict[str, str]:
         """The figures of the campaign in words."""
+        from counterfoil.annotate.status import facts_of
+
         of = self.status
         return {"Campaign": f"{of.title} ({of.form}, {of.design}), {of.state}", **facts_of(of)}
 
@@ -245,7 +247,7 @@ def annotate_status(
     """
     feedback = feedback_of(options)
     with opened(campaign, options["database"]) as (source, connected):
-        from counterfoil.annotate.overview import read_status
+        from counterfoil.annotate.status import read_status
 
         status = read_status(connected, source, now=time.time() if now is None else now)
     if status.overdue:
@@ -428,8 +430,8 @@ def annotate_approve(
     if not people and not suggested:
         raise InputError("no one to approve", hint="name people, or use --suggested")
     with opened(campaign, options["database"]) as (source, connected):
-        from counterfoil.annotate.overview import workers
         from counterfoil.annotate.review import approve, person_like, reviews
+        from counterfoil.annotate.status import workers
 
         chosen = [person_like(connected, person) for person in people]
         if suggested:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import items_of_benchmark, known_items
+from counterfoil.annotate.benchmark_items import items_of_benchmark
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of, items_per_person
 from counterfoil.annotate.campaign import (
     FILES,
@@ -185,10 +185,10 @@ def create_campaign(
 
     The recipe is written to campaign.toml in that folder, where it can still be changed before people come.
 
-    Fields of `counterfoil.annotate.recipe.CampaignRecipe` are arguments. Nothing is written before all items
-    are read and checked; what a stopped call left is finished by the same call again. Raises `InputError` for
-    settings and designs that cannot be, `DataError` naming row and column for items that the form cannot
-    show, and for images that are not there.
+    Fields of `counterfoil.annotate.settings.CampaignRecipe` are arguments. Nothing is written before all
+    items are read and checked; what a stopped call left is finished by the same call again. Raises
+    `InputError` for settings and designs that cannot be, `DataError` naming row and column for items that the
+    form cannot show, and for images that are not there.
 
     Arguments:
         form: The form of work (counterfoil annotate forms).
@@ -293,10 +293,9 @@ class _ItemReader:
 
     def table(self, table: DataTable, known: Benchmark | None, role: str = "work") -> CampaignItems:
         """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
-        gallery = None if known is None else known_items(known)
         folder = path_of(self.given["images"])
         return items_of_table(
-            table, self.form, self.pictures, folder=folder, known=gallery, role=cast(Any, role)
+            table, self.form, self.pictures, folder=folder, known=known, role=cast(Any, role)
         )
 
     def _benchmark(self, name: str) -> Benchmark:

@@ -41,7 +41,6 @@ from counterfoil.stats.label_planning import (
     labelling_cost,
     labelling_hours,
     labels_needed,
-    noise_half_width,
     plan_labels,
 )
 from counterfoil.store import check_writable
@@ -56,12 +55,9 @@ _ESTIMATES = {
     "answers": "answers that are right",
     "agreement": "pairs of answers that agree",
     "alpha": "Krippendorff's alpha",
-    "noise": "wrong labels, told from answers alone",
 }
 #: Shares of kinds of people, or texts KIND=SHARE,....
 Mix = Mapping[str, float] | Sequence[str]
-#: Labels per item for which noise can be told without the truth, of two classes.
-_NOISE = range(3, 11)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +66,6 @@ class AnnotationPlan(Tabular):
 
     form: str
     plan: LabelPlan
-    noise: PlannedEstimate | None
     seconds: float
     hours: float
     cost: float
@@ -91,11 +86,9 @@ class AnnotationPlan(Tabular):
     @property
     def estimates(self) -> dict[str, PlannedEstimate]:
         """What will be estimated, by name."""
-        left_out = {"noise", *(["positive"] if self.exchangeable else [])}
-        by_name = {name: getattr(self.plan, name) for name in _ESTIMATES if name not in left_out}
-        if self.noise is not None:
-            by_name["noise"] = self.noise
-        return {name: estimate for name, estimate in by_name.items() if estimate.value == estimate.value}
+        named = [(name, getattr(self.plan, name)) for name in _ESTIMATES]
+        left_out = ["positive"] if self.exchangeable else []
+        return {name: of for name, of in named if name not in left_out and of.value == of.value}
 
     def _rows(self, by: str) -> Iterator[Any]:
         for name, number in self.estimates.items():
@@ -129,9 +122,6 @@ class AnnotationPlan(Tabular):
             f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
             f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}",
             "golden items, a test before the work and reading come on top: 'annotate create' counts them",
-            self.noise
-            and "wrong labels can be told from answers alone if no item is harder than others, which answers "
-            "do not show: with people guessing on a tenth of items such intervals held in 28 % of cases",
             tied > 0.0005 and f"{100 * tied:.1f} % of items will be tied and decided by a coin",
             f"supposes answers that are right in {right} of cases, of {design.n_classes} classes",
         )
@@ -247,15 +237,12 @@ def annotate_plan(
         plan = accuracy_needed(replace(design, labels=1), label_accuracy, seed=seed)
     else:
         plan = plan_labels(design, seed=seed)
-    planned = plan.design
-    tellable = planned.n_classes == 2 and planned.labels in _NOISE and not exchangeable
     seconds = entry.kind.seconds if seconds is None else seconds
-    hours = labelling_hours(planned.items, planned.labels, seconds)
+    hours = labelling_hours(items, plan.design.labels, seconds)
     pay = pay if pay_per_item is None else 3600 * pay_per_item / seconds
     return AnnotationPlan(
         form,
         plan,
-        noise_half_width(planned, seed=seed) if tellable else None,
         seconds,
         hours,
         labelling_cost(hours, pay, fee=fee),
@@ -512,9 +499,8 @@ def annotate_simulate(
     from counterfoil.annotate.simulation import crowd, simulate
 
     feedback = feedback_of(reporting)
-    usual = crowd(_shares(mix), people, accuracy=accuracy)
     source, place = open_campaign(Path(campaign)), path_of(keep)
-    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in usual)
+    came = crowd(_shares(mix), people, seconds=source.form.seconds, accuracy=accuracy)
     with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():

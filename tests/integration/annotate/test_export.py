@@ -241,8 +241,6 @@ def test_export_says_what_is_wrong(here):
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
         annotate_export(campaign.folder, model="majorty")
-    with pytest.raises(InputError, match=r"was removed; given: mace; .*; crowd-kit has it"):
-        annotate_export(campaign.folder, model="mace")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
     refuses("the folder holds other files", annotate_export, campaign.folder, here / "mine", error=InputError)

@@ -13,7 +13,7 @@ import pytest
 from PIL.PngImagePlugin import PngInfo
 
 from counterfoil import catalog
-from counterfoil.annotate.benchmark_items import QUAD_KINDS, items_of_benchmark, known_items
+from counterfoil.annotate.benchmark_items import QUAD_KINDS, items_of_benchmark
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
@@ -289,7 +289,7 @@ def test_benchmarks_that_a_form_cannot_ask(name, form, message):
 def test_golden_pairs_are_drawn_from_the_gallery():
     """True pairs are right in the gallery; random ones are neither right nor proposed by a model."""
     gallery = catalog.benchmark("world-gallery")
-    known, form = known_items(gallery), form_of("match")
+    known, form = {image.id: image for image in gallery.images}, form_of("match")
     images = [image.id for image in gallery.images][:40]
     captions = [caption.id for caption in gallery.captions][:40]
     asked = {*zip(images, captions, strict=True), *zip(images, captions[1:] + captions[:1], strict=True)}
@@ -298,8 +298,8 @@ def test_golden_pairs_are_drawn_from_the_gallery():
     kinds = Counter((item.role, item.kind) for item in items)
     assert kinds == {("golden", "true pair"): 12, ("golden", "random pair"): 12}
     owners = gallery.gallery.owners
-    of_image = {pictures.add(known.images[name]): name for name in images}
-    texts = {known.captions[name]: name for name in captions}
+    of_image = {pictures.add(known[name]): name for name in images}
+    texts = {caption.text: caption.id for caption in gallery.captions if caption.id in captions}
     owner = {caption.id: gallery.images[owners[at]].id for at, caption in enumerate(gallery.captions)}
     for item in items:
         if item.kind == "random pair":

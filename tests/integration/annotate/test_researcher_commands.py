@@ -113,26 +113,6 @@ def test_everything_is_deleted_when_asked_twice(campaign):
     assert ids(campaign) == []
 
 
-def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign):
-    words = ("agreement", "--draws", "100", "--html", "page.html", "--json", "numbers.json")
-    printed(campaign, *words)
-    page, numbers = (campaign.folder.parent / name for name in ("page.html", "numbers.json"))
-    html = page.read_text()
-    of = json.loads(numbers.read_text())["questions"][0]
-    raw, alpha = of["raw"], of["alpha"]
-    for text in (
-        f"<span>{100 * raw['value']:.2f}</span>",
-        f"{100 * raw['low']:.1f} to {100 * raw['high']:.1f}",
-        f"<span>{alpha['value']:.4f}",
-        f"{alpha['low']:.4f} to {alpha['high']:.4f}",
-    ):
-        assert text.replace("-", "−") in html
-    assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org", "")
-    page.write_text("mine")
-    printed(campaign, *words, code=2)
-    assert page.read_text() == "mine"
-
-
 def test_a_simulated_campaign_is_kept_as_a_campaign_of_its_own(campaign):
     before = (campaign.folder / "database.sqlite").read_bytes()
     words = ("simulate", "--people", "5", "--quiet", "--keep", "tried")

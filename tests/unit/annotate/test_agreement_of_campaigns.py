@@ -107,8 +107,13 @@ def test_agreement_is_a_table_text_page_and_json(tmp_path):
     assert each[1] == {"people": ["c", "d"], "items": 40, **ends}
     # A page that may be passed on has numbers, as the paper's table.
     found.to_html(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert "3 and 4" in page
+    page = (tmp_path / "page.html").read_text("utf-8").replace("−", "-")
+    raw, alpha = (found.to_json()["questions"][0][name] for name in ("raw", "alpha"))
+    for text in (
+        *("3 and 4", f"<span>{100 * raw['value']:.2f}</span>", f"<span>{alpha['value']:.4f}"),
+        *(f"{100 * raw['low']:.1f} to {100 * raw['high']:.1f}", f"{alpha['low']:.4f} to {alpha['high']:.4f}"),
+    ):
+        assert text in page
     assert "c and d" not in page
 
 

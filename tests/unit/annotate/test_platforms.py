@@ -69,11 +69,6 @@ def test_a_recipe_names_platform_and_completion():
         campaign_platform("prolifik")
 
 
-def test_mechanical_turk_is_no_longer_a_way_into_a_campaign():
-    message = "entry of the campaign: Mechanical Turk takes no new .*given: mturk; allowed: .*--from mturk"
-    refuses(message, campaign_platform, "mturk", "C1", error=InputError)
-
-
 @dataclass(frozen=True)
 class Nothing:
     name: str

@@ -210,6 +210,11 @@ def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
     return tuple(AnswerOption(str(at), **own) for at, own in enumerate(shown))
 
 
+def labelled(labels: Mapping[str, str]) -> tuple[AnswerOption, ...]:
+    """An option for each of several labels, by its value."""
+    return tuple(AnswerOption(value, label) for value, label in labels.items())
+
+
 def tagged(tags: Sequence[str]) -> tuple[AnswerOption, ...]:
     """An option for each of several words, which is its value and its label."""
     return tuple(AnswerOption(tag, tag) for tag in tags)

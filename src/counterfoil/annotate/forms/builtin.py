@@ -18,6 +18,7 @@ from counterfoil.annotate.forms.base import (
     WorkPage,
     choice_of,
     image_and_caption,
+    labelled,
     needed,
     numbered,
     tagged,
@@ -32,26 +33,42 @@ FULLY, PARTLY, MOSTLY_NOT, NOT = "100% YES", "Partially YES", "Mostly NO", "100%
 POSITIVE, NEGATIVE = (FULLY, PARTLY), (MOSTLY_NOT, NOT)
 #: Whether all of a caption is right, and the shortcoming of which it is asked what exactly is wrong.
 RIGHT, WRONG = "right", "wrong"
-_OTHER = "other"
-_SHORTCOMINGS = (
-    AnswerOption("absent", "It names something that is not in the image."),
-    AnswerOption("lacking", "It leaves out the main things in the image."),
-    AnswerOption(
-        WRONG, "It names the main things but gets them wrong (how many, what colour, what they do, …)."
+_SHORTCOMINGS = {
+    "absent": "It names something that is not in the image.",
+    "lacking": "It leaves out the main things in the image.",
+    WRONG: "It names the main things but gets them wrong (how many, what colour, what they do, …).",
+    "language": "Its grammar is wrong, or it cannot be understood.",
+}
+#: What exactly can be wrong, by value.
+_ERRORS = {
+    "quantity": "Quantity",
+    "appearance": "Colour, texture or material",
+    "class": "Species or class of object",
+    "gender": "Gender",
+    "age": "Age",
+    "action": "Action",
+    "emotion": "Emotion",
+    "location": "Location",
+    "orientation": "Orientation",
+    "other": "Something else",
+}
+#: What falls short in a caption of which some is right, each opened by an answer to the one before.
+_WHY = (
+    FormField(
+        "shortcomings",
+        "What falls short in the description? Choose all that apply.",
+        "many",
+        labelled(_SHORTCOMINGS),
+        when={"match": (PARTLY, MOSTLY_NOT)},
     ),
-    AnswerOption("language", "Its grammar is wrong, or it cannot be understood."),
-)
-_ERRORS = (
-    AnswerOption("quantity", "Quantity"),
-    AnswerOption("appearance", "Colour, texture or material"),
-    AnswerOption("class", "Species or class of object"),
-    AnswerOption("gender", "Gender"),
-    AnswerOption("age", "Age"),
-    AnswerOption("action", "Action"),
-    AnswerOption("emotion", "Emotion"),
-    AnswerOption("location", "Location"),
-    AnswerOption("orientation", "Orientation"),
-    AnswerOption(_OTHER, "Something else"),
+    FormField(
+        "errors",
+        "What is wrong? Choose all that apply.",
+        "many",
+        labelled(_ERRORS),
+        when={"shortcomings": (WRONG,)},
+    ),
+    FormField("error", "What else is wrong?", "text", when={"errors": ("other",)}, longest=200),
 )
 #: The most steps of a scale that one key each can choose.
 _MOST = 9
@@ -65,8 +82,8 @@ _OF_FOUR = (
 _CAPTION = "Caption"
 #: The value of "none of them fits".
 NONE = "none"
-#: The values: the caption's own image, the other one, both, neither.
-OWN, OTHER, BOTH, NEITHER = "image", "negative_image", "both", "neither"
+#: The values: the caption's own image, and the other one.
+OWN, OTHER = "image", "negative_image"
 #: The values: which of two rankings is preferred, or which of two captions fits better, or none.
 FIRST, SECOND, SAME, EQUAL = "first", "second", "same", "equal"
 #: The longest caption that an author may write, in characters.
@@ -88,7 +105,7 @@ class YesNo(WorkForm):
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, and the question whether they match."""
-        options = AnswerOption("yes", "Yes"), AnswerOption("no", "No")
+        options = labelled({"yes": "Yes", "no": "No"})
         match = FormField("match", "Does the caption match the image?", options=options)
         return WorkPage(image_and_caption(item, _CAPTION), (match,))
 
@@ -119,7 +136,6 @@ class MatchGrade(WorkForm):
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, the four answers, and the questions that some of them open."""
-        shown = image_and_caption(item)
         partly, mostly = "Partly yes", "Mostly no"
         if self.rationale:
             partly, mostly = "Partly yes, but …", "Mostly no, because …"
@@ -127,28 +143,11 @@ class MatchGrade(WorkForm):
         match = FormField(
             "match",
             "Does the description match the image?",
-            options=tuple(AnswerOption(value, label) for value, label in labels.items()),
+            options=labelled(labels),
             level="ordinal",
             coarser={"yes or no": dict.fromkeys(POSITIVE, "yes") | dict.fromkeys(NEGATIVE, "no")},
         )
-        if not self.rationale:
-            return WorkPage(shown, (match,))
-        shortcomings = FormField(
-            "shortcomings",
-            "What falls short in the description? Choose all that apply.",
-            "many",
-            _SHORTCOMINGS,
-            when={"match": (PARTLY, MOSTLY_NOT)},
-        )
-        errors = FormField(
-            "errors",
-            "What is wrong? Choose all that apply.",
-            "many",
-            _ERRORS,
-            when={"shortcomings": (WRONG,)},
-        )
-        error = FormField("error", "What else is wrong?", "text", when={"errors": (_OTHER,)}, longest=200)
-        return WorkPage(shown, (match, shortcomings, errors, error))
+        return WorkPage(image_and_caption(item), (match, *(_WHY if self.rationale else ())))
 
 
 @dataclass(frozen=True)
@@ -187,20 +186,12 @@ class RateCaption(WorkForm):
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, and the scale, lowest first."""
-        words = ("",) * self.levels
-        if len(self.labels) == self.levels:
-            words = self.labels
-        elif self.labels:
-            words = (self.labels[0], *[""] * (self.levels - 2), self.labels[1])
-        elif self.levels == len(_OF_FOUR):
-            words = _OF_FOUR
-        options = tuple(
-            AnswerOption(str(at + 1), f"{at + 1}: {word}" if word else str(at + 1))
-            for at, word in enumerate(words)
-        )
-        rating = FormField(
-            "rating", "How well does the description fit the image?", options=options, level=self.level
-        )
+        words = self.labels or (_OF_FOUR if self.levels == len(_OF_FOUR) else ("", ""))
+        if len(words) < self.levels:
+            words = (words[0], *[""] * (self.levels - 2), words[1])
+        steps = {str(step): f"{step}: {word}" if word else str(step) for step, word in enumerate(words, 1)}
+        prompt = "How well does the description fit the image?"
+        rating = FormField("rating", prompt, options=labelled(steps), level=self.level)
         return WorkPage(image_and_caption(item), (rating,))
 
 
@@ -237,7 +228,7 @@ class ErrorSpans(WorkForm):
         verdict = FormField(
             "verdict",
             "Is all of the caption right?",
-            options=(AnswerOption(RIGHT, "Yes, no error"), AnswerOption(WRONG, "No, something is wrong")),
+            options=labelled({RIGHT: "Yes, no error", WRONG: "No, something is wrong"}),
         )
         errors = FormField(
             "errors",
@@ -314,9 +305,7 @@ class WhichImage(WorkForm):
     def page(self, item: WorkItem) -> WorkPage:
         """The caption, both images in an order of each person's own, then "both"."""
         options = [AnswerOption(name, images=(needed(item, name),)) for name in (OWN, OTHER)]
-        options.append(AnswerOption(BOTH, "Both, equally well"))
-        if self.neither:
-            options.append(AnswerOption(NEITHER, "Neither"))
+        options += labelled({"both": "Both, equally well"} | ({"neither": "Neither"} if self.neither else {}))
         fits = choice_of("fits", "Which image fits the description better?", options, len(options) - 2)
         return WorkPage((Shown("text", needed(item, "caption"), "Description"),), (fits,))
 
@@ -352,13 +341,11 @@ class ChooseOne(WorkForm):
             )
         if len(images) == 1:
             shown = Shown("image", images[0], "Image")
-            prompt = "Which description fits the image best?"
-            options = numbered(texts=captions)
+            best = choice_of("best", "Which description fits the image best?", numbered(texts=captions))
         else:
             shown = Shown("text", captions[0], "Description")
-            prompt = "Which image fits the description best?"
-            options = numbered(images=images)
-        return WorkPage((shown,), (choice_of("best", prompt, options),))
+            best = choice_of("best", "Which image fits the description best?", numbered(images=images))
+        return WorkPage((shown,), (best,))
 
 
 @dataclass(frozen=True)
@@ -397,8 +384,9 @@ class PreferRanking(WorkForm):
         """The query, both rankings in an order of each person's own, then "no preference"."""
         options = []
         for side in (FIRST, SECOND):
-            images = item.cells.get(f"{side}_images") or ()
-            captions = item.cells.get(f"{side}_captions") or ()
+            images, captions = (
+                item.cells.get(f"{side}_{several}") or () for several in ("images", "captions")
+            )
             if bool(images) == bool(captions):
                 raise DataError(
                     f"the {side} ranking is of images or of captions",
@@ -408,19 +396,16 @@ class PreferRanking(WorkForm):
             options.append(AnswerOption(side, images=tuple(images), texts=tuple(captions)))
         if bool(options[0].images) != bool(options[1].images):
             raise DataError("both rankings are of images, or both of captions", where=f"item '{item.id}'")
-        for side in (FIRST, SECOND):
-            needed(item, side)
-        if item.cells[FIRST] == item.cells[SECOND]:
-            raise DataError(
-                "a preference is between two", where=f"item '{item.id}'", given=f"{item.cells[FIRST]} twice"
-            )
+        first, second = needed(item, FIRST), needed(item, SECOND)
+        if first == second:
+            raise DataError("a preference is between two", where=f"item '{item.id}'", given=f"{first} twice")
         shown = []
         if item.cells.get("caption"):
             shown.append(Shown("text", item.cells["caption"], "Description searched for"))
         if item.cells.get("image"):
             shown.append(Shown("image", item.cells["image"], "Image searched for"))
         if self.same:
-            options.append(AnswerOption(SAME, "No preference"))
+            options += labelled({SAME: "No preference"})
         better = choice_of("better", "Which results are better?", options, int(self.same))
         return WorkPage(tuple(shown), (better,))
 
@@ -472,18 +457,17 @@ class AuthorQuad(WorkForm):
                 "an author picks two images", where=f"item '{item.id}'", given=1, allowed="none, or 2 or more"
             )
         fields: list[FormField] = []
-        options = numbered(images=images)
+        picked: Any = {"options": numbered(images=images), "exchangeable": True}
         for which in (FIRST, SECOND):
             if images:
-                name, prompt = f"{which}_image", f"The {which} image"
-                fields.append(FormField(name, prompt, options=options, exchangeable=True))
+                fields.append(FormField(f"{which}_image", f"The {which} image", **picked))
             fields.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
         fields += [
             FormField("swap", "What is exchanged?", options=tagged(self.swaps)),
             FormField(
                 "predicates",
                 "How many main verbs does a caption have?",
-                options=(AnswerOption("1", "One"), AnswerOption("2", "Two or more")),
+                options=labelled({"1": "One", "2": "Two or more"}),
                 level="ordinal",
             ),
             FormField(

@@ -1,8 +1,8 @@
-"""Client of Prolific's API: studies, submissions, bonuses.
+"""Client of Prolific's API: studies and their submissions.
 
 Requests that Prolific turns away for now (429) and those that may safely be sent twice are tried again with
-growing waits. A request that pays or creates something is never sent again once it may have arrived: Prolific
-pays bonuses as often as it is asked to. What would be refused there is refused here, before it is sent.
+growing waits. A request that creates or moves something is never sent again once it may have arrived. What
+would be refused there is refused here, before it is sent.
 
 Source: docs.prolific.com/api-reference, July 2026.
 """
@@ -11,16 +11,12 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import httpx2
 
 from counterfoil.annotate.platforms.prolific import (
-    NOTES,
-    BonusBatch,
-    BonusNotes,
     ProlificStudy,
     ProlificSubmission,
     Rejection,
@@ -30,8 +26,9 @@ from counterfoil.errors import InputError
 from counterfoil.models.chat.client import PASSING, retry_after
 
 ADDRESS = "https://api.prolific.com/api/v1"
-#: No wait between tries is longer, in seconds; where Prolific asks for more, the command ends.
-_LONGEST, _PATIENCE = 60.0, 300.0
+#: The first wait between tries and the longest one, in seconds; where Prolific asks for more than its
+#: patience, the command ends. A request that is not answered for so long has failed.
+_FIRST, _LONGEST, _PATIENCE, _TIMEOUT = 1.0, 60.0, 300.0, 30.0
 #: Submissions and studies on a page, and ids in a request.
 _PAGE, _MANY = 100, 200
 #: More pages than any study has.
@@ -52,31 +49,24 @@ ACTIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
-@dataclass(frozen=True)
-class ProlificSettings:
-    """How requests are sent: tries after the first, the first wait and the patience with one, in seconds."""
-
-    address: str = ADDRESS
-    retries: int = 6
-    wait: float = 1.0
-    timeout: float = 30.0
-
-
 class UnsureRequestError(InputError):
     """A request that may have been carried out, and may not be sent again."""
 
 
 class ProlificClient:
-    """Prolific with a researcher's token, which is sent and never written or shown."""
+    """Prolific with a researcher's token, which is sent and never written or shown.
+
+    `retries` are tries after the first.
+    """
 
     def __init__(
         self,
         token: str,
-        settings: ProlificSettings | None = None,
+        address: str = ADDRESS,
         *,
+        retries: int = 6,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self.settings = settings or ProlificSettings()
         if not token.strip() or not token.isascii() or not token.isprintable():
             raise InputError(
                 "no token of Prolific",
@@ -84,14 +74,14 @@ class ProlificClient:
                 given="(empty)" if not token.strip() else "a text that is no token",
                 hint="make one in Prolific's settings, and put it into the variable PROLIFIC_TOKEN",
             )
-        self._token, self._sleep = token.strip(), sleep
+        self._token, self._address, self._retries, self._sleep = token.strip(), address, retries, sleep
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
         self._http = httpx2.Client(
             headers={"Authorization": f"Token {self._token}"},
-            timeout=self.settings.timeout,
+            timeout=_TIMEOUT,
             # Certificates take a fifth of a second to load, and a plain address has none.
-            verify=self.settings.address.startswith("https:"),
+            verify=address.startswith("https:"),
         )
 
     def __enter__(self) -> "ProlificClient":
@@ -178,22 +168,6 @@ class ProlificClient:
                 {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
             )
 
-    # Bonuses.
-
-    def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusBatch:
-        """Bonuses in hundredths by participant, as Prolific has noted them. Nothing is paid yet."""
-        lines = "\n".join(f"{_id(who)},{amount // 100}.{amount % 100:02d}" for who, amount in bonuses.items())
-        body = {"study_id": study, "csv_bonuses": lines}
-        reply = self._ask("POST", "submissions/bonus-payments/", body, again=False)
-        amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
-        total = reply.get("total_amount")
-        total = amount + fees + tax if total is None else round(float(total))
-        return BonusBatch(str(reply["id"]), amount, fees, tax, total)
-
-    def pay_bonuses(self, batch: BonusBatch) -> None:
-        """Pay what was set up. Never twice: Prolific pays again whenever it is asked again."""
-        self._ask("POST", f"bulk-bonus-payments/{_id(batch.id)}/pay/", {}, again=False)
-
     # Requests.
 
     def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
@@ -216,10 +190,10 @@ class ProlificClient:
     ) -> dict[str, Any]:
         """What Prolific answers; `again` where the request may be sent twice though the first one arrived."""
         last = ""
-        for tries in range(self.settings.retries + 1):
+        for tries in range(self._retries + 1):
             after = 0.0
             try:
-                response = self._http.request(method, f"{self.settings.address}/{path}", json=body)
+                response = self._http.request(method, f"{self._address}/{path}", json=body)
             except httpx2.TransportError as error:
                 last = f"{type(error).__name__}: {error}"
                 # Without a connection it never arrived, so it may be sent again whatever it is.
@@ -246,10 +220,10 @@ class ProlificClient:
                 )
             if after > _PATIENCE:
                 raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
-            if tries < self.settings.retries:
-                wait = min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
+            if tries < self._retries:
+                wait = min(_LONGEST, _FIRST * 2**tries) * self._random.uniform(0.5, 1.0)
                 self._sleep(max(after, wait))
-        raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
+        raise self._failed(f"no answer after {self._retries + 1} tries", given=last)
 
     def _failed(self, what: str, *, given: str, hint: str | None = None) -> InputError:
         return InputError(what, where="prolific", given=self._shown(given), hint=hint)
@@ -282,51 +256,3 @@ def _words(text: str) -> str:
             for name, words in detail.items()
         )
     return str(detail or text)[:300]
-
-
-def set_up(
-    client: ProlificClient, notes: BonusNotes, bonuses: Mapping[str, int], round_name: str = ""
-) -> BonusBatch | None:
-    """The set at Prolific, ready to be paid; None where it was paid before.
-
-    Raises `InputError` for a person without a submission of the study, and where the set may have been paid.
-    """
-    state = notes.state(notes.key(bonuses, round_name))
-    if state == "paid":
-        return None
-    if state == "paying":
-        raise InputError(
-            "these bonuses may have been paid: the command that paid them was cut off",
-            where=notes.folder / NOTES,
-            hint=f"look at study {notes.study} on Prolific; pay again as another --round, or not at all",
-        )
-    known = {submission.person for submission in client.submissions(notes.study)}
-    strange = next((person for person in bonuses if person not in known), None)
-    if strange is not None:
-        where = f"prolific, study {notes.study}"
-        raise InputError("has no submission of the study", where=where, given=strange)
-    return client.set_up_bonuses(notes.study, bonuses)
-
-
-def pay(
-    client: ProlificClient,
-    notes: BonusNotes,
-    bonuses: Mapping[str, int],
-    batch: BonusBatch,
-    round_name: str = "",
-) -> None:
-    """Pay a set that was set up.
-
-    Where Prolific refuses, the set is as if it had never been paid; where it is not known whether the request
-    arrived, the note that it may have been paid stays.
-    """
-    key = notes.key(bonuses, round_name)
-    notes.note(key, batch, "paying")
-    try:
-        client.pay_bonuses(batch)
-    except UnsureRequestError:
-        raise
-    except InputError:
-        notes.note(key, batch, "")
-        raise
-    notes.note(key, batch, "paid")

@@ -1,7 +1,7 @@
 """Platforms by name, those of other packages (entry points `counterfoil.platforms`) among them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from counterfoil.annotate.platforms.base import Platform
@@ -23,8 +23,8 @@ class PlatformEntry:
     name: str
     summary: str
     target: str
-    preset: tuple[tuple[str, str], ...] = ()
-    least_pay: tuple[tuple[str, float], ...] = ()
+    preset: Mapping[str, str] = field(default_factory=dict)
+    least_pay: Mapping[str, float] = field(default_factory=dict)
 
     def platform(self, settings: Mapping[str, Any] | None = None) -> Platform:
         """The platform with these settings, as TOML has them.
@@ -42,34 +42,25 @@ class PlatformEntry:
         return instance
 
 
+_LINK = "counterfoil.annotate.platforms.links:LinkPlatform"
+_PROLIFIC = "counterfoil.annotate.platforms.links:ProlificPlatform"
+_SONA = {"person": "sona_id", "person_placeholder": "%SURVEY_CODE%"}
+_CONNECT = {"person": "participantId", "study": "projectId", "submission": "assignmentId"}
+#: From Prolific's payment principles, which change; the recipe's `least_pay` goes before it.
+_LEAST = {"GBP": 6.0, "USD": 8.0}
 PLATFORMS: Registry[PlatformEntry] = Registry(
     "platform",
     PlatformEntry,
     "counterfoil.platforms",
     (
+        PlatformEntry("panel", "a panel, a class or a pool whose links have parameters of any name", _LINK),
+        PlatformEntry("sona", "SONA Systems, the participant pools of universities", _LINK, _SONA),
         PlatformEntry(
-            "panel",
-            "a panel, a class or a pool whose links have parameters of any name",
-            "counterfoil.annotate.platforms.links:LinkPlatform",
+            "connect", "CloudResearch Connect, which adds its parameters by itself", _LINK, _CONNECT
         ),
         PlatformEntry(
-            "sona",
-            "SONA Systems, the participant pools of universities",
-            "counterfoil.annotate.platforms.links:LinkPlatform",
-            (("person", "sona_id"), ("person_placeholder", "%SURVEY_CODE%")),
-        ),
-        PlatformEntry(
-            "connect",
-            "CloudResearch Connect, which adds its parameters by itself",
-            "counterfoil.annotate.platforms.links:LinkPlatform",
-            (("person", "participantId"), ("study", "projectId"), ("submission", "assignmentId")),
-        ),
-        PlatformEntry(
-            "prolific",
-            "Prolific, also through its API (counterfoil annotate prolific)",
-            "counterfoil.annotate.platforms.links:ProlificPlatform",
-            # From its payment principles, which change; the recipe's `least_pay` goes before it.
-            least_pay=(("GBP", 6.0), ("USD", 8.0)),
+            *("prolific", "Prolific, also through its API (counterfoil annotate prolific)", _PROLIFIC),
+            least_pay=_LEAST,
         ),
     ),
 )
@@ -79,25 +70,14 @@ def campaign_platform(entry: str, completion: str = "") -> Platform:
     """The platform that a campaign names as its `entry`, set up by its `completion`.
 
     That is the code of work that was completed, the address to go back to, or settings of the platform as
-    "key=value" with commas between them. Raises `InputError` for an unknown platform, for Mechanical Turk,
-    and as `PlatformEntry.platform`.
+    "key=value" with commas between them. Raises as `PlatformEntry.platform`, and for an unknown platform.
 
     >>> campaign_platform("prolific", "completed=C1X2, failed_checks=F3").code("failed_checks")
     'F3'
     >>> campaign_platform("sona", "https://uni.example/credit?survey_code={person}").done
     'https://uni.example/credit?survey_code={person}'
     """
-    where = "entry of the campaign"
-    if entry == "mturk" and entry not in PLATFORMS:
-        # Recipes of earlier versions name it.
-        raise InputError(
-            "Mechanical Turk takes no new requesters, and campaigns are no longer its external questions",
-            where=where,
-            given=entry,
-            allowed=[*OWN_ENTRIES, *PLATFORMS],
-            hint="results of its batches are read by: counterfoil annotate import --from mturk",
-        )
-    platform = PLATFORMS.find(entry, where=where)
+    platform = PLATFORMS.find(entry, where="entry of the campaign")
     text = completion.strip()
     if not text:
         return platform.platform()

@@ -7,6 +7,7 @@ so that a new one is always heard.
 
 import asyncio
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -36,7 +37,8 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._wait(HEAD)
         # The oldest first: this one, the newest, is never closed.
         quiet = sorted(
-            (connection for connection in self.connections if connection._since is not None), key=_since
+            (connection for connection in self.connections if connection._since is not None),
+            key=attrgetter("_since"),
         )
         unheard = [connection for connection in quiet if connection._late is not None]
         own = [connection for connection in unheard if connection._address == self._address]
@@ -86,10 +88,6 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def _give_up(self) -> None:
         self._heard()
         self.transport.abort()
-
-
-def _since(connection: BoundedConnection) -> float:
-    return connection._since or 0.0
 
 
 def allowed_descriptors() -> int:

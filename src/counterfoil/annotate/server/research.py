@@ -33,7 +33,6 @@ from counterfoil.annotate.answers import answers_of, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import encoded, write_judgement_table
-from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES
@@ -41,7 +40,7 @@ from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
-from counterfoil.annotate.status import TIME_BINS, facts_of, moment
+from counterfoil.annotate.status import TIME_BINS, CampaignOverview, facts_of, moment, read_overview
 from counterfoil.annotate.work import Running, set_running
 from counterfoil.errors import InputError
 

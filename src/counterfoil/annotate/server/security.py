@@ -7,22 +7,17 @@ route is left out.
 import ipaddress
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from counterfoil.errors import InputError
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 #: Bytes of a request's body: the longest answer is a few thousand characters.
 LARGEST_BODY = 64 * 1024
@@ -181,7 +176,7 @@ class Guard:
     status, milliseconds.
     """
 
-    app: Application
+    app: ASGIApp
     clock: Callable[[], float]
     hosts: frozenset[str] = frozenset()
     public_url: str | None = None
@@ -189,7 +184,7 @@ class Guard:
     log: Callable[[str], None] | None = None
     attempts: Attempts = field(default_factory=Attempts)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, refused or passed on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
@@ -237,7 +232,7 @@ class Guard:
             route = getattr(scope.get("route"), "path", "-")
             self.log(f"{scope['method']} {route} {status} {1000 * (self.clock() - begun):.0f} ms")
 
-    def _tried(self, scope: Message, head: dict[bytes, str]) -> tuple[str, ...]:
+    def _tried(self, scope: Scope, head: dict[bytes, str]) -> tuple[str, ...]:
         """What an attempt at a secret is counted by; nothing where none is made."""
         address, path = network_of((scope.get("client") or ("", 0))[0]), scope["path"]
         if path == "/open" and scope["method"] == "POST":
@@ -252,7 +247,7 @@ class Guard:
         """Seconds until a wrong attempt is answered again."""
         return max((self.attempts.wait(key, now=self.clock()) for key in keys), default=0)
 
-    async def _refuse(self, scope: Message, receive: Receive, send: Send, status: int, reason: str) -> None:
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
         headers = {"retry-after": str(int(WINDOW))} if status == 429 else {}
         if status == 413:
             headers["connection"] = "close"
@@ -263,7 +258,7 @@ class Guard:
         response.headers.update(headers)
         await response(scope, receive, send)
 
-    def _refusal(self, scope: Message, head: dict[bytes, str], keys: Sequence[str]) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, head: dict[bytes, str], keys: Sequence[str]) -> tuple[int, str] | None:
         """Status and reason of a request that is not passed on."""
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_PATH:
             return 414, "the address is too long"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -24,16 +24,6 @@ from counterfoil.annotate.server.security import FORM_PAGE, host_of
 from counterfoil.annotate.server.work_api import Token, Views
 from counterfoil.errors import DataError, InputError
 
-#: Types of pictures by suffix; any other file is offered as a download and never shown.
-_TYPES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".webp": "image/webp",
-    ".gif": "image/gif",
-    ".bmp": "image/bmp",
-    ".avif": "image/avif",
-}
 #: The secret by which a browser is known again, and seconds for which it is kept.
 BROWSER, _KEPT = "counterfoil_browser", 180 * 24 * 3600
 #: What a picture may do where it is opened by itself: nothing.
@@ -248,11 +238,9 @@ def routes(
         if name is None and figure is None:
             raise HTTPException(404, "no such image")
         headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
+        # All were made PNG when the campaign was made.
         if name is None:
             return Response(figure, 200, headers, "image/png")
-        kind = _TYPES.get(PurePosixPath(name).suffix.lower())
-        if kind is None:
-            headers["content-disposition"] = "attachment"
-        return FileResponse(campaign.image(name), 200, headers, kind or "application/octet-stream")
+        return FileResponse(campaign.image(name), 200, headers, "image/png")
 
     return router

@@ -136,7 +136,11 @@ def test_every_reply_has_its_headers_and_no_token_is_logged(site):
         assert head["referrer-policy"] == "no-referrer"
         assert head["x-content-type-options"] == "nosniff"
         assert "set-cookie" not in head
-        assert ("max-age" in head["cache-control"]) == path.startswith("/media/")
+        # Pages are shown in no frame.
+        assert head["x-frame-options"] == "DENY"
+        of_image = path.startswith("/media/")
+        assert of_image or "frame-ancestors 'none'" in head["content-security-policy"]
+        assert ("max-age" in head["cache-control"]) == of_image
     assert len(site.log) > len(paths)
     assert not any(token in line or "enter/x" in line for line in site.log)
     assert any(line.startswith("GET /api/work/{token} 200 ") for line in site.log)

@@ -73,12 +73,6 @@ def test_people_of_a_platform_go_back_to_it(site_of):
         assert site.client.get(f"/api/work/{token}?{forged}").json()["leave"] is None
 
 
-def test_pages_are_shown_in_no_frame(site):
-    page = site.client.get(f"/work/{site.token()}")
-    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-    assert page.headers["x-frame-options"] == "DENY"
-
-
 @pytest.mark.parametrize(("what", "status"), [("the disk is full", 507), ("another process is writing", 503)])
 def test_what_cannot_be_stored_is_not_acknowledged(site, monkeypatch, what, status):
     error = StorageError(what, where="postgresql://counterfoil@db.example/answers")

@@ -1,4 +1,4 @@
-"""The recipe of a campaign: how it is run, field by field, as `campaign.toml` has it, and what it pays.
+"""Settings of a campaign: how it is run, field by field, as `campaign.toml` has it, and what it pays.
 
 Pay is per hour or per item, of which each is told as the other, and has a least that is allowed.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Literal
 
+from counterfoil.annotate.consent import BY_HOUR, BY_ITEM, UNPAID
 from counterfoil.annotate.forms.base import WorkForm
 from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.platforms.registry import PLATFORMS
@@ -131,15 +132,6 @@ class CampaignRecipe:
 
 def _refuse(name: str, value: object, allowed: str) -> None:
     raise InputError("campaign cannot be run so", where=f"key '{name}'", given=str(value), allowed=allowed)
-
-
-#: What people are told of their pay.
-UNPAID = "This work is not paid."
-BY_ITEM = (
-    "You are paid {currency} {item} for each item; at {seconds} seconds for each that is {currency} {hour} "
-    "per hour."
-)
-BY_HOUR = "You are paid {currency} {hour} per hour of work, counted at {seconds} seconds for each item."
 
 
 @dataclass(frozen=True)
