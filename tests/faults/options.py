@@ -299,6 +299,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "annotate import annotated.json --from label-studio --out new.csv": {
         "--config": ("nowhere.xml", "photos", "pairs.csv"),
     },
+    "annotate prolific bonus photos": {"--from": ("nowhere.csv", "votes.csv")},
     "annotate prolific reject photos": {"--from": ("nowhere.csv", "votes.csv")},
 }
 

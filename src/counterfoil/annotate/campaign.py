@@ -55,7 +55,7 @@ TEXTS = tuple(in_language(name, code) for name in (INSTRUCTIONS, CONSENT) for co
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
 FILES = (
     *(RECIPE, ITEMS, IMAGES, SECRETS, *TEXTS, SOURCE, FIGURES, DATABASE),
-    *("export", "kept_labels.csv", "data_sheet.md", "prolific.json", UNFINISHED),
+    *("export", "kept_labels.csv", "data_sheet.md", "prolific.json", "prolific_bonuses.json", UNFINISHED),
 )
 #: Columns of the table of items that are not the form's.
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")

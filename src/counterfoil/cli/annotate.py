@@ -32,7 +32,7 @@ COMMANDS = {
     "preferences": "jobs.preferences:preferences",
     "prolific": "annotate:prolific",
 }
-_PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject")
+_PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
 
 app = groups.group(
     COMMANDS,
@@ -42,7 +42,7 @@ app = groups.group(
 )
 prolific = groups.group(
     {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC},
-    help="Prolific: a study for a campaign, and its submissions.",
+    help="Prolific: a study for a campaign, its submissions, and what people are paid.",
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
     wrap=usage.for_owner,
 )

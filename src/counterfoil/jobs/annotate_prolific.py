@@ -1,4 +1,4 @@
-"""Jobs on Prolific for a campaign: its study and its submissions.
+"""Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid.
 
 Each is a command of `counterfoil annotate prolific`, and gives a `Change`.
 """
@@ -250,6 +250,47 @@ def reject(
         if yes:
             client.reject([of for of in rejections if known[of.submission].status != "REJECTED"])
     return _reviewed("rejected", yes, [rejection.submission for rejection in rejections])
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate prolific bonus campaign/ --from bonuses.csv
+  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --yes
+  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --round "second week" --yes
+
+bonuses.csv has columns person (Prolific's id) and amount (1.50). The same bonuses are paid once, whatever
+happens in between: to pay the same people the same amounts again, name another round.""",
+)
+def bonus(
+    campaign: Annotated[Path, CAMPAIGN],
+    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
+    *,
+    round_name: Annotated[str, option(flag="--round", metavar="NAME")] = "",
+    yes: Annotated[bool, YES] = False,
+    **access: Unpack[Access],
+) -> Change:
+    """Pay bonuses to people of the campaign's study, after showing what they cost.
+
+    Arguments:
+        source: The bonuses.
+        round_name: Tells rounds apart.
+    """
+    bonuses = prolific.read_bonuses(source)
+    with _prolific(access) as client:
+        from counterfoil.annotate.platforms.prolific_api import pay, set_up
+
+        notes = prolific.BonusNotes(campaign, _study(campaign))
+        batch = set_up(client, notes, bonuses, round_name)
+        if batch is not None and yes:
+            pay(client, notes, bonuses, batch, round_name)
+    if batch is None:
+        feedback_of(access).note("these bonuses were paid before; nothing was done")
+        return Change({"paid": False, "before": True})
+    amounts = {"amount": batch.amount, "fees": batch.fees, "tax": batch.tax, "total": batch.total}
+    names = ("bonuses", "fees", "tax", "paid" if yes else "would be paid (--yes does it)")
+    facts = {name: f"{amount / 100:,.2f}" for name, amount in zip(names, amounts.values(), strict=True)}
+    return Change({"paid": yes, "before": False, **amounts}, facts=facts)
 
 
 def read_rejections(path: Path) -> tuple[Rejection, ...]:

@@ -155,7 +155,7 @@ def test_a_killed_create_is_finished_by_the_same_command(here):
     # Beside them lie the locks of those that were killed.
     folders = [path for path in (here / "made").iterdir() if not path.name.endswith(".lock")]
     *killed, whole = sorted(folders, key=lambda path: int(path.name))
-    later = {"images", "figures", "database.sqlite", "export", "prolific.json"}
+    later = {"images", "figures", "database.sqlite", "export", "prolific.json", "prolific_bonuses.json"}
     # What deleting answers leaves comes later too, and so do translations.
     later |= {"kept_labels.csv", "data_sheet.md", *TEXTS}
     one_each = set(FILES) - later | {"instructions.md", "consent.md"}

@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("httpx2")
 
 from annotate.fake_prolific import RETIRED, TOKEN, running
-from counterfoil.annotate.platforms import prolific
-from counterfoil.annotate.platforms.prolific import ProlificSubmission, Rejection, StudyPlan
+from counterfoil.annotate.platforms import prolific, prolific_api
+from counterfoil.annotate.platforms.prolific import BonusNotes, ProlificSubmission, Rejection, StudyPlan
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, UnsureRequestError
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 
 PLAN = StudyPlan(
     name="Do these captions match?",
@@ -228,6 +228,68 @@ def test_many_are_approved_in_parts(client, fake):
 def test_spaces_are_no_reason_to_reject():
     with pytest.raises(InputError, match=r"rejection of s1: .*given: 0 characters"):
         Rejection("s1", " " * 200, "OTHER")
+
+
+@pytest.fixture
+def bonused(client, fake, tmp_path):
+    study = published(client)
+    for who in ("ann", "bob"):
+        fake.finish(fake.join(study, who), "C1")
+    return BonusNotes(tmp_path, study)
+
+
+def test_bonuses_are_paid_once_and_none_to_strangers(client, fake, bonused):
+    with pytest.raises(InputError, match="has no submission of the study; given: zoe"):
+        prolific_api.set_up(client, bonused, {"ann": 1, "zoe": 1})
+    bonuses = {"ann": 150, "bob": 5}
+    batch = prolific_api.set_up(client, bonused, bonuses)
+    assert fake.batches == {batch.id: {"csv": "ann,1.50\nbob,0.05", "paid": 0}}
+    assert (batch.amount, batch.fees, batch.tax, batch.total) == (155, 51, 10, 216)
+    prolific_api.pay(client, bonused, bonuses, batch)
+    assert prolific_api.set_up(client, bonused, bonuses) is None
+    assert [each["paid"] for each in fake.batches.values()] == [1]
+    # The same people and amounts in another round are another set.
+    second = prolific_api.set_up(client, bonused, bonuses, "second week")
+    prolific_api.pay(client, bonused, bonuses, second, "second week")
+    assert [each["paid"] for each in fake.batches.values()] == [1, 1]
+    notes = (bonused.folder / prolific_api.NOTES).read_text()
+    assert not any(secret in notes for secret in ("ann", TOKEN))
+
+
+@pytest.mark.parametrize(("fault", "paid"), [("lost", 1), ("cut", 0), ("503", 0)])
+def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonused, fault, paid):
+    bonuses = {"ann": 150}
+    batch = prolific_api.set_up(client, bonused, bonuses)
+    fake.faults = [fault]
+    with pytest.raises(UnsureRequestError):
+        prolific_api.pay(client, bonused, bonuses, batch)
+    assert fake.batches[batch.id]["paid"] == paid
+    with pytest.raises(InputError, match="these bonuses may have been paid"):
+        prolific_api.set_up(client, bonused, bonuses)
+
+
+def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
+    bonuses = {"ann": 150}
+    batch = prolific_api.set_up(client, bonused, bonuses)
+    fake.faults = ["400"]
+    with pytest.raises(InputError, match="Prolific refuses"):
+        prolific_api.pay(client, bonused, bonuses, batch)
+    fake.faults = ["429"]
+    prolific_api.pay(client, bonused, bonuses, prolific_api.set_up(client, bonused, bonuses))
+    assert [each["paid"] for each in fake.batches.values()] == [0, 1]
+
+
+def test_a_table_of_bonuses_has_amounts_of_money_and_each_person_once(tmp_path):
+    path = tmp_path / "bonuses.csv"
+    path.write_text("person,amount,note\n5f8a,1.50,good\n5f8b,0.05,\n5f8c,2,\n")
+    assert prolific.read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
+    no_money = r"'amount': no bonus; .*allowed: 0\.01 to 200\.00"
+    amounts = ("0", "-1", "0.005", "1,50", "nan", "inf", "200.01", "", "1e9")
+    rows = [(f'5f8b,"{amount}"', no_money) for amount in amounts]
+    for row, words in (*rows, ("5f8a,2", "'person': occurs twice; given: 5f8a")):
+        path.write_text(f"person,amount\n5f8a,1\n{row}\n")
+        with pytest.raises(DataError, match=f"row 2, column {words}"):
+            prolific.read_bonuses(path)
 
 
 def test_places_that_were_given_back_are_free():

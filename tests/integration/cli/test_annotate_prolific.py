@@ -64,7 +64,7 @@ def prolific(counterfoil, fake, folder, monkeypatch):
     return Run(run)
 
 
-def test_a_campaign_on_prolific(prolific, fake, folder):
+def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
     before = (folder / "campaign.toml").read_text()
     plan = json.loads(prolific("create", "--url", URL, "--dry-run", "--json", "-").out)["plan"]
     # 4 items of 4 s each, twice: a minute for each of two people, at 12 an hour.
@@ -106,6 +106,11 @@ def test_a_campaign_on_prolific(prolific, fake, folder):
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "APPROVED")):
         prolific.succeeds("approve", *words)
         assert [fake.status(each.session) for each in (ann, cyd)] == [status] * 2
+    bonuses = tmp_path / "bonuses.csv"
+    bonuses.write_text("person,amount\nann,1.50\n")
+    for words, paid in (((), 0), (("--yes",), 1), (("--yes",), 1)):
+        prolific.succeeds("bonus", "--from", bonuses, *words)
+        assert sum(batch["paid"] for batch in fake.batches.values()) == paid
     for path in (path for path in folder.iterdir() if path.suffix in (".json", ".toml")):
         assert "ann" not in path.read_text().split()
         assert TOKEN not in path.read_text()

@@ -1,4 +1,4 @@
-"""A server on loopback that keeps the rules of Prolific's API: studies, submissions, faults.
+"""A server on loopback that keeps the rules of Prolific's API: studies, submissions, bonuses, faults.
 
 Tests play the participants by calling `join`, `finish` and the like. Rules are those of the API reference of
 July 2026; what they refuse is refused here with an answer of the same shape.
@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 from contextlib import contextmanager
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
@@ -47,6 +48,7 @@ class FakeProlific:
         self.numbers = count(1)
         self.studies = {}
         self.submissions = {}
+        self.batches = {}
         self.faults = []
         self.log = []
         self.largest_page = 100
@@ -142,6 +144,14 @@ class FakeProlific:
                 for each in body["submission_ids"]:
                     self._judged(each, {"action": "APPROVE"})
                 return 202, "Bulk approve in progress"
+            case ("POST", ["submissions", "bonus-payments"]):
+                return 201, self._set_up(body)
+            case ("POST", ["bulk-bonus-payments", batch, "pay"]):
+                if batch not in self.batches:
+                    raise RefusedError(404, "Not found.")
+                # As the real one: whoever asks twice pays twice.
+                self.batches[batch]["paid"] += 1
+                return 202, ""
             case ("POST", ["submissions", submission, "transition"]):
                 return 200, self._judged(submission, body)
         raise RefusedError(404, "Not found.")
@@ -215,6 +225,21 @@ class FakeProlific:
             raise RefusedError(400, f"Cannot {body['action']} a submission that is {found['status']}.")
         found["status"] = after
         return found
+
+    def _set_up(self, body):
+        people = {each["participant_id"] for each in self.of(body["study_id"])}
+        total = 0
+        for line in body["csv_bonuses"].splitlines():
+            person, _, text = line.partition(",")
+            amount = Decimal(text)
+            if person not in people or amount <= 0 or amount != round(amount, 2):
+                raise RefusedError(400, {"csv_bonuses": [f"Not a bonus: {line}"]})
+            total += int(amount * 100)
+        number = f"70{next(self.numbers):022x}"
+        self.batches[number] = {"csv": body["csv_bonuses"], "paid": 0}
+        fees, tax = total // 3, total // 15
+        costs = {"amount": total, "fees": fees, "vat": tax, "total_amount": total + fees + tax}
+        return {"id": number, "study": body["study_id"], **costs}
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Client of Prolific's API: studies and their submissions.
+"""Client of Prolific's API: studies, submissions, bonuses.
 
 Requests that Prolific turns away for now (429) and those that may safely be sent twice are tried again with
-growing waits. A request that creates or moves something is never sent again once it may have arrived. What
-would be refused there is refused here, before it is sent.
+growing waits. A request that pays or creates something is never sent again once it may have arrived: Prolific
+pays bonuses as often as it is asked to. What would be refused there is refused here, before it is sent.
 
 Source: docs.prolific.com/api-reference, July 2026.
 """
@@ -17,6 +17,9 @@ from typing import Any
 import httpx2
 
 from counterfoil.annotate.platforms.prolific import (
+    NOTES,
+    BonusBatch,
+    BonusNotes,
     ProlificStudy,
     ProlificSubmission,
     Rejection,
@@ -168,6 +171,22 @@ class ProlificClient:
                 {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
             )
 
+    # Bonuses.
+
+    def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusBatch:
+        """Bonuses in hundredths by participant, as Prolific has noted them. Nothing is paid yet."""
+        lines = "\n".join(f"{_id(who)},{amount // 100}.{amount % 100:02d}" for who, amount in bonuses.items())
+        body = {"study_id": study, "csv_bonuses": lines}
+        reply = self._ask("POST", "submissions/bonus-payments/", body, again=False)
+        amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
+        total = reply.get("total_amount")
+        total = amount + fees + tax if total is None else round(float(total))
+        return BonusBatch(str(reply["id"]), amount, fees, tax, total)
+
+    def pay_bonuses(self, batch: BonusBatch) -> None:
+        """Pay what was set up. Never twice: Prolific pays again whenever it is asked again."""
+        self._ask("POST", f"bulk-bonus-payments/{_id(batch.id)}/pay/", {}, again=False)
+
     # Requests.
 
     def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
@@ -256,3 +275,51 @@ def _words(text: str) -> str:
             for name, words in detail.items()
         )
     return str(detail or text)[:300]
+
+
+def set_up(
+    client: ProlificClient, notes: BonusNotes, bonuses: Mapping[str, int], round_name: str = ""
+) -> BonusBatch | None:
+    """The set at Prolific, ready to be paid; None where it was paid before.
+
+    Raises `InputError` for a person without a submission of the study, and where the set may have been paid.
+    """
+    state = notes.state(notes.key(bonuses, round_name))
+    if state == "paid":
+        return None
+    if state == "paying":
+        raise InputError(
+            "these bonuses may have been paid: the command that paid them was cut off",
+            where=notes.folder / NOTES,
+            hint=f"look at study {notes.study} on Prolific; pay again as another --round, or not at all",
+        )
+    known = {submission.person for submission in client.submissions(notes.study)}
+    strange = next((person for person in bonuses if person not in known), None)
+    if strange is not None:
+        where = f"prolific, study {notes.study}"
+        raise InputError("has no submission of the study", where=where, given=strange)
+    return client.set_up_bonuses(notes.study, bonuses)
+
+
+def pay(
+    client: ProlificClient,
+    notes: BonusNotes,
+    bonuses: Mapping[str, int],
+    batch: BonusBatch,
+    round_name: str = "",
+) -> None:
+    """Pay a set that was set up.
+
+    Where Prolific refuses, the set is as if it had never been paid; where it is not known whether the request
+    arrived, the note that it may have been paid stays.
+    """
+    key = notes.key(bonuses, round_name)
+    notes.note(key, batch, "paying")
+    try:
+        client.pay_bonuses(batch)
+    except UnsureRequestError:
+        raise
+    except InputError:
+        notes.note(key, batch, "")
+        raise
+    notes.note(key, batch, "paid")
