@@ -3,7 +3,6 @@
     design = LabelDesign(items=3000, labels=3, accuracy=0.85, n_classes=6)
     plan_labels(design)                                    # label_accuracy, and estimates with half-widths
     labels_needed(design, 0.02, of="alpha")                # the plan with the fewest labels per item
-    noise_half_width(design, seed=0)                       # of label noise estimated without the truth
     labelling_hours(3000, 3, 4.5), labelling_cost(11.25, 12.0, fee=1 / 3)
 
 An item's label is that of most people; ties are broken by a coin. People err independently of each other
@@ -16,7 +15,7 @@ results get: Wilson's for a share, and that of `counterfoil.evaluation.agreement
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -26,7 +25,6 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.stats.dawid_skene import FEWEST, Patterns, drawn_so
 from counterfoil.stats.intervals import Spread
 
 #: How far accuracies are moved to see what depends on them.
@@ -254,47 +252,6 @@ def accuracy_needed(design: LabelDesign, label_accuracy: float, *, seed: int = 0
         allowed=f"up to {reached:.4f} with {_MOST} labels per item",
         hint="train or choose people",
     )
-
-
-def noise_half_width(design: LabelDesign, *, seed: int, repeats: int = 10) -> PlannedEstimate:
-    """The share of wrong labels that will be estimated from answers alone, and its interval's half-width.
-
-    Simulated: the design's answers are drawn, and the share is estimated as `dawid_skene.drawn_so` does,
-    the answers about an item counting as those of a first, a second, ... person. The means over `repeats`.
-    It rests on people who err independently: in 200 simulated campaigns of 500 items, three labels and people
-    right in 90 % of cases the interval held in 96 %; where they guess on a tenth of items, in 28 %.
-    Raises `InputError` for more than two classes, fewer than three labels per item and more than ten.
-
-    >>> noise = noise_half_width(LabelDesign(items=500, labels=3, accuracy=0.9), seed=0, repeats=3)
-    >>> bool(abs(noise.value - 0.028) < 0.01), bool(0.005 < noise.half_width < 0.03)
-    (True, True)
-    """
-    if design.n_classes != 2 or not FEWEST <= design.labels <= 10:
-        raise InputError(
-            "label noise cannot be told without the truth",
-            given=f"{design.n_classes} classes, {design.labels} labels per item",
-            allowed=f"2 classes, {FEWEST} to 10 labels per item",
-        )
-    rng = np.random.default_rng(seed)
-    yes = np.array(list(product((False, True), repeat=design.labels)))
-    confusion = design.confusion()
-    chance = sum(
-        share * np.where(yes, row[1], row[0]).prod(axis=1)
-        for share, row in zip(design.shares, confusion, strict=True)
-    )
-    majority = np.sign(2 * yes.sum(axis=1) - design.labels)
-    estimates = []
-    for _ in range(repeats):
-        counts = rng.multinomial(design.items, chance / np.sum(chance))
-        there = counts > 0
-        so = drawn_so(Patterns(yes[there], ~yes[there], counts[there]), rng, draws=1000)
-        # Half of the tied ones are wrong, by the coin.
-        wrong = np.where(majority[there] > 0, counts[there] - so, so)
-        wrong = np.where(majority[there] == 0, counts[there] / 2, wrong).sum(axis=1) / design.items
-        low, high = np.quantile(wrong, [(1 - 0.95) / 2, (1 + 0.95) / 2])
-        estimates.append((wrong.mean(), (high - low) / 2))
-    value, half = np.mean(estimates, axis=0)
-    return PlannedEstimate(float(value), float(half))
 
 
 def labelling_hours(items: int, labels: int, seconds: float) -> float:

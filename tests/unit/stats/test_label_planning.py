@@ -16,7 +16,6 @@ from counterfoil.stats.label_planning import (
     labelling_cost,
     labelling_hours,
     labels_needed,
-    noise_half_width,
     plan_labels,
 )
 
@@ -173,20 +172,6 @@ def test_people_who_differ_widen_intervals_and_more_people_narrow_them():
     assert ten.alpha.value == alike.alpha.value
 
 
-def test_label_noise_has_the_interval_that_is_promised():
-    design = LabelDesign(items=600, labels=4, accuracy=(0.9, 0.85), share=0.4)
-    promised = noise_half_width(design, seed=0, repeats=6)
-    again = noise_half_width(design, seed=0, repeats=6)
-    assert promised == again
-    wrong = 1 - plan_labels(design).label_accuracy
-    assert promised.value == pytest.approx(wrong, abs=0.015)
-    assert 0.005 < promised.half_width < 0.04
-    more = noise_half_width(
-        LabelDesign(items=6000, labels=4, accuracy=(0.9, 0.85), share=0.4), seed=0, repeats=3
-    )
-    assert more.half_width < promised.half_width / 2
-
-
 def test_the_fewest_labels_are_those_that_just_suffice():
     design = LabelDesign(items=500, labels=1, accuracy=0.75)
     plan = labels_needed(design, 0.03, of="agreement")
@@ -209,8 +194,6 @@ def test_what_labels_cannot_do_is_refused_with_what_they_can():
             labels_needed(design, width, of=of)
     with pytest.raises(InputError, match=r"up to 0\.5000"):
         accuracy_needed(LabelDesign(items=50, labels=1, accuracy=0.5), 0.9)
-    with pytest.raises(InputError, match="3 to 10 labels"):
-        noise_half_width(LabelDesign(items=50, labels=2, accuracy=0.5), seed=0)
 
 
 def test_hours_and_cost():
