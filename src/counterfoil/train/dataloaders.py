@@ -27,7 +27,7 @@ from counterfoil.train.images import (
     ImageStore,
     Mapped,
     Variation,
-    say_unreadable,
+    readable_rows,
     without_words,
 )
 from counterfoil.train.objectives import Objective
@@ -292,11 +292,7 @@ def dataloaders(
             skip=skip,
             progress=progress,
         )
-    lost = sorted({position for pictures in shared.values() for position in pictures.unreadable})
-    if lost:
-        gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
-        say_unreadable(data.images, lost, int(gone.sum()), note, preparation=backbone.preparation)
-        rows = rows[~gone]
+    rows = readable_rows(data, rows, roles, shared.values(), backbone.preparation, note)
     chosen = data.select(rows)
     feeds = []
     for aim, variation in zip(aims, variations, strict=True):
