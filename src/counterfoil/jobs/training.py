@@ -72,7 +72,6 @@ class RunRows(Reporting, total=False):
         devices: How many of them.
         chunk_size: Rows that go through the network at a time, on each device, where a batch does not fit
             into memory: the gradients are those of the whole batch (GradCache).
-        checkpoint_activations: Compute layers again in the backward pass, in place of keeping what they gave.
         tensorboard: Write the journal for TensorBoard as well (extra 'tensorboard').
     """
 
@@ -87,7 +86,6 @@ class RunRows(Reporting, total=False):
     #: None is one, or as many as torchrun started.
     devices: Annotated[int | None, option(None, low=1, high=most("devices"))]
     chunk_size: Annotated[int | None, option(None, low=1, high=most("batch_size"))]
-    checkpoint_activations: Annotated[bool, option(False)]
     workers: Annotated[int | None, WORKERS]
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
     cache: Annotated[Cache, CACHE]
@@ -667,7 +665,7 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         out=wanted["out"],
         saving=Saving(resume=resume, tensorboard=wanted["tensorboard"]),
         device=wanted["device"],
-        computing=Computing(wanted["devices"] or 1, wanted["chunk_size"], wanted["checkpoint_activations"]),
+        computing=Computing(wanted["devices"] or 1, wanted["chunk_size"]),
         workers=processes(wanted["workers"]),
         progress=watched,
         note=note,
@@ -795,7 +793,6 @@ def _check_devices(recipe: Recipe, options: Mapping[str, Any]) -> None:
     unused = {
         "--devices": _processes(options) if _processes(options) > 1 else None,
         "--chunk-size": options["chunk_size"],
-        "--checkpoint-activations": "given" if options["checkpoint_activations"] else None,
     }
     for name, given in unused.items():
         if given is not None:

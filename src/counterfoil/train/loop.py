@@ -26,7 +26,6 @@ from counterfoil.train.gradients import (
     check_chunk,
     gather,
     gradients,
-    recomputed,
 )
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
@@ -181,7 +180,6 @@ def fit(
         )
         with (
             closing(feed.batches(course)) as batches,
-            recomputed(network, computing.checkpoint_activations),
             fewest_threads(network, place),
         ):
             progress("training", now.step, total)
