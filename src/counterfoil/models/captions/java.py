@@ -11,10 +11,8 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
-from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Lock, Timer
@@ -220,23 +218,20 @@ def file(path: Path, name: str, hint: str) -> Path:
     return path
 
 
-#: The programs that are kept, by process of ours, command, and which of several alike.
-_KEPT: dict[tuple[int, tuple[str, ...], int], Child] = {}
+#: The programs that are kept, by process of ours and command.
+_KEPT: dict[tuple[int, tuple[str, ...]], Child] = {}
 
 
-def kept(command: Sequence[str], *, name: str, place: Path, patience: float, copies: int = 1) -> list[Child]:
-    """`copies` children of one command, started where they do not run yet; they end with this program."""
-    children = []
-    for copy in range(copies):
-        # A fork inherits the pipes of its parent's children and must not write into them.
-        key = (os.getpid(), tuple(command), copy)
-        child = _KEPT.get(key)
-        if child is None or not child.alive:
-            if child is not None:
-                child.close()
-            child = _KEPT[key] = Child(command, name=name, place=place, patience=patience)
-        children.append(child)
-    return children
+def kept(command: Sequence[str], *, name: str, place: Path, patience: float) -> Child:
+    """The child of a command, started where it does not run yet; it ends with this program."""
+    # A fork inherits the pipes of its parent's children and must not write into them.
+    key = (os.getpid(), tuple(command))
+    child = _KEPT.get(key)
+    if child is None or not child.alive:
+        if child is not None:
+            child.close()
+        child = _KEPT[key] = Child(command, name=name, place=place, patience=patience)
+    return child
 
 
 def close_all() -> None:
@@ -268,7 +263,7 @@ class Meteor(NamedTuple):
     corpus: float
 
 
-def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, processes: int = 1) -> Meteor:
+def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Meteor:
     """METEOR of each candidate against the best of its references, and of all candidates as one text.
 
     The value of the whole is not the mean: the counts of all candidates are added up first, as METEOR and
@@ -277,8 +272,8 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     program, is left out, and white space is one blank. An empty candidate gets 0, and so does one whose
     references are all empty.
 
-    With several `processes` the load is cut into so many parts; the numbers are the same. Each keeps about a
-    gigabyte of data in memory, loads it for some seconds once, and ends with this program.
+    The program keeps about a gigabyte of data in memory, loads it for some seconds once, and ends with this
+    one.
 
     Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
     where the program fails.
@@ -291,18 +286,13 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
         " ||| ".join(("SCORE", *map(_plain, own), _plain(candidate)))
         for candidate, own in zip(candidates, references, strict=True)
     ]
-    count = max(1, min(processes, len(questions)))
-    command, place = meteor_command(), folder("meteor")
-    children = kept(command, name=METEOR, place=place, patience=_METEOR_PATIENCE, copies=count)
-    cuts = np.linspace(0, len(questions), count + 1).astype(int).tolist()
-    parts = [questions[start:end] for start, end in pairwise(cuts)]
-    with ThreadPoolExecutor(count) as pool:
-        statistics = list(chain.from_iterable(pool.map(Child.ask, children, parts)))
+    child = kept(meteor_command(), name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE)
+    statistics = child.ask(questions)
     for line in statistics:
         if len(line.split()) != _STATISTICS:
             raise ModelError("not the statistics of a candidate", where=METEOR, given=line or "(nothing)")
     # The whole is more than a sum of counts, so that one of them values them all.
-    replies = children[0].ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
+    replies = child.ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
     try:
         *items, corpus = map(float, replies)
     except ValueError:

@@ -115,24 +115,23 @@ class TestFailures:
 class TestKept:
     def test_one_command_is_started_once_and_again_where_it_died(self, tmp_path):
         command, how = python(ECHO), {"name": "x", "place": tmp_path, "patience": 10}
-        (first,) = java.kept(command, **how)
-        again = java.kept(command, **how, copies=2)
-        assert first is again[0] is not again[1]
+        first = java.kept(command, **how)
+        assert java.kept(command, **how) is first
         os.kill(first.process.pid, 9)
         with pytest.raises(ModelError):
             first.ask(["a"])
-        (second,) = java.kept(command, **how)
+        second = java.kept(command, **how)
         assert second.ask(["ab"]) == ["ba"]
         java.close_all()
-        assert not any(child.alive for child in (*again, second))
-        assert java.kept(command, **how)[0] is not second
+        assert not second.alive
+        assert java.kept(command, **how) is not second
         java.close_all()
 
     @pytest.mark.parametrize("ending", ["", "import os; os.kill(os.getpid(), 15)"])
     def test_nothing_runs_on_after_the_program(self, ending):
         program = (
             "import sys; from pathlib import Path; from counterfoil.models.captions import java\n"
-            f"child, = java.kept([sys.executable, '-c', {ECHO!r}], name='x', place=Path(), patience=10)\n"
+            f"child = java.kept([sys.executable, '-c', {ECHO!r}], name='x', place=Path(), patience=10)\n"
             f"print(child.ask(['ab']), child.process.pid, flush=True)\n{ending}"
         )
         done = subprocess.run(

@@ -55,14 +55,6 @@ def official():
 
 
 class TestAsPycocoevalcap:
-    # A second program takes as long to start as the first: seconds, and a gigabyte.
-    @pytest.mark.slow
-    def test_two_programs_say_the_same(self):
-        candidates, references = drawn(21, seed=2)
-        one, two = (meteor(candidates, references, processes=count) for count in (1, 2))
-        np.testing.assert_array_equal(one.items, two.items)
-        assert one.corpus == two.corpus
-
     def test_numbers_that_it_gave(self):
         """Of version 1.2; the test below asks it itself, and takes as long again for it to start."""
         candidates = [
@@ -95,7 +87,7 @@ class TestAsPycocoevalcap:
 
 
 def test_the_metric_cuts_words_and_the_whole_is_no_mean():
-    found, many = (load("meteor", Options(settings={"processes": count})) for count in "12")
+    found = load("meteor", Options())
     asked = ["A man's RED horse.", "dogs run"], [["The man (red) rides", "x"], ["a dog runs fast"]]
     direct = meteor(
         ["a man 's red horse", "dogs run"], [["the man -lrb- red -rrb- rides", "x"], ["a dog runs fast"]]
@@ -103,7 +95,6 @@ def test_the_metric_cuts_words_and_the_whole_is_no_mean():
     np.testing.assert_array_equal(found.of_texts(*asked), direct.items)
     assert found.of_corpus(*asked) == direct.corpus
     assert abs(direct.corpus - direct.items.mean()) > 1e-3
-    assert found.identity.key == many.identity.key
 
 
 class TestOddCaptions:
