@@ -176,7 +176,7 @@ def load(name: str, options: Options) -> TextMeasure:
             lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
         )
     if name == "meteor":
-        java.meteor_command()
+        java.check_meteor()
         return metric_of(
             lambda candidates, references, _: _meteor_of(candidates, references).items,
             whole=lambda candidates, references: _meteor_of(candidates, references).corpus,

@@ -9,7 +9,7 @@ import pytest
 from counterfoil.errors import ModelError
 from counterfoil.models.base import Options
 from counterfoil.models.captions import java
-from counterfoil.models.captions.java import meteor, meteor_command
+from counterfoil.models.captions.java import check_meteor, meteor
 from counterfoil.models.captions.text import load
 from refusals import refuses
 
@@ -22,7 +22,7 @@ WORDS = "a man in red shirt rides two brown horses , quickly down the street . c
 @pytest.fixture(scope="module", autouse=True)
 def _ended():
     yield
-    java.close_all()
+    java.close_meteor()
 
 
 def drawn(n, seed):
@@ -120,15 +120,43 @@ class TestWhatIsMissing:
     def test_the_data(self, tmp_path, monkeypatch):
         (tmp_path / "meteor-1.5.jar").touch()
         monkeypatch.setattr(java, "folder", lambda part: tmp_path)
-        words = refuses("", meteor_command, error=ModelError)
+        words = refuses("", check_meteor, error=ModelError)
         assert words == (
             f"metric:meteor: a file is missing; given: {tmp_path}/data/paraphrase-en.gz; "
             "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
         )
 
-    def test_a_program_that_says_something_else(self, tmp_path, monkeypatch):
-        program = tmp_path / "java"
-        program.write_text("#!/bin/sh\nwhile read line; do echo 1 2 3; done\n", encoding="utf-8")
-        program.chmod(0o755)
+    @pytest.mark.parametrize(
+        ("program", "words"),
+        [
+            ("while read line; do echo 1 2 3; done", "not a score$"),
+            (
+                "read line; echo 'Picked up X' >&2; echo no space >&2; exit 3",
+                "ended with status 3; it said last: no s",
+            ),
+            ("kill -9 $$", "was ended by signal 9; it said nothing"),
+        ],
+    )
+    def test_a_program_that_fails(self, tmp_path, monkeypatch, program, words):
+        java.close_meteor()
+        (tmp_path / "java").write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+        (tmp_path / "java").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        refuses(r"not the statistics of a candidate; given: 1 2 3$", meteor, ["a"], [["a"]], error=ModelError)
+        for _ in range(2):
+            refuses(f"^metric:meteor: {words}", meteor, ["a"], [["a"]], error=ModelError)
+
+    def test_an_interrupted_question_ends_the_program(self, tmp_path, monkeypatch):
+        from pycocoevalcap.meteor import meteor as official
+
+        def interrupted(program, *_):
+            program.lock.acquire()
+            raise KeyboardInterrupt
+
+        java.close_meteor()
+        (tmp_path / "java").write_text("#!/bin/sh\nexec sleep 3600\n", encoding="utf-8")
+        (tmp_path / "java").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        monkeypatch.setattr(official.Meteor, "compute_score", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            meteor(["a"], [["a"]])
+        assert not java._KEPT
