@@ -206,7 +206,7 @@ def stages_of(
 
     Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
     """
-    from counterfoil.train.dataloaders import steps_per_epoch
+    from counterfoil.train.dataloaders import check_batches, length
     from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters
 
@@ -215,25 +215,10 @@ def stages_of(
         return (Stage(recipe, None, None, everything),)
     planned = []
     for stage in recipe.staged():
-        if stage.batch_size % processes:
-            raise InputError(
-                "a batch cannot be divided among the processes",
-                given=f"{stage.batch_size} rows, {processes} processes",
-                allowed="a batch size that is a multiple of the number of processes",
-                hint="choose another --batch-size or --devices",
-            )
+        check_batches(stage.batch_size, stage.accumulate, rows, processes, of_command=True)
         check_chunk(chunk, stage.batch_size, processes, hint="choose a smaller --chunk-size")
-        per_epoch = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
-        if not per_epoch:
-            raise InputError(
-                "too few rows to train on",
-                given=rows,
-                allowed=f"at least {stage.batch_size * stage.accumulate}, the rows of one step",
-                hint="choose a smaller --batch-size",
-            )
         moved = count([parameter for _, parameter in trained_parameters(backbone.network, stage)])
-        steps = per_epoch * stage.epochs if stage.steps is None else stage.steps
-        planned.append(Stage(stage, steps, moved, everything - moved))
+        planned.append(Stage(stage, length(stage, rows), moved, everything - moved))
     return tuple(planned)
 
 
@@ -314,10 +299,6 @@ def network(spec: str, *, allowed: str) -> "Backbone":
 
 def _is_folder(spec: str) -> bool:
     return spec.startswith("ckpt:") or (Path(spec) / "card.json").is_file()
-
-
-if TYPE_CHECKING:
-    from counterfoil.models.networks import Backbone
 
 
 @dataclass(frozen=True)
