@@ -8,7 +8,6 @@ Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, section
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from lightning_fabric import Fabric
@@ -60,32 +59,14 @@ def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
     `DistributedDataParallel` does, that is exactly the gradient of one device with the whole batch, for
     weights of the loss itself (the temperature) too. Nothing is to be scaled.
 
-    A device holds the rows of all once. Half precision is gathered as float32, so that gradients are summed
-    in it. Devices must hold the same number of rows: otherwise they wait for each other forever.
+    Half precision is gathered as float32, so that gradients are summed in it. Devices must hold the same
+    number of rows: otherwise they wait for each other forever.
     """
     if fabric is None or fabric.world_size == 1:
         return tensor
     whole = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
-    gathered: Tensor = _Gathered.apply(whole)
-    return gathered
-
-
-class _Gathered(torch.autograd.Function):
-    """All devices' rows; backwards the sum of all devices' gradients, each device its own rows of it."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        world = distributed.get_world_size()
-        whole = tensor.new_empty((world * len(tensor), *tensor.shape[1:]))
-        # Each device's rows go where they are to be: no second copy of all of them is made.
-        distributed.all_gather(list(whole.chunk(world)), tensor.contiguous())
-        return whole
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        total = gradients[0].clone(memory_format=torch.contiguous_format)
-        distributed.all_reduce(total)
-        return total.chunk(distributed.get_world_size())[distributed.get_rank()]
+    gathered: Tensor = fabric.all_gather(whole, sync_grads=True)
+    return gathered.flatten(0, 1)
 
 
 def gradients(
