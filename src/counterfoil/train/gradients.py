@@ -97,7 +97,7 @@ def gradients(
         return _of_all(fabric, {"loss": loss.detach(), **parts})
 
     drawn, answers = [], []
-    with torch.no_grad(), _uncounted([model]):
+    with torch.no_grad(), _uncounted(model):
         for batch in batches:
             drawn.append(random_state())
             answers.append(leaves(answer_of(model, batch, fabric.device)))
@@ -212,9 +212,9 @@ def _side(parts: Sequence[Encoded], roles: int) -> Encoded:
 
 
 @contextmanager
-def _uncounted(modules: Sequence[nn.Module]) -> Iterator[None]:
-    """Batch norms see batches that they have counted already, or are to count later."""
-    buffers = [(buffer, buffer.clone()) for module in modules for buffer in module.buffers()]
+def _uncounted(module: nn.Module) -> Iterator[None]:
+    """Batch norms see batches that they are to count later."""
+    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
     try:
         yield
     finally:
