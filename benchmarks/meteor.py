@@ -1,14 +1,13 @@
 """Seconds of METEOR: `counterfoil` against `pycocoevalcap`, which both run the same program, in one run.
 
-    python benchmarks/meteor.py [--images N] [--processes K] [--data DIR]
+    python benchmarks/meteor.py [--images N] [--data DIR]
 
 Every caption of Flickr8k against the other four of its image, 40,000 candidates for the first 8,000 images.
 Captions are cut into the COCO tool kit's words beforehand, for both. Each
-side starts its own programs, so that loading METEOR's data counts, and is a process of its own:
+side starts its own program, so that loading METEOR's data counts, and is a process of its own:
 
 * `pycocoevalcap`: its class Meteor, which asks for one candidate after the other.
-* `counterfoil`: all questions at once, in one program.
-* `counterfoil, K`: the same in K programs.
+* `counterfoil`: all questions at once.
 
 Scores of every candidate and of all together must be equal to 1e-9: exits with 1 where they are not. Without
 the data, Java or pycocoevalcap there is nothing to measure, which is said.
@@ -62,7 +61,7 @@ def work(name: str, file: Path) -> None:
     if name == "pycocoevalcap":
         whole, items = theirs(candidates, references)
     else:
-        found = meteor(candidates, references, processes=int(name))
+        found = meteor(candidates, references)
         whole, items = found.corpus, found.items.tolist()
     print(json.dumps({"seconds": perf_counter() - start, "whole": whole, "items": items}))
 
@@ -90,7 +89,6 @@ def main() -> int:
     data = Path(os.environ.get("COUNTERFOIL_DATA", beside))
     parser.add_argument("--data", type=Path, default=data, help="folder with flickr8k/Flickr8k.token.txt")
     parser.add_argument("--images", type=int, default=8_000, help="how many images, five captions each")
-    parser.add_argument("--processes", type=int, default=2, help="programs that share the work")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.side:
@@ -103,13 +101,10 @@ def main() -> int:
         file = Path(folder, "load.json")
         loaded = load(given.data, given.images)
         file.write_text(json.dumps(loaded), encoding="utf-8")
-        names = {"pycocoevalcap": "pycocoevalcap", "counterfoil": "1"}
-        if given.processes > 1:
-            names[f"counterfoil, {given.processes}"] = str(given.processes)
-        found = {name: side(which, file) for name, which in names.items()}
+        found = {name: side(name, file) for name in ("pycocoevalcap", "counterfoil")}
     n = len(loaded[0])
     first = found["pycocoevalcap"]
-    print(f"METEOR of {n:,} candidates against 4 references each, start of the programs included")
+    print(f"METEOR of {n:,} candidates against 4 references each, start of the program included")
     apart = 0.0
     for name, one in found.items():
         ratio = first["seconds"] / one["seconds"]

@@ -1,11 +1,10 @@
-"""What one step of ViT-B-32 holds in memory, whole, in chunks (GradCache) and with layers computed again.
+"""What one step of ViT-B-32 holds in memory, whole and in chunks (GradCache).
 
     python benchmarks/training_memory.py [--batch 400] [--chunk 50]
 
 Bytes that an image and a caption leave for the backward pass are counted on the processor, in fp32 and in
 bf16. Computed from them is a step of `trohn-img`, two images and two captions per row, on a GPU. Assumed:
-weights, gradients and both moments of AdamW take 16 bytes per parameter, and autocast's copies two more;
-where layers are computed again, one layer of one tower is held whole (a twelfth of what the tower keeps).
+weights, gradients and both moments of AdamW take 16 bytes per parameter, and autocast's copies two more.
 What comes on top is not in the numbers: buffers within one operation, what an allocator loses between
 blocks, and about 0.5 GB of CUDA's own.
 """
@@ -16,14 +15,13 @@ import torch
 
 from counterfoil.models import registry
 from counterfoil.models.networks import Network
-from counterfoil.train.gradients import blocks, recomputed
 from counterfoil.train.optim import count
 
 ARCHITECTURE = "ViT-B-32"
 ITEMS = 2
 
 
-def kept(network: Network, tower: str, *, bf16: bool, again: bool) -> float:
+def kept(network: Network, tower: str, *, bf16: bool) -> float:
     """Bytes that one item leaves for the backward pass, weights not counted."""
     own = {each.untyped_storage().data_ptr() for each in network.parameters()}
     shapes = {tuple(each.shape) for each in network.parameters()}
@@ -38,7 +36,6 @@ def kept(network: Network, tower: str, *, bf16: bool, again: bool) -> float:
         return tensor
 
     with (
-        recomputed(network, again),
         torch.autograd.graph.saved_tensors_hooks(keep, lambda each: each),
         torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16),
     ):
@@ -59,22 +56,15 @@ def main() -> None:
     torch.manual_seed(0)
     network = registry.backbone(f"open-clip:{ARCHITECTURE}").network.train()
     parameters = count(tuple(network.parameters()))
-    layers = len(blocks(network)) // 2
-    print(f"{ARCHITECTURE}: {parameters / 1e6:.0f} million parameters, {layers} layers to a tower")
+    print(f"{ARCHITECTURE}: {parameters / 1e6:.0f} million parameters")
     for bf16 in (False, True):
         fixed = (18 if bf16 else 16) * parameters
-        whole = [kept(network, tower, bf16=bf16, again=False) for tower in ("images", "texts")]
-        inputs = [kept(network, tower, bf16=bf16, again=True) for tower in ("images", "texts")]
-        layer = max((each - less) / layers for each, less in zip(whole, inputs, strict=True))
-        for name, item in (
-            ("all kept", 2 * sum(whole)),
-            ("layers again", 2 * (sum(inputs) + layer)),
-        ):
-            sizes = [(fixed + rows * item) / 1e9 for rows in (asked.batch, asked.chunk)]
-            print(
-                f"{'bf16' if bf16 else 'fp32'}, {name}: {item / 1e6:.1f} MB a row; batch {asked.batch}: "
-                f"{sizes[0]:.1f} GB, in chunks of {asked.chunk}: {sizes[1]:.1f} GB"
-            )
+        item = 2 * sum(kept(network, tower, bf16=bf16) for tower in ("images", "texts"))
+        sizes = [(fixed + rows * item) / 1e9 for rows in (asked.batch, asked.chunk)]
+        print(
+            f"{'bf16' if bf16 else 'fp32'}: {item / 1e6:.1f} MB a row; batch {asked.batch}: "
+            f"{sizes[0]:.1f} GB, in chunks of {asked.chunk}: {sizes[1]:.1f} GB"
+        )
 
 
 if __name__ == "__main__":

@@ -104,7 +104,6 @@ REFUSALS: dict[str, dict[str, str]] = {
     DETECTOR: {
         "--devices 2": "--devices: a detector is trained by one process",
         "--chunk-size 2": "--chunk-size: a detector is trained by one process",
-        "--checkpoint-activations": "--checkpoint-activations: a detector is trained by one process",
     },
     "train mix first second": {
         "": "nothing to do",

@@ -8,7 +8,8 @@ import os
 import sys
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from lightning_fabric.strategies import DDPStrategy
 import thumbnails
 from counterfoil.models.networks import Answer, Encoded
 from counterfoil.train.dataloaders import Batch
-from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients, recomputed
+from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients
 from counterfoil.train.objectives import objective, with_heads
 from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import RECIPES, read
@@ -78,15 +79,13 @@ def grads(backbone):
     return {name: each.grad.clone() for name, each in named if each.grad is not None}
 
 
-def by_steps(backbone, aim, batches, *, fabric, chunk=None, checkpoint=False):
+def by_steps(backbone, aim, batches, *, fabric, chunk=None):
     """What `gradients` finds, with torch's generator at one place of each process at the start."""
     model = fabric.setup_module(WrappedNetwork(backbone.network))
     backbone.network.zero_grad()
     torch.manual_seed(5 + fabric.global_rank)
-    with recomputed(backbone.network, checkpoint):
-        said = gradients(
-            model, aim, batches, fabric=fabric, gather=lambda rows: gather(rows, fabric), chunk=chunk
-        )
+    together = partial(gather, fabric=fabric)
+    said = gradients(model, aim, batches, fabric=fabric, gather=together, chunk=chunk)
     return {name: value.item() for name, value in said.items()}, grads(backbone)
 
 
@@ -131,23 +130,16 @@ def apart(left, right):
     )
 
 
-def ways():
-    """Every case with every size of a chunk; layers are computed again in some of them."""
-    for case in CASES:
-        for chunk in CHUNKS:
-            yield case, chunk, chunk in (None, 4)
-
-
 def main(world, out):
     """All cases with dropout, as one of `world` processes; what came of them goes to `out`."""
     strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
     fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
     fabric.launch()
     found = {}
-    for case, chunk, checkpoint in ways():
+    for case, chunk in product(CASES, CHUNKS):
         _, backbone, aim = made(case, dropout=0.3)
         mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]
-        found[case, chunk] = by_steps(backbone, aim, mine, fabric=fabric, chunk=chunk, checkpoint=checkpoint)
+        found[case, chunk] = by_steps(backbone, aim, mine, fabric=fabric, chunk=chunk)
     found["half"] = gather(torch.full((2, 3), fabric.global_rank + 0.5, dtype=torch.bfloat16), fabric)
     torch.save(found, Path(out))
     fabric.barrier()

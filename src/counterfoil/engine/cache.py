@@ -19,6 +19,7 @@ import io
 import time
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -283,7 +284,7 @@ class Vectors(Keyed):
         cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
-class StreamedParts(Keyed):
+class StreamedParts(Keyed, ABC):
     """Named arrays per item, each of any number of rows, which are taken one by one as they come."""
 
     #: What is wrong where a batch has another number of items.
@@ -320,9 +321,9 @@ class StreamedParts(Keyed):
     def check(self, part: Sequence[Parts], where: Where) -> None:
         """Raise `ScoreError` for an item that cannot be."""
 
+    @abstractmethod
     def _take(self, row: int, parts: Parts, where: str) -> Parts:
         """What is held of an item."""
-        raise NotImplementedError
 
 
 class NamedRows(StreamedParts):

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-from counterfoil.engine.shard_work import Advance, ShardPace, ShardWork
+from counterfoil.engine.shard_work import Advance, ShardWork, at_once
 from counterfoil.errors import InputError
 
 _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
@@ -75,12 +75,11 @@ class RankExecutor:
         """Compute the shards that no other process computes, until all are there."""
         first = self.rank * len(work) // self.of
         waiting = [*range(first, len(work)), *range(first)]
-        computed, pace = 0, ShardPace()
+        computed = 0
         with work.leases() as leases:
             while waiting:
-                began, at_once = time.monotonic(), pace.at_once(len(waiting), self.of)
-                done, finished = work.run_free(waiting, leases, advance, at_once=at_once)
-                pace.timed(len(done), time.monotonic() - began)
+                many = at_once(len(waiting), self.of)
+                done, finished = work.run_free(waiting, leases, advance, at_once=many)
                 computed += len(done)
                 waiting = [shard for shard in waiting if shard not in done and shard not in finished]
                 if waiting and not done and not finished:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.ray_cluster import Worker, WorkerPool
 from counterfoil.engine.ray_worker import ChunkOutcome
-from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardPace, ShardWork
+from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardWork, at_once
 from counterfoil.errors import InputError, StorageError
 from counterfoil.models.base import source_of
 from counterfoil.storage import location
@@ -97,7 +97,6 @@ class _Stage:
         self._tried: Counter[int] = Counter()
         self._losses: Counter[int] = Counter()
         self._failures = 0
-        self._pace = ShardPace()
 
     def run(self) -> None:
         """Send chunks and take answers until nothing is left; workers that still compute then are ended."""
@@ -164,7 +163,7 @@ class _Stage:
         Where none are left, those that others have and may not have begun: a lease tells, and of a machine
         that was lost they are free. That is tried again and again, but not without pause.
         """
-        many = self._pace.at_once(len(self._left), len(self._pool.workers))
+        many = at_once(len(self._left), len(self._pool.workers))
         shards: list[int] = []
         while self._left and len(shards) < many:
             if (shard := self._left.popleft()) in self._open:
@@ -224,7 +223,6 @@ class _Stage:
         assert isinstance(outcome, ChunkOutcome)
         if outcome.error is not None:
             raise outcome.error.error()
-        self._pace.timed(outcome.computed, outcome.seconds)
         # What other processes are at stays open, and is looked for in the cache.
         self._finish({shards[place] for place in outcome.finished})
 

@@ -51,9 +51,6 @@ class ChunkOutcome:
 
     finished: frozenset[int] = frozenset()
     error: "WorkerFailure | None" = None
-    #: How many of them were computed here, and in how many seconds.
-    computed: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,13 +112,10 @@ class ShardWorker:
                 self._scorer = None  # two models need twice the memory
                 self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.cache.identity), name
             assert self._name == name
-            began = time.monotonic()
             work = replace(work, scorer=self._scorer)
             with work.leases() as leases:
                 done, finished = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
-            return ChunkOutcome(
-                frozenset(done | finished), computed=len(done), seconds=time.monotonic() - began
-            )
+            return ChunkOutcome(frozenset(done | finished))
         except Exception as error:
             return ChunkOutcome(error=WorkerFailure.of(error))
 

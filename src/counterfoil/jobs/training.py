@@ -72,7 +72,6 @@ class RunRows(Reporting, total=False):
         devices: How many of them.
         chunk_size: Rows that go through the network at a time, on each device, where a batch does not fit
             into memory: the gradients are those of the whole batch (GradCache).
-        checkpoint_activations: Compute layers again in the backward pass, in place of keeping what they gave.
         tensorboard: Write the journal for TensorBoard as well (extra 'tensorboard').
     """
 
@@ -87,7 +86,6 @@ class RunRows(Reporting, total=False):
     #: None is one, or as many as torchrun started.
     devices: Annotated[int | None, option(None, low=1, high=most("devices"))]
     chunk_size: Annotated[int | None, option(None, low=1, high=most("batch_size"))]
-    checkpoint_activations: Annotated[bool, option(False)]
     workers: Annotated[int | None, WORKERS]
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
     cache: Annotated[Cache, CACHE]
@@ -208,7 +206,7 @@ def stages_of(
 
     Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
     """
-    from counterfoil.train.dataloaders import steps_per_epoch
+    from counterfoil.train.dataloaders import check_batches, length
     from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters
 
@@ -217,25 +215,10 @@ def stages_of(
         return (Stage(recipe, None, None, everything),)
     planned = []
     for stage in recipe.staged():
-        if stage.batch_size % processes:
-            raise InputError(
-                "a batch cannot be divided among the processes",
-                given=f"{stage.batch_size} rows, {processes} processes",
-                allowed="a batch size that is a multiple of the number of processes",
-                hint="choose another --batch-size or --devices",
-            )
+        check_batches(stage.batch_size, stage.accumulate, rows, processes, of_command=True)
         check_chunk(chunk, stage.batch_size, processes, hint="choose a smaller --chunk-size")
-        per_epoch = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
-        if not per_epoch:
-            raise InputError(
-                "too few rows to train on",
-                given=rows,
-                allowed=f"at least {stage.batch_size * stage.accumulate}, the rows of one step",
-                hint="choose a smaller --batch-size",
-            )
         moved = count([parameter for _, parameter in trained_parameters(backbone.network, stage)])
-        steps = per_epoch * stage.epochs if stage.steps is None else stage.steps
-        planned.append(Stage(stage, steps, moved, everything - moved))
+        planned.append(Stage(stage, length(stage, rows), moved, everything - moved))
     return tuple(planned)
 
 
@@ -316,10 +299,6 @@ def network(spec: str, *, allowed: str) -> "Backbone":
 
 def _is_folder(spec: str) -> bool:
     return spec.startswith("ckpt:") or (Path(spec) / "card.json").is_file()
-
-
-if TYPE_CHECKING:
-    from counterfoil.models.networks import Backbone
 
 
 @dataclass(frozen=True)
@@ -667,7 +646,7 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         out=wanted["out"],
         saving=Saving(resume=resume, tensorboard=wanted["tensorboard"]),
         device=wanted["device"],
-        computing=Computing(wanted["devices"] or 1, wanted["chunk_size"], wanted["checkpoint_activations"]),
+        computing=Computing(wanted["devices"] or 1, wanted["chunk_size"]),
         workers=processes(wanted["workers"]),
         progress=watched,
         note=note,
@@ -795,7 +774,6 @@ def _check_devices(recipe: Recipe, options: Mapping[str, Any]) -> None:
     unused = {
         "--devices": _processes(options) if _processes(options) > 1 else None,
         "--chunk-size": options["chunk_size"],
-        "--checkpoint-activations": "given" if options["checkpoint_activations"] else None,
     }
     for name, given in unused.items():
         if given is not None:

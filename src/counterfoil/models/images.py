@@ -17,11 +17,12 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -140,8 +141,12 @@ class Resized:
         return left, top
 
 
+#: What is made of an image by a preparation.
+Read = Callable[[Preparation, Image], ndarray]
+
+
 def prepared(
-    batches: ImageBatches, preparation: Preparation, *, workers: int
+    batches: ImageBatches, preparation: Preparation, *, workers: int, read: Read = inputs_of
 ) -> Generator[list[ndarray], None, None]:
     """Each batch of images as a list of pixel arrays, in order.
 
@@ -149,18 +154,18 @@ def prepared(
     asked for; a single batch is prepared here, which takes less than a process takes to start, and so is what
     an `ImageReader` reads, which may hold all of it in memory. Processes do not import the script that runs,
     so it needs no `if __name__ == "__main__"`, except where sources of images are defined in it. Raises what
-    decoding raises (`DataError` naming the file) when the batch's turn comes.
+    `read` raises (by default a `DataError` naming the file) when the batch's turn comes.
     """
     if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:
-            yield [inputs_of(preparation, image) for image in _fetched(batch)]
+            yield [read(preparation, image) for image in _fetched(batch)]
         return
     pool = ProcessPoolExecutor(
         max_workers=min(workers, len(batches)),
         # Forking a process that runs threads (torch's, a progress bar's) can lock up: a clean server forks.
         mp_context=multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver"),
         initializer=_start_worker,
-        initargs=(preparation,),
+        initargs=(partial(read, preparation),),
     )
     sources = {type(image.source).__module__ for batch in batches for image in batch}
     alone = nullcontext if "__main__" in sources else _without_main
@@ -216,10 +221,10 @@ def _without_main() -> Iterator[None]:
         main.update(main_file)
 
 
-_in_worker: list[Preparation] = []
+_in_worker: list[Callable[[Image], ndarray]] = []
 
 
-def _start_worker(preparation: Preparation) -> None:
+def _start_worker(read: Callable[[Image], ndarray]) -> None:
     def leave_with_parent() -> None:
         # However the parent went: a pool's own workers would wait forever.
         parent = multiprocessing.parent_process()
@@ -227,14 +232,14 @@ def _start_worker(preparation: Preparation) -> None:
             parent.join()
             os._exit(1)
 
-    _in_worker[:] = [preparation]
+    _in_worker[:] = [read]
     # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
 def _prepare_in_worker(batch: Sequence[Image]) -> list[ndarray]:
-    return [inputs_of(_in_worker[0], image) for image in _fetched(batch)]
+    return [_in_worker[0](image) for image in _fetched(batch)]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from counterfoil.inputs.files import read_json
 from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
-from counterfoil.models.hf_loading import HfTokens, padded_ids
+from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
@@ -131,10 +131,10 @@ class TextModel:
         """The ids of a text without marks."""
         return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
-    def forward(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
+    def forward(self, rows: Sequence[Sequence[int]], **options: Any) -> tuple[Any, Tensor]:
         """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
         ids, mask = padded_ids(rows, self.tokenizer.pad_token_id or 0, self.device)
-        return self.network(input_ids=ids, attention_mask=mask), mask
+        return self.network(input_ids=ids, attention_mask=mask, **options), mask
 
     def outputs(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[tuple[slice, Any, Tensor]]:
         """`forward` of as many rows, sorted by length, as have logits of `width` columns within `_LOGITS`."""
@@ -340,19 +340,25 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceEncoder(base.ComparedByCosine):
+class OnTextModel:
+    """What is done with a text model, under its identity."""
+
+    model: TextModel
+
+    @property
+    def identity(self) -> base.Identity:
+        """That of the model."""
+        return self.model.identity
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceEncoder(OnTextModel, base.ComparedByCosine):
     """A `TextEmbedder`: the pooled states of a text model, as unit vectors."""
 
     does = ("embeds_texts",)
     needs = ("captions",)
 
-    model: TextModel
     lower: bool = False
-
-    @property
-    def identity(self) -> base.Identity:
-        """That of the model, with its pooling."""
-        return self.model.identity
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
@@ -495,32 +501,32 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
     library = loading.library_of()
     loading.check_place(name, where)
-    opened = loading.pretrained(context, library, name)
-    model, tokenizer = opened.model, opened.tokenizer
-    layers = int(getattr(model.config, "num_hidden_layers", 0))
+    model = load_model(context, library, name, "AutoModel", _states_of(-1), {"parts": "tokens"})
+    tokenizer, layers = model.tokenizer, int(getattr(model.network.config, "num_hidden_layers", 0))
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
     if len(tokenizer("").input_ids) != 2 or tokenizer.pad_token_id is None:
         problem = "its tokenizer sets no marks around a text, or has nothing to fill up with"
         given = type(tokenizer).__name__
         raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
-    length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
-    identity = context.identity(**opened.facts, length=length, layer=used, parts="tokens")
-    tokens, filler = HfTokens(tokenizer, length), int(tokenizer.pad_token_id)
-    return TextEncoder(identity, model, tokens, filler, used, context.device)
+    identity = replace(model.identity, options={**model.identity.options, "layer": used})
+    return TextEncoder(replace(model, identity=identity, rule=_states_of(used)))
 
 
-@dataclass(frozen=True, eq=False)
-class TextEncoder:
-    """A `LocalEmbedder` of captions alone."""
+def _states_of(layer: int) -> Any:
+    """The rule that gives the unit vectors of a text's tokens, by the states of a layer."""
 
-    identity: base.Identity
-    model: Any
-    ids: HfTokens
-    filler: int
-    layer: int
-    device: Any
+    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
+        rows = [text.ids for text in texts]
+        output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
+        return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
+
+    return rule
+
+
+class TextEncoder(OnTextModel):
+    """A `LocalEmbedder` of captions alone, by the states of one layer."""
 
     @property
     def local(self) -> "TextEncoder":
@@ -533,19 +539,15 @@ class TextEncoder:
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
         """
         for batch in batches:
-            rows = self.ids.ids(base.prompted(self.identity, batch)) if batch else []
+            rows = [self.model.read(text) for text in base.prompted(self.identity, batch)]
             captions = []
             if rows:
-                ids, mask = padded_ids(rows, self.filler, self.device)
                 with torch.inference_mode():
-                    output = self.model(
-                        input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True
-                    )
-                    states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
-                for row, vectors in zip(rows, states.cpu().numpy(), strict=True):
+                    states = self.model.rule(self.model, rows).cpu().numpy()
+                for row, vectors in zip(rows, states, strict=True):
                     # A copy: what lies behind a text's last token means nothing.
-                    row_ids, own = np.array(row, dtype=np.int64), vectors[: len(row)].copy()
-                    captions.append(CaptionTokens(row_ids, row_ids, own, own[0]))
+                    ids, own = np.array(row.ids, dtype=np.int64), vectors[: len(row.ids)].copy()
+                    captions.append(CaptionTokens(ids, ids, own, own[0]))
             yield captions
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
@@ -554,27 +556,19 @@ class TextEncoder:
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt; no model runs."""
-        rows = self.ids.ids([base.filled(self.identity.prompt, text) for text in texts])
-        return [np.array(ids, dtype=np.int64) for ids in rows]
+        prompt = self.identity.prompt
+        return [np.array(self.model.read(base.filled(prompt, text)).ids, dtype=np.int64) for text in texts]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        return base.cut_off(self.identity, captions, self.ids.left_out)
+        return self.model.over_limit(captions)
 
 
 # -- texts that a causal model writes ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class TextGenerator:
-    """A model that continues prompts; `identity` names it with its weights."""
-
-    model: TextModel
-
-    @property
-    def identity(self) -> base.Identity:
-        """That of the model, as of the scorer of the same name."""
-        return self.model.identity
+class TextGenerator(OnTextModel):
+    """A model that continues prompts, under the identity of the scorer of the same name."""
 
     def write(
         self,

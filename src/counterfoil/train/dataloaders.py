@@ -27,7 +27,7 @@ from counterfoil.train.images import (
     ImageStore,
     Mapped,
     Variation,
-    say_unreadable,
+    readable_rows,
     without_words,
 )
 from counterfoil.train.objectives import Objective
@@ -79,19 +79,7 @@ class Course(Sequence[BatchPart]):
     first_epoch: int = 0
 
     def __post_init__(self) -> None:
-        if self.batch_size % self.world:
-            raise InputError(
-                "a batch cannot be divided among the processes",
-                given=f"{self.batch_size} rows, {self.world} processes",
-                allowed="a batch size that is a multiple of the number of processes",
-            )
-        if not self.per_epoch:
-            raise InputError(
-                "too few rows to train on",
-                given=self.n,
-                allowed=f"at least {self.batch_size * self.accumulate}, the rows of one step",
-                hint="choose a smaller batch_size",
-            )
+        check_batches(self.batch_size, self.accumulate, self.n, self.world)
 
     def __len__(self) -> int:
         return (self.steps - self.start) * self.accumulate
@@ -121,6 +109,29 @@ def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
     (3, 1)
     """
     return n // batch_size // accumulate
+
+
+def check_batches(
+    batch_size: int, accumulate: int, n: int, processes: int, *, of_command: bool = False
+) -> None:
+    """Raise `InputError` for a batch that processes cannot divide, and for fewer than the rows of one step.
+
+    The hints name what is to be changed as the command's options, or as fields of a recipe.
+    """
+    if batch_size % processes:
+        raise InputError(
+            "a batch cannot be divided among the processes",
+            given=f"{batch_size} rows, {processes} processes",
+            allowed="a batch size that is a multiple of the number of processes",
+            hint="choose another --batch-size or --devices" if of_command else None,
+        )
+    if not steps_per_epoch(n, batch_size, accumulate):
+        raise InputError(
+            "too few rows to train on",
+            given=n,
+            allowed=f"at least {batch_size * accumulate}, the rows of one step",
+            hint=f"choose a smaller {'--batch-size' if of_command else 'batch_size'}",
+        )
 
 
 def length(stage: Recipe, n: int) -> int:
@@ -292,11 +303,7 @@ def dataloaders(
             skip=skip,
             progress=progress,
         )
-    lost = sorted({position for pictures in shared.values() for position in pictures.unreadable})
-    if lost:
-        gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
-        say_unreadable(data.images, lost, int(gone.sum()), note, preparation=backbone.preparation)
-        rows = rows[~gone]
+    rows = readable_rows(data, rows, roles, shared.values(), backbone.preparation, note)
     chosen = data.select(rows)
     feeds = []
     for aim, variation in zip(aims, variations, strict=True):

@@ -33,7 +33,7 @@ from counterfoil.models.networks import (
 from counterfoil.models.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
 from counterfoil.train.dataloaders import order
-from counterfoil.train.images import BatchImages, ImageStore, say_unreadable
+from counterfoil.train.images import BatchImages, ImageStore, readable_rows
 from counterfoil.train.optim import learning_rate, optimiser
 from counterfoil.train.recipes import Detection
 
@@ -63,27 +63,22 @@ def encoded(
     Raises `DataError` for an image that cannot be read, unless the recipe skips its rows and `note` says so;
     `InputError` where no row is left, and `ModelError` for numbers that are not finite.
     """
-    used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
+    roles = ("image", "negative_image")
     # Each picture is read once, so none is kept in memory.
     pictures = ImageStore(
         data.images,
-        used,
+        np.unique(np.concatenate([data.need(role) for role in roles])),
         backbone.preparation,
         workers=workers,
         skip=recipe.unreadable == "skip",
         memory=0,
         progress=progress,
     )
-    rows = np.arange(len(data))
-    if pictures.unreadable:
-        lost = np.isin(data.need("image"), pictures.unreadable)
-        lost |= np.isin(data.need("negative_image"), pictures.unreadable)
-        say_unreadable(data.images, pictures.unreadable, int(lost.sum()), note)
-        rows = rows[~lost]
-        if not len(rows):
-            raise InputError("no row is left whose images can be read", where=data.source or data.name)
-        data = data.select(rows)
-        used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
+    rows = readable_rows(data, np.arange(len(data)), roles, [pictures], backbone.preparation, note)
+    if not len(rows):
+        raise InputError("no row is left whose images can be read", where=data.source or data.name)
+    data = data.select(rows)
+    used = np.unique(np.concatenate([data.need(role) for role in roles]))
     requests = [BatchImages(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
     with closing(pictures.batches(requests)) as stream:
         images = _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)

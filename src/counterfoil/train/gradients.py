@@ -6,16 +6,12 @@ Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, section
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, distributed, is_grad_enabled, nn
-from torch.nn.modules.batchnorm import _BatchNorm
-from torch.utils.checkpoint import checkpoint
+from torch import Tensor, distributed, nn
 
 from counterfoil.errors import InputError
 from counterfoil.models.networks import Answer, Encoded, Network
@@ -31,8 +27,6 @@ class Computing:
     devices: int = 1
     #: Rows of a batch that go through the network at a time, on each device; None: all of them.
     chunk_size: int | None = None
-    #: Whether layers are computed again in the backward pass (`recomputed`).
-    checkpoint_activations: bool = False
 
 
 ONE_DEVICE = Computing()
@@ -65,32 +59,14 @@ def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
     `DistributedDataParallel` does, that is exactly the gradient of one device with the whole batch, for
     weights of the loss itself (the temperature) too. Nothing is to be scaled.
 
-    A device holds the rows of all once. Half precision is gathered as float32, so that gradients are summed
-    in it. Devices must hold the same number of rows: otherwise they wait for each other forever.
+    Half precision is gathered as float32, so that gradients are summed in it. Devices must hold the same
+    number of rows: otherwise they wait for each other forever.
     """
     if fabric is None or fabric.world_size == 1:
         return tensor
     whole = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
-    gathered: Tensor = _Gathered.apply(whole)
-    return gathered
-
-
-class _Gathered(torch.autograd.Function):
-    """All devices' rows; backwards the sum of all devices' gradients, each device its own rows of it."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        world = distributed.get_world_size()
-        whole = tensor.new_empty((world * len(tensor), *tensor.shape[1:]))
-        # Each device's rows go where they are to be: no second copy of all of them is made.
-        distributed.all_gather(list(whole.chunk(world)), tensor.contiguous())
-        return whole
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        total = gradients[0].clone(memory_format=torch.contiguous_format)
-        distributed.all_reduce(total)
-        return total.chunk(distributed.get_world_size())[distributed.get_rank()]
+    gathered: Tensor = fabric.all_gather(whole, sync_grads=True)
+    return gathered.flatten(0, 1)
 
 
 def gradients(
@@ -121,7 +97,7 @@ def gradients(
         return _of_all(fabric, {"loss": loss.detach(), **parts})
 
     drawn, answers = [], []
-    with torch.no_grad(), _uncounted([model]):
+    with torch.no_grad(), _uncounted(model):
         for batch in batches:
             drawn.append(random_state())
             answers.append(leaves(answer_of(model, batch, fabric.device)))
@@ -235,69 +211,10 @@ def _side(parts: Sequence[Encoded], roles: int) -> Encoded:
     return Encoded(*map(field, zip(*cut, strict=True)))
 
 
-def blocks(network: nn.Module) -> list[nn.Module]:
-    """The layers of its towers: what is repeated in a row, has parts, and holds no such row itself.
-
-    Residual blocks of open_clip and timm, the encoder layers of transformers; empty for a network without.
-
-    >>> layer = lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    >>> len(blocks(nn.Sequential(nn.Linear(2, 2), nn.Sequential(layer(), layer(), layer()))))
-    3
-    """
-    rows = [
-        list(module)
-        for module in network.modules()
-        if isinstance(module, nn.ModuleList | nn.Sequential)
-        and len(module) > 1
-        and len({type(part) for part in module}) == 1
-        and any(module[0].children())
-    ]
-    by_id = {id(block): block for row in rows for block in row}
-    return [
-        block
-        for block in by_id.values()
-        if not any(id(m) in by_id for m in block.modules() if m is not block)
-    ]
-
-
 @contextmanager
-def recomputed(network: Network, wanted: bool = True) -> Iterator[None]:
-    """Within, training the network keeps the inputs of its blocks alone; without blocks, those of its towers.
-
-    Gradients are the same: random numbers (dropout) are drawn as the first time, and batch norms count a
-    batch once. In evaluation, and without gradients, nothing is different. Of N blocks the activations of one
-    are held at a time, for a second forward pass (Chen et al. 2016, Training Deep Nets with Sublinear Memory
-    Cost).
-    """
-    if not wanted:
-        yield
-        return
-    wrapped: list[tuple[nn.Module, str, nn.Module]] = [(block, "forward", block) for block in blocks(network)]
-    wrapped = wrapped or [(network, name, network) for name in ("encode_images", "encode_texts")]
-    for owner, name, module in wrapped:
-        setattr(owner, name, partial(_run, getattr(owner, name), module))
-    try:
-        yield
-    finally:
-        for owner, name, _ in wrapped:
-            delattr(owner, name)
-
-
-def _run(compute: Callable[..., Any], module: nn.Module, *given: Any, **named: Any) -> Any:
-    if not (module.training and is_grad_enabled()):
-        return compute(*given, **named)
-    norms = [part for part in module.modules() if isinstance(part, _BatchNorm)]
-
-    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return nullcontext(), _uncounted(norms)
-
-    return checkpoint(compute, *given, use_reentrant=False, context_fn=contexts, **named)
-
-
-@contextmanager
-def _uncounted(modules: Sequence[nn.Module]) -> Iterator[None]:
-    """Batch norms see batches that they have counted already, or are to count later."""
-    buffers = [(buffer, buffer.clone()) for module in modules for buffer in module.buffers()]
+def _uncounted(module: nn.Module) -> Iterator[None]:
+    """Batch norms see batches that they are to count later."""
+    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
     try:
         yield
     finally:

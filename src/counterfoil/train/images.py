@@ -3,9 +3,10 @@
 A picture is shown in part, perhaps mirrored, perhaps with a patch erased; a caption lacks some of its words.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.images import (
+    UNTOUCHED,
     ImageReader,
     Preparation,
-    Untouched,
-    check_proportions,
     inputs_of,
     prepared,
 )
@@ -178,7 +179,6 @@ def _rectangle(
 KEPT = 1 << 30
 #: Pictures that are prepared at a time before training starts.
 _AT_ONCE = 64
-_AS_DECODED = Untouched()
 
 
 @dataclass(frozen=True)
@@ -244,22 +244,15 @@ class ImageStore:
         keeps = not varies and len(used) * first.nbytes <= memory
         if not keeps and not skip:
             return
-        if skip:
-            lenient = _LenientReader if isinstance(preparation, ImageReader) else _Lenient
-            preparation = lenient(preparation, seen_only=not keeps)
+        read = partial(_tried, sent=keeps) if skip else inputs_of
         pixels = np.empty((len(used), *shape), dtype=first.dtype) if keeps else None
         cuts = [used[at : at + _AT_ONCE] for at in range(0, len(used), _AT_ONCE)]
-        batches = [
-            [
-                _Tried(images[i].id, images[i].source, images[i].crop, images[i].photo) if skip else images[i]
-                for i in cut
-            ]
-            for cut in cuts
-        ]
+        batches = [[images[i] for i in cut] for cut in cuts]
         failed: list[int] = []
         done = 0
         progress("preparing pictures", 0, len(used))
-        for cut, batch in zip(cuts, prepared(batches, preparation, workers=workers), strict=True):
+        stream = prepared(batches, preparation, workers=workers, read=read)
+        for cut, batch in zip(cuts, stream, strict=True):
             for position, picture in zip(cut, batch, strict=True):
                 if not picture.size:
                     failed.append(int(position))
@@ -298,13 +291,30 @@ class ImageStore:
         ]
 
 
+def readable_rows(
+    data: TrainingSet,
+    rows: Int[ndarray, "n"],
+    roles: Sequence[str],
+    stores: Iterable[ImageStore],
+    preparation: Preparation,
+    note: Note,
+) -> Int[ndarray, "readable"]:
+    """Those of the rows of which every picture can be read; `note` says so where some cannot."""
+    lost = sorted({position for store in stores for position in store.unreadable})
+    if not lost:
+        return rows
+    gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
+    say_unreadable(data.images, lost, int(gone.sum()), note, preparation=preparation)
+    return rows[~gone]
+
+
 def say_unreadable(
     images: Sequence[Image],
     positions: Sequence[int],
     rows: int,
     note: Note = warn,
     *,
-    preparation: Preparation = _AS_DECODED,
+    preparation: Preparation = UNTOUCHED,
 ) -> None:
     """One line that counts and names the images whose rows are left out, and why the first one is."""
     names = ", ".join(str(images[i].source or images[i].id) for i in positions[:3])
@@ -325,42 +335,10 @@ def say_unreadable(
     note(f"{many}, {left}: {names}{more}" + (f" ({first})" if first else ""))
 
 
-@dataclass(frozen=True)
-class _Tried(Image):
-    """An image that decodes to a picture without pixels where it cannot be read."""
-
-    def decode(self) -> PIL.Image.Image:
-        try:
-            picture = super().decode()
-            check_proportions(picture, self.source)
-        except DataError:
-            return PIL.Image.new("RGB", (0, 0))
-        return picture
-
-
-@dataclass(frozen=True)
-class _Lenient:
-    """Prepare what was read; of the rest nothing. With `seen_only` the pixels stay in the worker."""
-
-    preparation: Any
-    seen_only: bool
-
-    def __call__(self, picture: PIL.Image.Image) -> ndarray:
-        if not picture.width:
-            return np.empty((0, 0, 3), dtype=np.uint8)
-        return np.zeros((1, 1, 3), dtype=np.uint8) if self.seen_only else self.preparation(picture)
-
-
-@dataclass(frozen=True)
-class _LenientReader(_Lenient):
-    """The same of images that are not decoded."""
-
-    def read(self, image: Image) -> ndarray:
-        try:
-            array: ndarray = self.preparation.read(image)
-        except DataError:
-            return np.empty((0, 0), dtype=np.float32)
-        return np.zeros((1, 1), dtype=np.float32) if self.seen_only else array
-
-    def sample(self) -> ndarray:
-        return self.preparation.sample()
+def _tried(preparation: Preparation, image: Image, *, sent: bool) -> ndarray:
+    """What a preparation makes of an image: nothing where it cannot be read, one number unless `sent`."""
+    try:
+        array = inputs_of(preparation, image)
+    except DataError:
+        return np.empty(0, dtype=np.uint8)
+    return array if sent else np.zeros(1, dtype=np.uint8)

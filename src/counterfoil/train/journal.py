@@ -4,10 +4,9 @@ import csv
 import io
 import math
 import os
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -113,17 +112,6 @@ def read(path: Path) -> list[dict[str, float]]:
     return entries
 
 
-class _Pending(NamedTuple):
-    """Values of one step, on their way to the CPU."""
-
-    step: int
-    lr: float
-    rows: Int[ndarray, "b"]
-    names: tuple[str, ...]
-    values: Tensor
-    event: Any
-
-
 #: What running means are of, besides sums, before the first step.
 _NOTHING: Mapping[str, float] = {"steps": 0, "rows": 0, "seconds": 0.0, "waited": 0.0}
 
@@ -131,52 +119,43 @@ _NOTHING: Mapping[str, float] = {"steps": 0, "rows": 0, "seconds": 0.0, "waited"
 class RunningMetrics:
     """Means over the steps since the last entry of the journal.
 
-    On a CPU values are read at once, so a step that went wrong is stopped before it changes the weights. On
-    other devices they are read one step late, while the device works on the next one.
+    Values are read at once, so that a step that went wrong is stopped before it changes the weights.
     """
 
-    def __init__(self, device: torch.device, largest: Callable[[float], float] = lambda own: own) -> None:
+    def __init__(self, largest: Callable[[float], float] = lambda own: own) -> None:
         """`largest` is that of the numbers of all processes."""
-        self._device, self._largest = device, largest
-        self._pending: deque[_Pending] = deque()
+        self._largest = largest
         self._totals: dict[str, Any] = {**_NOTHING, "sums": {}}
 
-    def take(
-        self,
-        step: int,
-        values: Mapping[str, Tensor],
-        *,
-        lr: float,
-        rows: Int[ndarray, "b"],
-    ) -> None:
+    def take(self, step: int, values: Mapping[str, Tensor], *, lr: float, rows: Int[ndarray, "b"]) -> None:
         """Take in a step's scalars.
 
-        Raises `InputError` naming step, rows and learning rate where one of them (or, on a GPU, of the step
-        before) is NaN or infinite.
+        Raises `InputError` naming step, rows and learning rate where one of them is NaN or infinite.
         """
         stacked = torch.stack([value.detach().float() for value in values.values()])
-        event = None
-        if self._device.type == "cuda":
-            stacked = stacked.to("cpu", non_blocking=True)
-            event = torch.cuda.Event()
-            event.record()
-        self._pending.append(_Pending(step, lr, rows, tuple(values), stacked, event))
-        self._read(keep=0 if self._device.type == "cpu" else 1)
+        sums = self._totals["sums"]
+        for name, number in zip(values, stacked.tolist(), strict=True):
+            if not math.isfinite(number):
+                first = ", ".join(str(int(row)) for row in rows[:5])
+                more = f", ... ({len(rows)} in all)" if len(rows) > 5 else ""
+                raise InputError(
+                    f"{name} is {number}",
+                    where=f"step {step}",
+                    given=f"rows {first}{more}, learning rate {lr:g}",
+                    hint="training stops, and what was saved last is kept; try a lower lr, or clip_norm",
+                )
+            sums[name] = sums.get(name, 0.0) + number
+        self._totals["steps"] += 1
 
     def time(self, rows: int, seconds: float, waited: float) -> None:
         """Take in a step's rows, the time it took and how much of that it waited for them."""
         for name, value in (("rows", rows), ("seconds", seconds), ("waited", waited)):
             self._totals[name] += value
 
-    def settle(self) -> None:
-        """Read all pending values; raises as `take`."""
-        self._read(keep=0)
-
     def means(self) -> dict[str, float]:
         """The mean of each value, rows per second, and the share of time that the process spent waiting which
         waited longest; starts anew.
         """
-        self.settle()
         totals, seconds = self._totals, self._totals["seconds"]
         averages = {name: total / totals["steps"] for name, total in totals["sums"].items()}
         if seconds > 0:
@@ -186,29 +165,9 @@ class RunningMetrics:
         return averages
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain values; nothing may be on its way."""
+        """All of it as plain values."""
         return {**self._totals, "sums": dict(self._totals["sums"])}
 
     def put_back(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; raises `KeyError` where it lacks a total."""
         self._totals = {"sums": dict(state["sums"]), **{name: state[name] for name in _NOTHING}}
-
-    def _read(self, *, keep: int) -> None:
-        while len(self._pending) > keep:
-            pending = self._pending.popleft()
-            if pending.event is not None:
-                pending.event.synchronize()
-            numbers = dict(zip(pending.names, pending.values.tolist(), strict=True))
-            sums = self._totals["sums"]
-            for name, number in numbers.items():
-                if not math.isfinite(number):
-                    rows = ", ".join(str(int(row)) for row in pending.rows[:5])
-                    more = f", ... ({len(pending.rows)} in all)" if len(pending.rows) > 5 else ""
-                    raise InputError(
-                        f"{name} is {number}",
-                        where=f"step {pending.step}",
-                        given=f"rows {rows}{more}, learning rate {pending.lr:g}",
-                        hint="training stops, and what was saved last is kept; try a lower lr, or clip_norm",
-                    )
-                sums[name] = sums.get(name, 0.0) + number
-            self._totals["steps"] += 1

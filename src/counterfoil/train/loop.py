@@ -26,7 +26,6 @@ from counterfoil.train.gradients import (
     check_chunk,
     gather,
     gradients,
-    recomputed,
 )
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
@@ -130,7 +129,7 @@ def fit(
 
     # The weights, the journal, and the guarded task before training.
     fabric.to_device(network)
-    readings = RunningMetrics(place, partial(largest, fabric))
+    readings = RunningMetrics(partial(largest, fabric))
     if state is not None:
         with training_state.fitting(out):
             network.load_state_dict(state["network"])
@@ -181,7 +180,6 @@ def fit(
         )
         with (
             closing(feed.batches(course)) as batches,
-            recomputed(network, computing.checkpoint_activations),
             fewest_threads(network, place),
         ):
             progress("training", now.step, total)
@@ -230,7 +228,6 @@ def fit(
                 entry: dict[str, float] = {}
                 improved = False
                 if last or now.at % (stage.validate_every or course.per_epoch) == 0:
-                    readings.settle()
                     entry, improved = selection.look(now)
                 if due or entry:
                     line = {"step": now.step, "epoch": parts[-1].epoch, "lr": lr, **readings.means()}

@@ -80,7 +80,6 @@ class Saver:
         Between two stages there is no optimiser. Raises `StorageError` where the disk is full, leaving what
         was there before.
         """
-        readings.settle()
         randoms = of_all(self.fabric, state.random_state())
         now.waited = largest(self.fabric, now.waited)
         self._saved_at = perf_counter()

@@ -199,8 +199,7 @@ def torchrun(processes, rows, out, *more):
 
 
 def test_two_processes_print_once(rows, tmp_path):
-    less = ["--chunk-size", 3, "--checkpoint-activations"]
-    command = torchrun(2, rows, tmp_path / "two", "--steps", 3, *less)
+    command = torchrun(2, rows, tmp_path / "two", "--steps", 3, "--chunk-size", 3)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("kept, last") == 1

@@ -18,7 +18,7 @@ import thumbnails  # noqa: E402
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.models.images import Untouched  # noqa: E402
+from counterfoil.models.images import Resized, Untouched  # noqa: E402
 from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch  # noqa: E402
 from counterfoil.train.images import (  # noqa: E402
     UNVARIED,
@@ -214,9 +214,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept,
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
     # So long that resizing it would take gigabytes.
     images[6] = image("6.png", 60, size=(1, 400))
-    pictures = ImageStore(
-        images, np.arange(1, 8), thumbnails.Shrunk(), memory=kept, skip=True, workers=workers
-    )
+    pictures = ImageStore(images, np.arange(1, 8), Resized(6), memory=kept, skip=True, workers=workers)
     # The first is not used, so it is not opened.
     assert pictures.unreadable == (4, 6)
     assert pictures.in_memory == (kept > 0)

@@ -30,7 +30,7 @@ def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case):
     for turns, chunk in CUTS[1:]:
         (rows,) = all_rows = shares(aim, world=1, accumulate=turns)
         values, expected = in_one_graph(backbone, aim, all_rows, chunk=chunk)
-        said, found = by_steps(backbone, aim, rows, chunk=chunk, checkpoint=chunk == 5)
+        said, found = by_steps(backbone, aim, rows, chunk=chunk)
         assert said == pytest.approx(values, rel=1e-6)
         assert apart(found, expected) < 1e-6
     # Dropout did draw, and there is something to agree on.
@@ -53,19 +53,18 @@ def test_random_numbers_go_on_after_those_of_the_step():
     # As if every batch had gone forward once, and the loss had drawn after them.
     _, backbone, aim = made("pcme", dropout=0.3)
     all_rows = shares(aim, world=1, accumulate=3)
-    by_steps(backbone, aim, all_rows[0], checkpoint=True)
+    by_steps(backbone, aim, all_rows[0])
     after = torch.rand(3)
     in_one_graph(backbone, aim, all_rows)
     assert torch.equal(torch.rand(3), after)
 
 
-@pytest.mark.parametrize("checkpoint", [False, True])
-def test_batch_norm_counts_each_batch_once(checkpoint):
+def test_batch_norm_counts_each_batch_once():
     _, backbone, aim = made("coco", dropout=0.0)
     norm = torch.nn.BatchNorm1d(32).double()
     backbone.network.image[2] = norm
     (rows,) = shares(aim, world=1, accumulate=3)
-    by_steps(backbone, aim, rows, checkpoint=checkpoint)
+    by_steps(backbone, aim, rows)
     twin = torch.nn.BatchNorm1d(32).double()
     for each in rows:
         with torch.no_grad():

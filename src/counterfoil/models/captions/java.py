@@ -1,7 +1,7 @@
 """METEOR 1.5 and SPICE 1.0: the Java programs of pycocoevalcap, and how they are run.
 
-METEOR answers lines with lines: it is started once, kept, and ended with this program. SPICE reads and writes
-files; its parser is a download of its own.
+METEOR is asked through pycocoevalcap's own class: it is started once, kept, and ended with this program.
+SPICE reads and writes files; its parser is a download of its own.
 """
 
 import atexit
@@ -11,142 +11,24 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
-from itertools import chain, pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
-from threading import Lock, Timer
-from typing import IO, NamedTuple, cast
+from tempfile import TemporaryDirectory
+from threading import Timer
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.errors import InputError, MissingExtraError, ModelError
+from counterfoil.errors import MissingExtraError, ModelError
 from counterfoil.store import write_json
 
 #: Lines that Java prints in any case; they explain no failure.
 _CHATTER = ("Picked up ", "NOTE: Picked up ", "... ")
 
-#: Lines that are written at once; their answers together are smaller than a pipe.
-_BLOCK = 64
-
 _INSTALL = "install a Java runtime, version 8 or later (such as the package default-jre-headless or openjdk)"
-
-
-class Child:
-    """A program with pipes to it: lines go in, lines come out.
-
-    `command` is started at once, in the folder `place`; `name` stands in messages. `patience` is how many
-    seconds a block of lines may take. Raises `ModelError` in one line where the program ends, stays silent
-    that long, or cannot be started; then it is over, and asking again says so too.
-
-    >>> from contextlib import closing
-    >>> from sys import executable
-    >>> echo = [executable, "-uc", "import sys; [print(line.upper(), end='') for line in sys.stdin]"]
-    >>> with closing(Child(echo, name="echo")) as child:
-    ...     child.ask(["one", "two"])
-    ['ONE', 'TWO']
-    """
-
-    def __init__(
-        self, command: Sequence[str], *, name: str, place: Path | None = None, patience: float = 300
-    ) -> None:
-        self.name, self._patience, self._busy, self._late = name, patience, Lock(), False
-        # A file and no pipe, which would fill up where nobody reads it.
-        self._complaints = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-        try:
-            self.process = subprocess.Popen(
-                command,
-                cwd=place,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            self._complaints.close()
-            raise _not_started(error, name, command) from None
-        self._in, self._out = (cast(IO[str], pipe) for pipe in (self.process.stdin, self.process.stdout))
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        return self.process.poll() is None
-
-    def ask(self, lines: Sequence[str], answers: int | None = None) -> list[str]:
-        """The program's answers to `lines`, one to each unless `answers` says how many to all of them.
-
-        A block of lines is written when all before it are answered, so that neither pipe fills up. No line
-        may hold a line break; `InputError` says which one does.
-        """
-        for at, line in enumerate(lines):
-            if "\n" in line or "\r" in line:
-                raise InputError("a line break within a line", where=f"{self.name}, line {at + 1}")
-        replies: list[str] = []
-        with self._busy:
-            if not self.alive:
-                raise self._ended()
-            try:
-                for start in range(0, len(lines), _BLOCK):
-                    block = lines[start : start + _BLOCK]
-                    watch = Timer(self._patience, self._give_up)
-                    watch.start()
-                    try:
-                        # Where it has ended, its answers are missing, and that is reported.
-                        with suppress(OSError):
-                            self._in.write("\n".join(block) + "\n")
-                            self._in.flush()
-                        replies += [self._next() for _ in range(answers or len(block))]
-                    finally:
-                        watch.cancel()
-            except BaseException:
-                # What it had answered would be taken for answers to the next request.
-                self.process.kill()
-                self.process.wait()
-                raise
-        return replies
-
-    def close(self) -> None:
-        """Ends the program: by closing its input, and if it does not end then, by force."""
-        with suppress(OSError):  # Where it is gone already.
-            self._in.close()
-        try:
-            self.process.wait(1)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self._out.close()
-        self._complaints.close()
-
-    def _give_up(self) -> None:
-        self._late = True
-        self.process.kill()
-
-    def _next(self) -> str:
-        line = self._out.readline()
-        if not line:
-            raise self._ended()
-        return line.rstrip("\r\n")
-
-    def _ended(self) -> ModelError:
-        """Why there is no answer."""
-        if self._late:
-            problem = f"no answer within {self._patience:g} seconds; it was ended"
-            return ModelError(problem, where=self.name)
-        try:
-            code = self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            return ModelError("closed its output and runs on", where=self.name)
-        self._complaints.seek(0)
-        return ModelError(died(code, [*telling(self._complaints)]), where=self.name)
-
-
-def _not_started(error: OSError, name: str, command: Sequence[str]) -> ModelError:
-    return ModelError(f"cannot be started: {error.strerror}", where=name, given=command[0])
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
@@ -171,7 +53,7 @@ def died(code: int, complaints: Sequence[str]) -> str:
 
 
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
-    """Runs a program that reads and writes files, and gives back what it said; `ModelError` as `Child` does.
+    """Runs a program that reads and writes files, and gives back what it said; `ModelError` where it fails.
 
     >>> from sys import executable
     >>> run([executable, "-c", "import sys; sys.exit('no space')"], name="copy", patience=60)
@@ -191,7 +73,8 @@ def run(command: Sequence[str], *, name: str, patience: float) -> str:
     except subprocess.TimeoutExpired:
         raise ModelError(f"not done within {patience:g} seconds; it was ended", where=name) from None
     except OSError as error:
-        raise _not_started(error, name, command) from None
+        problem = f"cannot be started: {error.strerror}"
+        raise ModelError(problem, where=name, given=command[0]) from None
     if done.returncode:
         raise ModelError(died(done.returncode, [*telling(done.stderr.splitlines())]), where=name)
     return done.stdout + done.stderr
@@ -220,45 +103,14 @@ def file(path: Path, name: str, hint: str) -> Path:
     return path
 
 
-#: The programs that are kept, by process of ours, command, and which of several alike.
-_KEPT: dict[tuple[int, tuple[str, ...], int], Child] = {}
-
-
-def kept(command: Sequence[str], *, name: str, place: Path, patience: float, copies: int = 1) -> list[Child]:
-    """`copies` children of one command, started where they do not run yet; they end with this program."""
-    children = []
-    for copy in range(copies):
-        # A fork inherits the pipes of its parent's children and must not write into them.
-        key = (os.getpid(), tuple(command), copy)
-        child = _KEPT.get(key)
-        if child is None or not child.alive:
-            if child is not None:
-                child.close()
-            child = _KEPT[key] = Child(command, name=name, place=place, patience=patience)
-        children.append(child)
-    return children
-
-
-def close_all() -> None:
-    """Ends all programs that are kept."""
-    for key in [key for key in _KEPT if key[0] == os.getpid()]:
-        _KEPT.pop(key).close()
-
-
-atexit.register(close_all)
-
-
 #: Its name in messages.
 METEOR = "metric:meteor"
 
-#: The program's statistics of one candidate: lengths, function words, matches of each kind, chunks.
-_STATISTICS = 23
+#: Seconds that a load may take; the program does hundreds of captions in one.
+_METEOR_PATIENCE = 6 * 3600.0
 
-#: As much memory as pycocoevalcap gives it, half of it at once; one collector suits a program of one thread.
-_MEMORY = ("-Xms1G", "-Xmx2G", "-XX:+UseSerialGC")
-
-#: Seconds without output after which the program is given up; it starts in a few.
-_METEOR_PATIENCE = 300.0
+#: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
+_KEPT: dict[int, Any] = {}
 
 
 class Meteor(NamedTuple):
@@ -268,7 +120,7 @@ class Meteor(NamedTuple):
     corpus: float
 
 
-def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, processes: int = 1) -> Meteor:
+def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Meteor:
     """METEOR of each candidate against the best of its references, and of all candidates as one text.
 
     The value of the whole is not the mean: the counts of all candidates are added up first, as METEOR and
@@ -277,8 +129,8 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     program, is left out, and white space is one blank. An empty candidate gets 0, and so does one whose
     references are all empty.
 
-    With several `processes` the load is cut into so many parts; the numbers are the same. Each keeps about a
-    gigabyte of data in memory, loads it for some seconds once, and ends with this program.
+    The program keeps about a gigabyte of data in memory, loads it for some seconds once, and ends with this
+    one.
 
     Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
     where the program fails.
@@ -287,27 +139,48 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     """
     if not candidates:
         return Meteor(np.zeros(0), 0.0)
-    questions = [
-        " ||| ".join(("SCORE", *map(_plain, own), _plain(candidate)))
-        for candidate, own in zip(candidates, references, strict=True)
-    ]
-    count = max(1, min(processes, len(questions)))
-    command, place = meteor_command(), folder("meteor")
-    children = kept(command, name=METEOR, place=place, patience=_METEOR_PATIENCE, copies=count)
-    cuts = np.linspace(0, len(questions), count + 1).astype(int).tolist()
-    parts = [questions[start:end] for start, end in pairwise(cuts)]
-    with ThreadPoolExecutor(count) as pool:
-        statistics = list(chain.from_iterable(pool.map(Child.ask, children, parts)))
-    for line in statistics:
-        if len(line.split()) != _STATISTICS:
-            raise ModelError("not the statistics of a candidate", where=METEOR, given=line or "(nothing)")
-    # The whole is more than a sum of counts, so that one of them values them all.
-    replies = children[0].ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
+    check_meteor()
+    from pycocoevalcap.meteor import meteor as official
+
+    program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
+    watch = Timer(_METEOR_PATIENCE, program.meteor_p.kill)
+    watch.start()
     try:
-        *items, corpus = map(float, replies)
-    except ValueError:
-        raise ModelError("not a score", where=METEOR, given=" ".join(replies)[:80]) from None
+        corpus, items = program.compute_score(
+            {at: list(map(_plain, own)) for at, own in enumerate(references)},
+            {at: [_plain(text)] for at, text in enumerate(candidates)},
+        )
+    except BaseException as error:
+        # What it had answered would be taken for answers to the next request.
+        code, complaints = close_meteor()
+        if not isinstance(error, OSError | ValueError):
+            raise
+        problem = "not a score" if code is None else died(code, complaints)
+        if not watch.is_alive():
+            problem = f"not done within {_METEOR_PATIENCE:g} seconds; it was ended"
+        raise ModelError(problem, where=METEOR) from None
+    finally:
+        watch.cancel()
     return Meteor(np.array(items), corpus)
+
+
+def close_meteor() -> tuple[int | None, list[str]]:
+    """End the program that is kept; how it had ended by itself, if it had, and its last words."""
+    program = _KEPT.pop(os.getpid(), None)
+    if program is None:
+        return None, []
+    child, code = program.meteor_p, None
+    # A request that failed holds the lock, which the class waits for when it goes.
+    failed = not program.lock.acquire(blocking=False)
+    with suppress(subprocess.TimeoutExpired):
+        code = child.wait(2 if failed else 0)
+    child.kill()
+    _, words = child.communicate()
+    program.lock.release()
+    return code, [*telling(words.decode(errors="replace").splitlines())]
+
+
+atexit.register(close_meteor)
 
 
 def _plain(text: str) -> str:
@@ -319,14 +192,12 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("|||", "").split())
 
 
-def meteor_command() -> tuple[str, ...]:
-    """How METEOR is started; raises what `meteor` raises of things that are missing."""
-    place = folder("meteor")
-    program = java(METEOR)
+def check_meteor() -> None:
+    """Raise what `meteor` raises of things that are missing."""
+    java(METEOR)
     again = "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
-    jar = file(place / "meteor-1.5.jar", METEOR, again)
-    file(place / "data" / "paraphrase-en.gz", METEOR, again)
-    return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
+    for part in ("meteor-1.5.jar", "data/paraphrase-en.gz"):
+        file(folder("meteor") / part, METEOR, again)
 
 
 #: Its name in messages.

@@ -135,9 +135,8 @@ def load(name: str, options: Options) -> TextMeasure:
     held against: "closest" (as in the COCO tool kit), "shortest" or "average". Of CIDEr and CIDEr-D, `df`
     says where document frequencies are counted: "references" (those of the load) or a JSON file (see
     `counterfoil.models.captions.corpora`); of CIDEr alone, `variant` "plain" is the formula that tables do
-    not mean (see `counterfoil.metrics.captions.cider`). Of METEOR, `processes` is how many programs share
-    the work; of SPICE, `models` the folder of its parser. The identity names all that decides a number, and
-    of a file its digest.
+    not mean (see `counterfoil.metrics.captions.cider`). Of SPICE, `models` is the folder of its parser. The
+    identity names all that decides a number, and of a file its digest.
 
     `length` counts words: PAC-S (Table 4) prefers "the longer caption" and does not say longer in what.
 
@@ -177,13 +176,10 @@ def load(name: str, options: Options) -> TextMeasure:
             lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
         )
     if name == "meteor":
-        processes = settings.count("processes")
-        java.meteor_command()
+        java.check_meteor()
         return metric_of(
-            lambda candidates, references, _: _meteor_of(candidates, references, processes=processes).items,
-            whole=lambda candidates, references: (
-                _meteor_of(candidates, references, processes=processes).corpus
-            ),
+            lambda candidates, references, _: _meteor_of(candidates, references).items,
+            whole=lambda candidates, references: _meteor_of(candidates, references).corpus,
             program="METEOR 1.5, -l en -norm",
         )
     if name == "spice":
@@ -230,7 +226,7 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "rouge-l": (),
     "cider": ("df", "variant"),
     "cider-d": ("df",),
-    "meteor": ("processes",),
+    "meteor": (),
     "spice": ("models",),
     "length": (),
 }
