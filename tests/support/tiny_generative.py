@@ -1,10 +1,13 @@
 """Models of random weights that write text about a picture, each made by its real classes and saved with its
 tokenizer, image processor and chat template."""
 
+import json
 from functools import partial
 
 import torch
 import transformers
+from open_clip.coca_model import CoCa
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 #: What the byte-level tokenizer's merges are learned from: words of captions and of the questions about them.
@@ -334,3 +337,36 @@ FAMILIES = {
     "gemma3": _gemma, "internvl": _internvl, "paligemma": _paligemma, "blip": _blip, "git": _git,
     "vision-encoder-decoder": _paired, "mllama": _mllama,
 }  # fmt: skip
+
+
+def save_coca(folder, *, seed=11, **sizes):
+    """The folder with a CoCa of open_clip and its own tokenizer."""
+    sizes = {**TINY, **sizes}
+    text = {"context_length": 76, "vocab_size": 49408, "width": sizes["width"], "heads": sizes["heads"]}
+    config = {
+        "embed_dim": sizes["width"],
+        "vision_cfg": {
+            "image_size": sizes["side"], "patch_size": sizes["patch"], "width": sizes["vision_width"],
+            "layers": sizes["vision_layers"], "head_width": sizes["vision_width"] // sizes["heads"],
+            "attentional_pool": True, "attn_pooler_heads": sizes["heads"], "output_tokens": True,
+        },
+        "text_cfg": {**text, "layers": sizes["layers"], "embed_cls": True, "output_tokens": True},
+        "multimodal_cfg": {**text, "layers": sizes["layers"], "attn_pooler_heads": sizes["heads"]},
+    }  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = CoCa(**config)
+        for parameter in model.parameters():
+            # Pictures matter as much as words do.
+            torch.nn.init.normal_(
+                parameter, std=1.5 / parameter.shape[-1] ** 0.5 if parameter.ndim > 1 else 1
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()},
+              folder / "open_clip_model.safetensors", metadata={"format": "pt"})  # fmt: skip
+    found = {
+        "model_cfg": {**config, "custom_text": True},
+        "preprocess_cfg": {"size": sizes["side"], "mode": "RGB"},
+    }
+    (folder / "open_clip_config.json").write_text(json.dumps(found))
+    return folder

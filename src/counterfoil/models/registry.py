@@ -149,8 +149,8 @@ _ENTRIES = (
     ScorerEntry(
         "likelihood",
         "NAME_OR_FOLDER",
-        "the likelihood of the caption by a model of transformers that writes captions: an "
-        "image-text-to-text model, BLIP or GIT",
+        "the likelihood of the caption by a model that writes captions: an image-text-to-text model, BLIP or "
+        "GIT of transformers, or a CoCa of open_clip (likelihood:open-clip:ARCH/PRETRAINED)",
         "likelihood:google/paligemma-3b-mix-224",
         "counterfoil.models.generative.likelihood:load",
         "models",

@@ -5,6 +5,7 @@ import shutil
 from functools import cache
 
 import numpy as np
+import open_clip
 import PIL.Image
 import pytest
 import torch
@@ -22,6 +23,7 @@ from counterfoil.models.text_models import load_lm
 from embedded import batched, noise, scored
 from made_once import made_once
 from refusals import refuses
+from tiny_families import write_random_checkpoint
 
 pytestmark = [
     pytest.mark.models,
@@ -56,6 +58,7 @@ def models(tmp_path_factory):
     def make(folder):
         for name in (*FAMILIES, *CAPTIONERS):
             tiny_generative.save(name, folder / name)
+        tiny_generative.save_coca(folder / "coca")
 
     return made_once(tmp_path_factory, "generative", make)
 
@@ -261,7 +264,8 @@ INSTRUCTION = "Describe this image in one sentence."
 
 
 def likely(name, models, **settings):
-    return likelihood.load(str(models / name), Options(device="cpu", settings=settings))
+    where = f"open-clip:local-dir:{models / name}" if name == "coca" else str(models / name)
+    return likelihood.load(where, Options(device="cpu", settings=settings))
 
 
 def pairs_of(images):
@@ -272,6 +276,8 @@ def pairs_of(images):
 
 def logs_of(name, models):
     """The log-probabilities of a caption's tokens and its end, by the model's own documented call."""
+    if name == "coca":
+        return by_open_clip(models / name)
     if name == "vision-encoder-decoder":
         return by_labels(models / name)
     model = transformers.AutoModelForImageTextToText.from_pretrained(models / name).eval()
@@ -337,7 +343,23 @@ def by_labels(folder):
     return score
 
 
-@pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", *CAPTIONERS])
+def by_open_clip(folder):
+    """The logits and labels of `CoCa.forward`, whose texts are padded in full."""
+    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
+    tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
+    model.eval()
+
+    def score(picture, text):
+        with torch.inference_mode():
+            output = model(transform(picture)[None], tokenizer([text]))
+        logs, labels = output["logits"][0].float().log_softmax(-1), output["labels"][0].tolist()
+        last = labels.index(tokenizer.eot_token_id)
+        return [float(logs[at, labels[at]]) for at in range(last + 1)]
+
+    return score
+
+
+@pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", *CAPTIONERS, "coca"])
 def test_likelihood_is_the_librarys(name, models, monkeypatch):
     scorer = likely(name, models)
     pairs = pairs_of(pictures()[1:])
@@ -413,5 +435,8 @@ def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
         ({"unconditional": "blank", "alpha": "nan"}, InputError, "no value of alpha"),
     ):
         refuses(message, likely, "git", models, **settings, error=error)
+    write_random_checkpoint(tmp_path / "clip")
+    with pytest.raises(ModelError, match="the model writes no captions"):
+        likelihood.load(f"open-clip:local-dir:{tmp_path / 'clip'}", Options(device="cpu"))
     with pytest.raises(DataError, match="an empty caption has no likelihood"):
         scored(likely("git", models, end="out"), [(pictures()[1:][0], Caption("", ""))], 1)

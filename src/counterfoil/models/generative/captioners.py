@@ -1,4 +1,4 @@
-"""Captioners as decoders: BLIP, GIT and encoder-decoders of the package transformers.
+"""Captioners as decoders: BLIP, GIT and encoder-decoders of the package transformers, CoCa of open_clip.
 
 They have no chat template: a caption follows a begin mark and, where one is wanted, the beginning of a text.
 The picture goes through its tower once; keys and values of a decoder that attends to it across, too.
@@ -15,6 +15,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import ModelError
+from counterfoil.models.base import Identity, digest_tensors
 from counterfoil.models.generative.image_text import Opened, stacked
 from counterfoil.models.generative.prefixes import (
     Decoder,
@@ -26,12 +27,17 @@ from counterfoil.models.generative.prefixes import (
 )
 from counterfoil.models.generative.templates import plain_ids
 from counterfoil.models.hf_loading import padded_ids
+from counterfoil.models.images import UNTOUCHED, Preparation
+from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.store import canonical_json
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Captioner(Decoder):
-    """What the decoders of this module have in common: words; the prompt and its begin mark are `read`."""
+    """What the decoders of this module have in common: a prompt and words."""
 
+    #: The begin mark and the ids of the prompt, which follow the picture.
+    prompt: tuple[int, ...]
     #: The most ids that the model reads, those of the picture not counted.
     positions: int
     #: The ids of a text without marks, and the mark that ends a caption.
@@ -39,6 +45,7 @@ class Captioner(Decoder):
     end: int
     #: A picture, as it is prepared, to pixels (1, 3, height, width).
     pixels: Callable[[ndarray], Tensor]
+    preparation: Preparation = UNTOUCHED
     wholes: bool = False
 
     def see(self, picture: ndarray) -> Seen:
@@ -50,7 +57,7 @@ class Captioner(Decoder):
     def _mask(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Which ids are read: the prompt, and those of each row."""
         places = torch.arange(ids.shape[1], device=self.device)
-        prompt = torch.ones((len(ids), len(self.read)), dtype=torch.long, device=self.device)
+        prompt = torch.ones((len(ids), len(self.prompt)), dtype=torch.long, device=self.device)
         return torch.cat([prompt, (places < lengths[:, None]).long()], dim=1)
 
 
@@ -92,7 +99,7 @@ class CrossCaptioner(Captioner):
         """A picture and the prompt."""
         from transformers import DynamicCache, EncoderDecoderCache
 
-        ids, states = torch.tensor([self.read], device=self.device), self.states(seen.inputs["pixels"])
+        ids, states = torch.tensor([self.prompt], device=self.device), self.states(seen.inputs["pixels"])
         output = self.decode(
             1,
             input_ids=ids,
@@ -155,7 +162,7 @@ class GitCaptioner(Captioner):
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
-        pixels, ids = seen.inputs["pixels"], torch.tensor([self.read], device=self.device)
+        pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
         output = self.model(
             input_ids=ids,
             pixel_values=pixels,
@@ -167,7 +174,7 @@ class GitCaptioner(Captioner):
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt; their positions count from it, not from the picture."""
-        places = len(self.read) + torch.arange(ids.shape[1], device=self.device)
+        places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
         return self.model(
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
@@ -176,6 +183,23 @@ class GitCaptioner(Captioner):
             logits_to_keep=keep,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         ).logits
+
+
+class CocaCaptioner(Captioner):
+    """CoCa: a text tower that sees no picture, and a decoder that does; the prompt is read with rows.
+
+    Its `read` is empty: there is no prefix but the picture.
+    """
+
+    def begin(self, seen: Seen) -> Prefix:
+        """A picture."""
+        return Prefix(None, 0, None, self.model._encode_image(seen.inputs["pixels"])[1])
+
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """Prompts and captions."""
+        pictures = torch.cat([prefix.more for prefix in prefixes])
+        logits: Tensor = self.model.text_decoder(pictures, self.model._encode_text(ids)[1])
+        return logits.take_along_dim(keep[..., None], dim=1)
 
 
 #: The captioners by transformers' model type.
@@ -210,12 +234,14 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         problem = "nothing says which token begins a caption, and which one ends it"
         hint = "set decoder_start_token_id and eos_token_id in config.json"
         raise ModelError(problem, where=where, given=f"begin {first}, end {end}", hint=hint)
+    prompt = (int(first), *plain_ids(tokenizer, instruction))
     return kind(
         model=opened.model,
         device=opened.device,
         dtype=opened.dtype,
         vocabulary=int(text.vocab_size),
-        read=(int(first), *plain_ids(tokenizer, instruction)),
+        read=prompt,
+        prompt=prompt,
         positions=int(text.max_position_embeddings),
         words=lambda caption: tuple(plain_ids(tokenizer, caption)),
         end=int(end),
@@ -223,3 +249,44 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
             images=PIL.Image.fromarray(picture), return_tensors="pt"
         )["pixel_values"],
     )
+
+
+def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Captioner, Identity, dict[str, Any]]:
+    """A CoCa of open_clip, named as `open-clip:` names models; its identity and the versions behind it.
+
+    Raises what loading that model as a dual encoder raises, and `ModelError` for models without a decoder.
+    """
+    from counterfoil.models import open_clip
+
+    where, device, library = context.where, context.device, open_clip.library_of()
+    model, tokenizer, activation, card = open_clip.loaded(library, argument, where)
+    if not hasattr(model, "text_decoder") or not hasattr(tokenizer, "encode"):
+        given = type(model).__name__
+        raise ModelError("the model writes no captions", where=where, given=given, allowed="CoCa")
+    weights = digest_tensors(model.state_dict())
+    model, computed = to_device(model, device, context.dtype)
+    pixels = open_clip.OpenClipPixels.of(card["preprocess"], device, computed)
+    marks = tokenizer.encoder if hasattr(tokenizer, "encoder") else {}
+
+    def words(text: str) -> tuple[int, ...]:
+        # What looks like a mark in a caption is plain text.
+        for mark in ("<start_of_text>", "<end_of_text>"):
+            text = text.replace(mark, f"< {mark[1:]}") if mark in marks else text
+        return tuple(tokenizer.encode(text))
+
+    captioner = CocaCaptioner(
+        model=model,
+        device=device,
+        dtype=computed,
+        vocabulary=int(model.text_decoder.text_projection.shape[1]),
+        prompt=(int(tokenizer.sot_token_id), *(words(instruction) if instruction else ())),
+        positions=int(model.context_length),
+        words=words,
+        end=int(tokenizer.eot_token_id),
+        pixels=lambda picture: pixels([picture]),
+        preparation=pixels.preparation,
+    )
+    identity = context.identity(
+        weights=weights, preprocessing=canonical_json(card["preprocess"]), **activation.options()
+    )
+    return captioner, identity, context.provenance(library)

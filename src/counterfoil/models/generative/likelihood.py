@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import PIL.Image
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
@@ -21,6 +22,7 @@ from counterfoil.models.generative import captioners
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.models.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
 from counterfoil.models.generative.templates import PROBES, PaliGemmaTemplate
+from counterfoil.models.images import Preparation, Untouched
 from counterfoil.models.runtime import LoadContext
 
 #: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
@@ -32,7 +34,7 @@ _SIDE = 224
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer by the model in a local folder or of that name on the hub.
+    """The scorer by the model in a local folder or of that name on the hub; `open-clip:...` is a CoCa.
 
     Scores are natural logarithms: of the whole caption (`length=sum`), or the mean per token (`length=mean`);
     with the end token (`end=in`) or without (`end=out`). With an unconditional term they may be above 0.
@@ -45,17 +47,23 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     decoder: Decoder
     facts: dict[str, Any] = {}
     computed: dict[str, str] = {}
-    model = opened(argument, context)
-    identity, versions = model.identity, dict(model.versions)
-    if model.model.config.model_type in captioners.CAPTIONERS:
-        decoder = captioners.captioner_of(model, chosen.instruction or "", where)
+    if argument.startswith("open-clip:"):
+        name = argument.removeprefix("open-clip:")
+        decoder, identity, versions = captioners.coca(name, context, chosen.instruction or "")
         words = Words.of_captioner(decoder, chosen)
     else:
-        plain = model.decoder(where)
-        words = Words.of_template(plain, chosen)
-        decoder = plain.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
-        facts, computed = {"template": plain.template.digest}, {"computed": sharing(decoder)}
-    prior, prior_facts = _prior(chosen, decoder, words, options)
+        model = opened(argument, context)
+        identity, versions = model.identity, dict(model.versions)
+        if model.model.config.model_type in captioners.CAPTIONERS:
+            decoder = captioners.captioner_of(model, chosen.instruction or "", where)
+            words = Words.of_captioner(decoder, chosen)
+        else:
+            plain = model.decoder(where)
+            words = Words.of_template(plain, chosen)
+            decoder = plain.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
+            facts, computed = {"template": plain.template.digest}, {"computed": sharing(decoder)}
+    preparation: Preparation = getattr(decoder, "preparation", Untouched())
+    prior, prior_facts = _prior(chosen, decoder, words, preparation, options)
     facts = {**identity.options, **facts, **chosen.described(words), **prior_facts}
     return GenerativeScorer(
         identity=replace(identity, options=facts),
@@ -67,6 +75,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
         ],
         too_long=words.too_long,
         provenance={**versions, **computed},
+        preparation=preparation,
     )
 
 
@@ -143,10 +152,10 @@ class Words:
         """Those of a captioner."""
         return cls(
             where=chosen.where,
-            prompt=captioner.read,
+            prompt=captioner.prompt,
             ids=captioner.words,
             end=(captioner.end,) if chosen.end == "in" else (),
-            room=max(1, captioner.positions - len(captioner.read) - 1),
+            room=max(1, captioner.positions - len(captioner.prompt) - 1),
         )
 
     @classmethod
@@ -189,7 +198,9 @@ def _remembered(compute: Prior) -> Prior:
     return prior
 
 
-def _prior(chosen: Choices, decoder: Decoder, words: Words, options: Options) -> tuple[Prior, dict[str, Any]]:
+def _prior(
+    chosen: Choices, decoder: Decoder, words: Words, preparation: Preparation, options: Options
+) -> tuple[Prior, dict[str, Any]]:
     """The unconditional term, and what identities must know of it."""
     if chosen.unconditional == "none":
         return lambda texts: [0.0] * len(texts), {}
@@ -211,7 +222,8 @@ def _prior(chosen: Choices, decoder: Decoder, words: Words, options: Options) ->
         rng = np.random.default_rng(options.seed)
         arrays = [np.clip(rng.normal(128, 64, shape), 0, 255) for _ in range(chosen.noises)]
         facts = {"noises": chosen.noises, "seed": options.seed}
-    seen = [decoder.see(array.astype(np.uint8)) for array in arrays]
+    pictures = [PIL.Image.fromarray(array.astype(np.uint8)) for array in arrays]
+    seen = [decoder.see(preparation(picture)) for picture in pictures]
 
     def compute(texts: Sequence[str]) -> list[float]:
         rows = [words.row(text) for text in texts]

@@ -23,7 +23,7 @@ from torch import Tensor
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
 from counterfoil.models.hf_loading import padded_ids
-from counterfoil.models.images import UNTOUCHED, prepared
+from counterfoil.models.images import UNTOUCHED, Preparation, prepared
 
 #: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
 #: few hundred, whose activations stay near it. And logits that are held at a time.
@@ -66,8 +66,8 @@ class Prefix:
 
     cache: Any
     length: int
-    #: (vocabulary,): logits of the first id after the prefix.
-    last: Tensor
+    #: (vocabulary,): logits of the first id after the prefix; None where the decoder reads no id.
+    last: Tensor | None = None
     #: Whatever else the decoder needs to go on.
     more: Any = None
 
@@ -133,6 +133,8 @@ class GenerativeScorer:
     #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    #: What workers do to pictures before the decoder sees them.
+    preparation: Preparation = UNTOUCHED
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One score per pair of each batch. A picture whose pairs follow one another is read once.
@@ -146,7 +148,7 @@ class GenerativeScorer:
             fresh.append([image for image in distinct.values() if image is not last])
             last = batch[-1][0] if batch else last
         seen: dict[int, Seen] = {}
-        with closing(prepared(fresh, UNTOUCHED, workers=workers)) as pictures:
+        with closing(prepared(fresh, self.preparation, workers=workers)) as pictures:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
                 for image, array in zip(new, arrays, strict=True):
                     seen[id(image)] = self.decoder.see(array)
@@ -213,7 +215,7 @@ def _follow(
     for at, prefix in prefixes.items():
         row = rows[at]
         wanted = row.wanted
-        if row.prompt == read:
+        if row.prompt == read and prefix.last is not None:
             # The prefix ends with the prompt: it has the first position's logits already.
             values[at] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
             wanted = wanted[1:]

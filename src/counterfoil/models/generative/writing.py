@@ -113,7 +113,7 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
 
     def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
         pixels = images(images=list(pictures), return_tensors="pt")["pixel_values"]
-        ids = torch.tensor([captioner.read] * len(pictures), device=model.device)
+        ids = torch.tensor([captioner.prompt] * len(pictures), device=model.device)
         given: dict[str, Any] = {"pixel_values": pixels.to(model.device, model.dtype)}
         if kind == "blip":
             # Its own `generate` leaves out the last id.
@@ -125,7 +125,7 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
             return {**given, "decoder_input_ids": ids}, 0
         return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
 
-    return inputs, captioner.positions - len(captioner.read)
+    return inputs, captioner.positions - len(captioner.prompt)
 
 
 def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:
