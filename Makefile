@@ -71,7 +71,6 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/routes.py
 	$(BIN)/python benchmarks/gpu.py
-	$(BIN)/python benchmarks/meteor.py
 	$(BIN)/python benchmarks/agreement.py
 
 metrics: $(READY)  ## size, type tests, circles and start-up times of the source, beside their limits

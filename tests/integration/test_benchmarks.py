@@ -26,7 +26,6 @@ TINY = {
     "executors": "--small --workers 2",
     "fidelity": "FOLDER --rows 60 --tiny",
     "gpu": "--device cpu --small --only products",
-    "meteor": "--images 2",
     "noise_filter": "FOLDER --tiny",
     "pairs": "--size tiny --images 1 --captions 1 --rounds 1 --plain 1 --only itm",
     "pooling": "--queries 64 --items 500 --width 16 --k 5 --runs 1",

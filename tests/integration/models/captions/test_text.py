@@ -128,7 +128,6 @@ class TestSettings:
             ("bleu-1", {"tokens": "13a"}, "metric:bleu-1: no such tokens; given: 13a; allowed: ptb, blanks"),
             ("bleu-1", {"length": ""}, "metric:bleu-1: no such length; given: (empty); allowed: closest"),
             ("cider", {"df": "no.json"}, "metric:cider, df: no such file; given: no.json; allowed"),
-            ("meteor", {"processes": "0"}, "metric:meteor: no number of processes; given: 0; allowed: 1 to"),
         ],
     )
     def test_refusals(self, name, settings, said):
