@@ -23,7 +23,6 @@ from made_once import made_once
 from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.models
 
 CASES = cases()
 #: Longer than any line about an error is.

@@ -58,7 +58,6 @@ def test_every_script_has_a_tiny_size():
     assert set(named) <= set(TINY)
 
 
-@pytest.mark.models
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in TINY]
 )

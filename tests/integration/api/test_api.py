@@ -101,7 +101,6 @@ def cached(folder):
     return sorted(path for path in folder.rglob("*") if path.name != MEMO)
 
 
-@pytest.mark.models
 def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
     torch = pytest.importorskip("torch")
     open_clip = pytest.importorskip("open_clip")

@@ -15,10 +15,8 @@ from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.jobs.captions import MediaFolder
 from counterfoil.storage import open_place
-from refusals import refuses
-
-pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import number_of, numbered, write
+from refusals import refuses
 
 
 @pytest.fixture

@@ -27,8 +27,6 @@ from counterfoil.models.base import Options
 from image_server import asked, colour, edited, fetched
 from refusals import refuses
 
-pytest.importorskip("httpx2")
-
 ROWS = pa.table({"id": list("abcdef"), "negative_caption": [f"thing {number}" for number in range(6)]})
 
 

@@ -2,10 +2,6 @@
 
 import json
 
-import pytest
-
-pytest.importorskip("sqlalchemy")
-
 from annotate.mturk_batches import hit, written
 from annotate.small_campaigns import make, pairs
 from counterfoil.annotate import participants

@@ -5,17 +5,14 @@ import json
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+from contracts import forms
+from counterfoil.benchmarks import Caption, Image
+from counterfoil.benchmarks.folder import save
+from counterfoil.benchmarks.records import PixelSource
+from counterfoil.models import checkpoint, networks, registry
+from tiny_families import write_random_checkpoint
+
 pytest.importorskip("open_clip")
-
-from contracts import forms  # noqa: E402
-from counterfoil.benchmarks import Caption, Image  # noqa: E402
-from counterfoil.benchmarks.folder import save  # noqa: E402
-from counterfoil.benchmarks.records import PixelSource  # noqa: E402
-from counterfoil.models import checkpoint, networks, registry  # noqa: E402
-from tiny_families import write_random_checkpoint  # noqa: E402
-
-pytestmark = pytest.mark.models
 
 
 @pytest.fixture

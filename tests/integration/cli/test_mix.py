@@ -3,10 +3,7 @@
 import json
 
 import pytest
-
-pytestmark = pytest.mark.models
-
-torch = pytest.importorskip("torch")
+import torch
 
 
 @pytest.fixture(scope="module")

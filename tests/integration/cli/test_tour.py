@@ -12,8 +12,6 @@ from counterfoil.jobs import tour as job
 from counterfoil.jobs.job import Feedback
 from counterfoil.jobs.tour import SCORERS, TourSizes, tour
 
-pytestmark = pytest.mark.models
-
 TINY = TourSizes(questions=28, rows=100, steps=3, people=6, captions=8, pixels=48)
 
 

@@ -7,7 +7,6 @@ from counterfoil.storage import open_place
 from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.models
 
 
 @pytest.fixture

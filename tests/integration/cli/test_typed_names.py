@@ -111,14 +111,12 @@ def test_a_folder_is_taken_and_two_meanings_are_an_error(tmp_path):
         catalog.scorer_name(str(tmp_path))
 
 
-@pytest.mark.models
 def test_an_architecture_and_its_tag_are_of_open_clip(counterfoil, pairs, no_network):
     assert catalog.scorer_name("ViT-B-32-quickgelu/openai")[0] == "open-clip"
     done = counterfoil("evaluate", "ViT-B-32-quickgelu/openai", "pairs", "--data", "my.csv")
     assert "ViT-B-32-quickgelu/openai is open-clip:ViT-B-32-quickgelu/openai" in done.err
 
 
-@pytest.mark.models
 def test_a_hub_that_does_not_answer_is_said_at_once(no_network):
     with pytest.raises(ModelError, match=rf"hf:nobody/none: .*; given: {SAID}; .*given:, .* need no network"):
         catalog.scorer("hf:nobody/none")
@@ -126,7 +124,6 @@ def test_a_hub_that_does_not_answer_is_said_at_once(no_network):
         catalog.scorer("nobody/none2")
 
 
-@pytest.mark.models
 def test_a_data_set_that_cannot_be_had_says_what_the_network_says(no_network):
     with pytest.raises(DataError, match=SAID) as caught:
         hub_rows(card("bivlc"), ("image",))

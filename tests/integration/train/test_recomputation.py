@@ -1,19 +1,15 @@
 """Layers that are computed again in the backward pass: the same gradients, and less that is kept."""
 
+import numpy as np
+import PIL.Image
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("lightning_fabric")
+from counterfoil.models import recurrent, registry, small
+from counterfoil.train.gradients import blocks, recomputed
+from counterfoil.train.losses import info_nce
+from tiny_families import save_clip, write_random_checkpoint
 
-import numpy as np  # noqa: E402
-import PIL.Image  # noqa: E402
-
-from counterfoil.models import recurrent, registry, small  # noqa: E402
-from counterfoil.train.gradients import blocks, recomputed  # noqa: E402
-from counterfoil.train.losses import info_nce  # noqa: E402
-from tiny_families import save_clip, write_random_checkpoint  # noqa: E402
-
-pytestmark = pytest.mark.models
 TEXTS = ("a red dog", "two cats on a table", "water", "a street in the rain")
 #: How many blocks a network has, and the most that is kept of what training without it keeps.
 KINDS = {

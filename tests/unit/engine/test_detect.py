@@ -12,6 +12,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import contrast
 from counterfoil.models.base import Classifier, Identity
+from refusals import refuses
 from small_galleries import several
 
 
@@ -125,8 +126,7 @@ def test_choices_among_images(fakes):
 def test_numbers_that_are_no_probabilities(fakes):
     with pytest.raises(ScoreError, match=r"fake:classifier: the detector gave numbers that are no probab"):
         run(fakes.quads(10), FakeClassifier(scale=1.5))
-    with pytest.raises(ScoreError, match="not finite"):
-        run(fakes.quads(10), FakeClassifier(scale=float("nan")))
+    refuses("not finite", run, fakes.quads(10), FakeClassifier(scale=float("nan")), error=ScoreError)
 
 
 def test_a_gallery_cannot_be_ranked():

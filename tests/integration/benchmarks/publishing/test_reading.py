@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import datasets
 import numpy as np
 import PIL.Image
 import pytest
@@ -14,8 +15,6 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.readers.own import read_pairs
-
-datasets = pytest.importorskip("datasets")
 
 
 def pixels(image):

@@ -91,8 +91,7 @@ class TestFailures:
 
         with monkeypatch.context() as patch:
             patch.setattr(echo, "_next", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                echo.ask(["a"])
+            refuses("", echo.ask, ["a"], error=KeyboardInterrupt)
         refuses("was ended by signal 9", echo.ask, ["b"], error=ModelError)
 
     def test_no_java_on_the_path(self, monkeypatch, tmp_path):
@@ -119,8 +118,7 @@ class TestKept:
         again = java.kept(command, **how, copies=2)
         assert first is again[0] is not again[1]
         os.kill(first.process.pid, 9)
-        with pytest.raises(ModelError):
-            first.ask(["a"])
+        refuses("", first.ask, ["a"], error=ModelError)
         (second,) = java.kept(command, **how)
         assert second.ask(["ab"]) == ["ba"]
         java.close_all()

@@ -17,6 +17,7 @@ from counterfoil.metrics import contrast
 from counterfoil.report.reproduction import Basis, Verdict, all_papers, files, reproduce, summary
 from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
 from counterfoil.report.reproduction.recipes import chance
+from refusals import refuses
 from report.reproduction.conftest import by_cell, printed_cells
 
 #: Every cell of BiVLC and Winoground that the released files contradict, with what they say.
@@ -118,8 +119,7 @@ def test_a_broken_file_is_an_error_that_names_it(shared_data, tmp_path):
     file = winoground_copy(shared_data, tmp_path)
     text = file.read_text(encoding="utf-8")
     file.write_text(text[: len(text) // 2], encoding="utf-8")
-    with pytest.raises(CounterfoilError, match=r"clip\.jsonl"):
-        reproduce(data=tmp_path, papers=["winoground"])
+    refuses(r"clip\.jsonl", reproduce, error=CounterfoilError, data=tmp_path, papers=["winoground"])
 
 
 def winoground_copy(shared_data, folder):
@@ -249,12 +249,10 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
     assert {entry.name for entry in entries} == {"winoground"}
     total = sum(len(table.rows) for table in all_papers()["winoground"].tables)
     assert [done for stage, done, _ in seen if stage == "reproduce winoground"] == list(range(total + 1))
-    with pytest.raises(UnknownNameError, match="did you mean 'winoground'"):
-        reproduce(papers=["winogrund"])
+    refuses("did you mean 'winoground'", reproduce, error=UnknownNameError, papers=["winogrund"])
     places = {"winoground": ["winoground/tags.csv"]}
     benchmark, _ = ReleasedFiles(shared_data, places).questions("winoground")
-    with pytest.raises(DataError, match=r"no such group; given: Nouns; allowed: .*Object, "):
-        mask(benchmark, ("Nouns",))
+    refuses(r"no such group; given: Nouns; allowed: .*Object, ", mask, benchmark, ("Nouns",))
     assert mask(benchmark, ("Object", "Both")).sum() == 141 + 26
 
 
