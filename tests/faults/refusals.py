@@ -14,6 +14,7 @@ TWICE = "two results would be written to one file"
 #: What is added to the start of a command, as one types it, and words of the error.
 REFUSALS: dict[str, dict[str, str]] = {
     SCORE: {
+        "": "missing option '--metrics'",
         "--metrics clipp": "did you mean 'clip-s'?",
         "--metrics ,": "no metric is named",
         "--metrics clip-s --scorer hf:x": "a metric that looks at images, and none were given",
@@ -34,6 +35,8 @@ REFUSALS: dict[str, dict[str, str]] = {
         "systemA.json systemA.json": "two systems of one name; given: systemA",
     },
     "evaluate": {
+        "": "missing argument 'scorer'; see 'counterfoil evaluate --help'",
+        "blind:length": "missing argument 'benchmarks'",
         "blind:length winogrund": "did you mean 'winoground'",
         "blind:length ''": "unknown benchmark; given: (empty)",
         "blind:length photos": "photos: no benchmark in this folder",
@@ -60,7 +63,10 @@ REFUSALS: dict[str, dict[str, str]] = {
         "--data sugarcrepe=nowhere": "nowhere: no such file or folder; check --data",
     },
     "audit": {"judged_pairs.csv": "write gallery --data judged_pairs.csv"},
-    "compare": {"scores.csv": "evaluate given:scores.csv BENCHMARK --out runs/scores"},
+    "compare": {
+        "": "missing argument 'runs'",
+        "scores.csv": "evaluate given:scores.csv BENCHMARK --out runs/scores",
+    },
     "compare rankings galleries/g1 galleries/g2": {
         "runs/a": "evaluate the same models on the same benchmarks",
         "galleries/g3 --measure worldgallery:recall_at_1": "did you mean 'world-gallery'?",
@@ -142,6 +148,7 @@ REFUSALS: dict[str, dict[str, str]] = {
 #: line above it, or before it in its line. Ranges and types are declared with the options, and tests of those
 #: hold them for all (`unit/inputs`).
 OPTIONS = """
+evaluate blind:length pairs --no-cache | --data votes.csv candidates.json
 {QUADS}
     --draws 0 -1 99 1e9 9999999999999 many ''
     --ties '' lenient 'STRICT '
@@ -390,7 +397,10 @@ SCORERS: dict[str, str] = {
         embeddings:photos
     """,
     "quads --set retries=0": "chat:http://127.0.0.1:9/v1#model",
-    "rated": "hf-text:x@y metric:nothing metric:clip-s metric:spice@x",
+    "rated": """
+        given:scores.csv given:outcomes.csv given:similarity.npy hf-text:x@y metric:nothing metric:clip-s
+        metric:spice@x
+    """,
     "pairs --data pairs.csv --images photos": "world:oracle",
     "coco-captions --data coco.json": "pixels:colours",
     "nothing": "blind:random",
