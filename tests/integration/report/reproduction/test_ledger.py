@@ -95,18 +95,7 @@ def test_numbers_by_hand(ledger, shared_data):
     with open(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv", newline="", encoding="utf-8") as file:
         right = [int(row["correct"]) for row in csv.DictReader(file)]
     assert bivlc["Table 2", "CLIP", "SUGARCREPE"].recomputed == pytest.approx(100 * sum(right) / 7512)
-    # Right answers of ECCV Caption's queries.
     eccv = by_cell(ledger, "eccv-caption")
-
-    def positives(name):
-        return json.loads((shared_data / "eccv" / f"{name}.json").read_text(encoding="utf-8"))
-
-    for way, head in (("caption_to_image", "images"), ("image_to_caption", "captions")):
-        queries = positives(f"eccv_{way}")
-        for name, row in (("original", "Original MS-COCO Caption"), ("cxc", "CxC"), ("eccv", "ECCV Caption")):
-            count = sum(len(right) for query, right in positives(f"{name}_{way}").items() if query in queries)
-            assert eccv["Table 3", row, f"# positive {head}"].recomputed == count
-        assert eccv["Files of eccv_caption", f"cxc_{way}", "Pairs"].recomputed == 35585
     source = eccv["Table 3", "CxC", "# positive images"].source
     assert source.startswith("eccv/")
     assert "cxc_image_to_caption.json" in source
