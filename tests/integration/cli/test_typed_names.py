@@ -9,8 +9,9 @@ from counterfoil.benchmarks import hub_reach
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.cli.usage import as_meant
-from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
+from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models.registry import kinds_of, scorers_called
+from refusals import refuses
 
 #: What the network says in these tests.
 SAID = "ConnectError: no route to host"
@@ -68,9 +69,7 @@ def test_a_limit_is_a_number_or_a_share(counterfoil, pairs, limit):
 
 
 def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all():
-    with pytest.raises(UnknownNameError) as caught:
-        catalog.benchmark("coco-9k")
-    said = str(caught.value)
+    said = refuses("", catalog.benchmark, "coco-9k", error=UnknownNameError)
     listed = said.partition("allowed: ")[2].partition("; ")[0].split(", ")
     assert len(listed) == 4
     assert listed[-1].startswith("… (")
@@ -78,10 +77,8 @@ def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all()
 
 
 def test_a_model_without_its_kind_is_not_taken_for_scores():
-    with pytest.raises(InputError) as caught:
-        catalog.scorer_name("nonsense")
-    assert "given:nonsense" not in str(caught.value)
-    assert "counterfoil list scorers" in str(caught.value)
+    said = refuses("counterfoil list scorers", catalog.scorer_name, "nonsense", error=InputError)
+    assert "given:nonsense" not in said
 
 
 @pytest.mark.parametrize(
@@ -125,6 +122,4 @@ def test_a_hub_that_does_not_answer_is_said_at_once(no_network):
 
 
 def test_a_data_set_that_cannot_be_had_says_what_the_network_says(no_network):
-    with pytest.raises(DataError, match=SAID) as caught:
-        hub_rows(card("bivlc"), ("image",))
-    assert "Offline" not in str(caught.value)
+    assert "Offline" not in refuses(SAID, hub_rows, card("bivlc"), ("image",))
