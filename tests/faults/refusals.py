@@ -13,6 +13,21 @@ TWICE = "two results would be written to one file"
 
 #: What is added to the start of a command, as one types it, and words of the error.
 REFUSALS: dict[str, dict[str, str]] = {
+    # What is mistyped: the line says what, and where to look.
+    "": {
+        "trian": "no such command 'trian'; did you mean 'train'?; see 'counterfoil --help'",
+        "list recipe": "no such command 'recipe'; did you mean 'recipes'?; see 'counterfoil list --help'",
+        "list benchmarks winogrand": "did you mean 'winoground'",
+        "--speed": "no such option: --speed; see 'counterfoil --help'",
+        "work job --rank 0": "the command was removed; given: work; run the command itself with",
+        "estimate evaluate blind:length bivlc": "given: estimate; run 'counterfoil evaluate' with",
+        "merge --help": "the command was removed; given: merge; run the command once more without",
+        "pool rounds x --out y --retrain=coco": "removed; given: --retrain; train on positives.csv with",
+        "world build quads --n x": "see 'counterfoil world build --help'",
+        "world build quads more --out x": "unexpected extra argument",
+        "benchmarks fetch bivlcc": "did you mean 'bivlc'?",
+        "demo --dials": "no such option: --dials",
+    },
     SCORE: {
         "": "missing option '--metrics'",
         "--metrics clipp": "did you mean 'clip-s'?",
@@ -37,6 +52,9 @@ REFUSALS: dict[str, dict[str, str]] = {
     "evaluate": {
         "": "missing argument 'scorer'; see 'counterfoil evaluate --help'",
         "blind:length": "missing argument 'benchmarks'",
+        "blind:random world-quads --draws many": "--draws: not a whole number; given: many; allowed: 100 to ",
+        "blind:constant world-gallery --limit 5": "a gallery is measured whole",
+        "blind:constant world-quads --data photos": "is drawn, not read",
         "blind:length winogrund": "did you mean 'winoground'",
         "blind:length ''": "unknown benchmark; given: (empty)",
         "blind:length photos": "photos: no benchmark in this folder",
@@ -54,6 +72,8 @@ REFUSALS: dict[str, dict[str, str]] = {
         "given:scores.csv pairs --data pairs.csv --json scores.csv": READ,
     },
     EVALUATED: {"--json pairs.csv": READ, "--json pairs.csv --overwrite": READ, "--json votes.json": EXISTS},
+    # A number of questions, or a share of them.
+    f"{EVALUATED} --limit": dict.fromkeys(("0", "-1", "1.5", "half", "nan", "inf"), "counterfoil: --limit: "),
     SUGARCREPE: {
         "--data a --data b": "--data is given twice",
         "--data sugarcrepe=a --data sugarcrepe=b": "--data names one benchmark twice",
@@ -86,6 +106,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     },
     BIAS: {"--positives gallery --data judged_pairs.csv": "none of the judged images is in this benchmark"},
     "train": {
+        "": "missing argument 'recipe'; see 'counterfoil train --help'",
         "trohn-image": "did you mean 'trohn-img'?",
         "coco": "--model is missing",
         "coco --model small": "--data is missing",
@@ -125,6 +146,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "training --kind coco --failure 0.5": "nothing is generated in this kind",
         "quads --n 3 --out photos": "the folder holds other files",
     },
+    "world sheet": {"--out sheet.gif": "unknown kind of picture; given: .gif"},
     "build dedup judged_pairs.csv": {"--out new.csv": "no column 'negative_caption', which 'dedup' reads"},
     "build bivlc --out new": {"--set imagine.q=1": "unknown key; given: q"},
     REFINE: {

@@ -108,6 +108,8 @@ def _check(case, folder):
     assert "Traceback" not in ended.err
     if ended.code == 2:
         assert len(ended.lines) == 1, ended.err
+        # What is refused before anything begins is refused by one line and nothing else.
+        assert case.kind != "refusal" or (ended.out, ended.err.count("\n")) == ("", 1), ended.err
         assert ended.err.splitlines()[-1] == ended.lines[0]
         assert any(words in ended.lines[0] for words in case.expected), ended.lines[0]
         assert len(ended.lines[0]) < LONGEST

@@ -58,7 +58,6 @@ def test_lists(counterfoil):
     assert "generated_image" in counterfoil("list", "recipes").out
     assert "left open there" in counterfoil("list", "recipes", "pac").out
     assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
-    counterfoil.fails("list", "benchmarks", "winogrand", says="did you mean 'winoground'")
 
 
 # A command, one that prints by itself, one beside another, a list and the whole program.

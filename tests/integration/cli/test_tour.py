@@ -96,4 +96,3 @@ def test_the_command_ends_with_the_page_and_takes_no_other_folder(made, counterf
     (tmp_path / "report.html").write_text("mine")
     counterfoil.refused("demo", "--out", tmp_path, says="not of a demo")
     assert (tmp_path / "report.html").read_text() == "mine"
-    counterfoil.refused("demo", "--dials")

@@ -60,14 +60,6 @@ def test_what_follows_two_hyphens_stays_as_it_is():
     assert as_meant(["--k_s", "-o"], ["--k_s"]) == ["--k_s", "-o"]
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "half", "nan", "inf"])
-def test_a_limit_is_a_number_or_a_share(counterfoil, pairs, limit):
-    counterfoil.fails(
-        f"evaluate blind:length pairs --data my.csv --limit={limit}",
-        says="counterfoil: --limit: ",
-    )
-
-
 def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all():
     said = refuses("", catalog.benchmark, "coco-9k", error=UnknownNameError)
     listed = said.partition("allowed: ")[2].partition("; ")[0].split(", ")
