@@ -3,6 +3,7 @@
 import functools
 import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -57,6 +58,21 @@ def pytest_runtest_setup():
         vars(self).update(made[key])
 
     library.SimpleTokenizer.__init__ = once
+
+
+#: Libraries of extras, which are not installed everywhere.
+_EXTRAS = "av|datasets|diffusers|httpx2|lightning_fabric|open_clip|ray|sqlalchemy|torch|transformers"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """A module of tests is left out where a library of an extra, which it imports, is not installed."""
+    report = yield
+    words = rf"(?:No module named|Python package) '({_EXTRAS})['.]"
+    if report.failed and (missing := re.search(words, str(report.longrepr))):
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 0, f"Skipped: {missing[1]} is not installed")
+    return report
 
 
 @pytest.fixture(scope="session")

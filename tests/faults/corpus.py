@@ -2,7 +2,7 @@
 
 Files: every class of damage that a format has is done to one of the files of that format, and every file has
 one. Which one a hash decides, so that a new file or class leaves nearly all others where they are. Options,
-scorers, contents and refusals: as they stand in `options`, `contents` and `refusals`.
+scorers, contents and refusals: as they stand in `contents` and `refusals`.
 """
 
 import hashlib
@@ -13,9 +13,8 @@ from pathlib import Path
 
 from faults.contents import CONTENTS
 from faults.damage import damages
-from faults.options import OPTIONS, SCORERS
 from faults.reading import READERS
-from faults.refusals import REFUSALS
+from faults.refusals import OPTIONS, REFUSALS, SCORERS
 from faults.urls import BAD_URLS, Surroundings
 
 #: Damages that leave the file sound for the command that reads it: (class, file or suffix). What such a
@@ -131,21 +130,29 @@ def of_contents() -> Iterator[Case]:
 
 def of_options() -> Iterator[Case]:
     """Options with values that they cannot have, and arguments that name nothing."""
-    for command, options in OPTIONS.items():
-        for option, values in options.items():
-            for value in values:
-                added = (option, value) if value or option.startswith("--") else (option,)
-                key, _, setting = value.partition("=")
-                words = (
-                    option.strip("-").rstrip("s"),
-                    value[:40],
-                    key[:40],
-                    setting,
-                    value.partition(":")[2],
-                )
-                words = (*words, "given: inf")
-                expected = tuple(each for each in words if each)
-                yield Case("option", f"{option} {value}", (*command.split(), *added), expected)
+    command = ""
+    for line in OPTIONS.strip().splitlines():
+        start, _, row = line.partition("    " if line.startswith(" ") else " | ")
+        command = start or command
+        first, *others = shlex.split(row) or ("",)
+        if first.startswith("--"):
+            yield from (_of_option(command, first, value) for value in others)
+        elif first:
+            yield from (_of_option(command, *argument.split()) for argument in (first, *others))
+
+
+def _of_option(command: str, option: str, value: str = "") -> Case:
+    added = (option, value) if value or option.startswith("--") else (option,)
+    key, _, setting = value.partition("=")
+    words = (
+        option.strip("-").rstrip("s"),
+        value[:40],
+        key[:40],
+        setting,
+        value.partition(":")[2],
+        "given: inf",
+    )
+    return Case("option", f"{option} {value}", (*command.split(), *added), tuple(filter(None, words)))
 
 
 def of_refusals() -> Iterator[Case]:
@@ -157,11 +164,12 @@ def of_refusals() -> Iterator[Case]:
 
 def of_scorers() -> Iterator[Case]:
     """Scorers that cannot be."""
-    for line in SCORERS:
-        words = line.split()
-        what = words[0].partition(":")[2]
-        expected = (what.partition("/")[0] or words[0], what.rpartition("/")[2] or words[0], *words[1:])
-        yield Case("scorer", line, ("evaluate", *words, "--no-cache", "--draws", "100"), expected)
+    for benchmark, scorers in SCORERS.items():
+        for scorer in scorers.split():
+            what, others = scorer.partition(":")[2], benchmark.split()
+            expected = (what.partition("/")[0] or scorer, what.rpartition("/")[2] or scorer, *others)
+            command = ("evaluate", scorer, *others, "--no-cache", "--draws", "100")
+            yield Case("scorer", f"{scorer} {benchmark}", command, expected)
 
 
 def of_benchmarks() -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Bad inputs over every command: one line that names what is wrong, exit code 2, nothing changed or left."""
+"""Bad and hostile inputs: one line that names what is wrong, exit code 2, nothing changed or left."""
 
 import os
 import re
@@ -18,12 +18,12 @@ from faults.command import run, run_apart, states
 from faults.corpus import cases, of_urls
 from faults.damage import damages
 from faults.reading import READERS
+from faults.strangers import KINDS, prepared, shortcomings
 from faults.urls import BAD_URLS
 from made_once import made_once
 from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.models
 
 CASES = cases()
 #: Longer than any line about an error is.
@@ -108,6 +108,8 @@ def _check(case, folder):
     assert "Traceback" not in ended.err
     if ended.code == 2:
         assert len(ended.lines) == 1, ended.err
+        # What is refused before anything begins is refused by one line and nothing else.
+        assert case.kind != "refusal" or (ended.out, ended.err.count("\n")) == ("", 1), ended.err
         assert ended.err.splitlines()[-1] == ended.lines[0]
         assert any(words in ended.lines[0] for words in case.expected), ended.lines[0]
         assert len(ended.lines[0]) < LONGEST
@@ -163,3 +165,25 @@ def test_a_process_of_its_own_says_the_same(arguments, tmp_path):
     assert ended.stderr.count(b"\n") == 1
     assert b"\x1b" not in ended.stderr
     assert ended.stderr.startswith(b"counterfoil: ")
+
+
+#: Every so many cases of a kind.
+_EVERY = 31
+
+
+def test_hostile_inputs_are_many():
+    count = {kind: sum(1 for _ in of()) for kind, of in KINDS.items()}
+    assert sum(count.values()) >= 500
+    assert min(count.values()) >= 100
+
+
+def test_hostile_inputs_do_nothing_that_they_must_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    base = prepared(tmp_path)
+    short = {}
+    for of in KINDS.values():
+        for number, case in enumerate(list(of())[::_EVERY]):
+            if wrong := shortcomings(case, base, tmp_path / f"case-{case.kind}-{number}"):
+                short[case.kind, case.name] = wrong
+    assert short == {}

@@ -38,7 +38,6 @@ def jobs() -> Iterator[Job]:
     yield from _tables()
     yield from _captions()
     yield from _ledgers()
-    yield from _errors()
 
 
 def _runs() -> Iterator[Job]:
@@ -132,52 +131,9 @@ def _ledgers() -> Iterator[Job]:
         yield Job(f"reproduce-{paper}", f"reproduce --paper {paper}")
 
 
-#: Command lines that are refused, and that tests/integration/cli does not hold; one file keeps their codes.
-_REFUSED = """
-evaluate
-evaluate blind:length
-evaluate given:choices-a.csv pairs --data quads.csv
-evaluate given:quads-a.csv pairs --data choices.csv
-evaluate given:ratings-a.csv pairs --data choices.csv
-evaluate given:gallery-a.npy gallery --data gallery.csv --ids quads.csv
-evaluate given:gallery-a.npy pairs --data quads.csv
-evaluate blind:length pairs --data votes.csv
-evaluate blind:length pairs --data candidates.json
-evaluate blind:length pairs --data quads.csv --draws 3
-evaluate blind:length pairs --data quads.csv --ties lenient
-evaluate blind:length pairs --data quads.csv --seed -1
-evaluate blind:length winoground --data quads.csv
-evaluate blind:length sugarcrepe --data runs
-evaluate blind:length eccv --data runs
-evaluate metric:length pairs --data quads.csv
-evaluate blind:length gallery --data quads.csv
-compare
-compare runs/quads/quads-a
-compare runs/quads/quads-a runs/quads/quads-b --html quads.csv
-compare runs/quads/quads-a runs/quads/quads-b --pictures sometimes
-pool runs/quads/quads-a --out p.csv
-pool runs/gallery/gallery-a --k 0 --out p.csv
-bias runs/gallery/gallery-a runs/gallery/gallery-b --judgements votes.csv
-preferences
-preferences nowhere.csv
-lengths quads.csv
-captions score --candidates candidates.json
-captions score --candidates votes.csv --metrics length
-captions systems --predictions one.json --references references.json
-captions systems --predictions one.json two.json --references votes.csv
-"""
-
-
-def _errors() -> Iterator[Job]:
-    for number, line in enumerate(_REFUSED.strip().splitlines()):
-        yield Job(f"error-{number:02}", line)
-
-
 def outcome(job: Job, folder: Path) -> str:
     """The exit code of a job with its files, else with the lines of its output that hold numbers."""
     ended = run(job.command.split(), folder, patience=60)
-    if job.name.startswith("error-"):
-        return f"{ended.code} {job.command}"
     parts = [f"$ counterfoil {job.command}", f"exit code {ended.code}"]
     parts += [f"--- {name}\n{kept(folder / name, folder)}" for name in job.files]
     if not job.files:
@@ -254,9 +210,8 @@ def _plain(text: str, folder: Path) -> str:
 
 
 def file_of(job: Job) -> str:
-    """The file an outcome is kept in: the errors share one."""
-    family = job.name.partition("-")[0]
-    return f"{family}.txt" if family in ("error", "lengths") else f"{job.name}.txt"
+    """The file an outcome is kept in: lengths share one."""
+    return "lengths.txt" if job.name.startswith("lengths-") else f"{job.name}.txt"
 
 
 def produced(folder: Path) -> dict[str, str]:

@@ -1,13 +1,12 @@
 """Every script of `benchmarks/` runs to its end at a tiny size, and those of `make bench` are among them."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from processes import python
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "benchmarks"
@@ -57,7 +56,6 @@ def test_every_script_has_a_tiny_size():
     assert set(named) <= set(TINY)
 
 
-@pytest.mark.models
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in TINY]
 )
@@ -69,13 +67,8 @@ def test_a_script_runs_to_its_end(name, tmp_path):
         pairs = [f"{question}_c{caption}_i{image}" for question in "01" for caption in "01" for image in "01"]
         rows = [json.dumps({"label": pair, "score": share}) for pair, share in zip(pairs, votes, strict=True)]
         (tmp_path / "shares.jsonl").write_text("\n".join(rows))
-    done = subprocess.run(
-        [sys.executable, str(SCRIPTS / f"{name}.py"), *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "COUNTERFOIL_DATA": str(tmp_path / "no-data")},
-    )
+    own = {"OMP_NUM_THREADS": "1", "COUNTERFOIL_DATA": str(tmp_path / "no-data")}
+    done = python(SCRIPTS / f"{name}.py", *arguments, cwd=tmp_path, variables=own)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in ({0, 1} if name in MAY_DISAGREE else {0}), done.stdout + done.stderr
     assert done.stdout.strip()

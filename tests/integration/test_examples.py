@@ -1,16 +1,14 @@
 """Every example runs as it is written, in a process of its own, with the core alone."""
 
 import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import PIL.Image
 import pytest
 
 from counterfoil.benchmarks.folder import load
+from processes import python
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(path.name for path in FOLDER.glob("*.py"))
@@ -26,28 +24,20 @@ sys.meta_path.insert(0, Gone())
 """
 
 
-def python(tmp_path, *arguments):
+def alone(tmp_path, *arguments):
     (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
-    return subprocess.run(
-        [sys.executable, "-W", "error", *map(str, arguments)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return python("-W", "error", *arguments, cwd=tmp_path, variables={"PYTHONPATH": str(tmp_path)})
 
 
 def run(name, tmp_path, *arguments):
-    done = python(tmp_path, FOLDER / name, *arguments)
+    done = alone(tmp_path, FOLDER / name, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_the_core_is_alone_here(tmp_path):
     """The other tests mean something only if the examples could not have imported torch."""
-    assert "No module named 'torch'" in python(tmp_path, "-c", "import torch").stderr
+    assert "No module named 'torch'" in alone(tmp_path, "-c", "import torch").stderr
 
 
 def test_drawing_a_world(tmp_path):

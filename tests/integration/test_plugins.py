@@ -17,6 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.models.registry import ScorerEntry
 from counterfoil.registry import Registry, resolve
 from plugin_site import PLUGIN, install
+from refusals import refuses
 from warm_shell import WarmShell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,7 +125,6 @@ def test_caption_metric_from_another_package(command):
     assert "vowels" in command("list", "metrics").out
 
 
-@pytest.mark.models
 def test_recipe_with_its_loss_from_another_package(command):
     pytest.importorskip("torch")
     folder = command.folder
@@ -173,12 +173,10 @@ def test_register_adds_an_entry_for_this_process():
         catalog.register(Card(name="bivlc", title="another", form="quad"))
     with pytest.raises(InputError, match="there is a form of question of this name already; given: quad"):
         catalog.register(FormEntry("quad", "", "", ""))
-    with pytest.raises(InputError, match="nothing that can be registered; given: int"):
-        catalog.register(3)
+    refuses("nothing that can be registered; given: int", catalog.register, 3, error=InputError)
     assert "mine" not in BENCHMARKS
 
 
 def test_resolve():
     assert resolve("counterfoil.registry:Registry") is Registry
-    with pytest.raises(InputError, match="no such module or attribute"):
-        resolve("counterfoil.registry:none")
+    refuses("no such module or attribute", resolve, "counterfoil.registry:none", error=InputError)

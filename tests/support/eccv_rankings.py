@@ -4,8 +4,6 @@ import json
 
 import numpy as np
 
-from counterfoil.models.precomputed_galleries import RankedLists
-
 #: (i2t, t2i) of the official package on them.
 KNOWN = {
     "coco_5k_r1": (0.706, 0.64504),
@@ -64,23 +62,3 @@ def blocks(folder, side, parts=5):
             found = np.ascontiguousarray(scores(gallery, queries[rows], bonus).T)
         # Ties go to the smaller id: room for ids below 2 ** 20 under each score.
         yield rows, found * 2**20 - gallery[None, :]
-
-
-def lists(folder, side, length=None):
-    """The ranking of every query, whole or cut."""
-    images, captions = items(folder)
-    queries, gallery = (images, captions) if side == "i2t" else (captions, images)
-    by_id = np.sort(gallery)
-    length = length or len(gallery)
-    found = np.empty((len(queries), length), np.int32)
-    for rows, part in blocks(folder, side, parts=25):
-        # The scores with the place among all ids in their last bits: sorting them sorts the places.
-        place = np.searchsorted(by_id, gallery)
-        packed = (part + gallery) // 2**20 * 2**15 + (2**15 - 1 - place)
-        if length < len(gallery):
-            packed = np.partition(packed, len(gallery) - length, axis=1)[:, -length:]
-        packed.sort(axis=1)
-        found[rows] = 2**15 - 1 - packed[:, ::-1] % 2**15
-    starts = np.arange(len(queries) + 1, dtype=np.int64) * length
-    names = [tuple(str(i) for i in ids.tolist()) for ids in (queries, by_id)]
-    return RankedLists(names[0], names[1], starts, found.reshape(-1))

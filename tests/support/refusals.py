@@ -5,7 +5,7 @@ import pytest
 from counterfoil.errors import DataError
 
 
-def refuses(message, call, *arguments, error=DataError, **options):
+def refuses(message, call, /, *arguments, error=DataError, **options):
     """The words with which `call` raises `error`: one line that matches `message`, if that is not empty."""
     with pytest.raises(error, match=message or None) as caught:
         call(*arguments, **options)

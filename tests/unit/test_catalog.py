@@ -11,6 +11,7 @@ from counterfoil.errors import InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import EmbeddingMetric, LocalMetric, TextMetric
 from counterfoil.models.captions.registry import METRICS
+from refusals import refuses
 
 READING = [name for name, entry in METRICS.items() if not entry.has_model and "java" not in entry.needs]
 
@@ -26,10 +27,8 @@ def test_metrics_that_read_need_no_model(name):
 
 
 def test_names_that_nobody_knows():
-    with pytest.raises(UnknownNameError, match="did you mean 'rouge-l'"):
-        catalog.scorer("metric:rouge")
-    with pytest.raises(InputError, match=r"allowed: metric:NAME"):
-        catalog.scorer("metric:")
+    refuses("did you mean 'rouge-l'", catalog.scorer, "metric:rouge", error=UnknownNameError)
+    refuses(r"allowed: metric:NAME", catalog.scorer, "metric:", error=InputError)
 
 
 @pytest.mark.parametrize("spec", ["hf:some/model", "open-clip:ViT-B-32/openai"])
@@ -37,8 +36,7 @@ def test_a_missing_library_is_named(spec, monkeypatch):
     module = f"counterfoil.models.{spec.partition(':')[0].replace('-', '_')}"
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"'torch' is not installed.*pip install"):
-        catalog.scorer(spec)
+    refuses(r"'torch' is not installed.*pip install", catalog.scorer, spec, error=MissingExtraError)
 
 
 @pytest.mark.models

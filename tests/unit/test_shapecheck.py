@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 import counterfoil.metrics.ranking
 import shapecheck
 from counterfoil.world.sample import contrasts
+from refusals import refuses
 
 
 @shapecheck.checked
@@ -70,7 +71,6 @@ def test_what_does_not_fit_is_refused(wrong):
 
 
 def test_the_package_is_checked():
-    with pytest.raises(Exception, match=r"(?i)violat"):
-        contrasts("3")
+    refuses(r"(?i)violat", contrasts, "3", error=Exception)
     checked = [f for f in vars(counterfoil.metrics.ranking).values() if hasattr(f, "__wrapped__")]
     assert len(checked) > 5

@@ -10,6 +10,7 @@ from counterfoil import store
 from counterfoil.errors import StorageError
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import read_json
+from refusals import refuses
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -21,8 +22,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
             file.write(b"half")
             raise RuntimeError("stopped here")
 
-    with pytest.raises(RuntimeError):
-        stopped_half_way()
+    refuses("", stopped_half_way, error=RuntimeError)
     assert read_json(target) == {"old": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
@@ -42,8 +42,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         store.write_json(tmp_path / "a.json", {"value": float("nan")})
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot be written"):
-        store.write_text(tmp_path / "file" / "a.txt", "text")
+    refuses("cannot be written", store.write_text, tmp_path / "file" / "a.txt", "text", error=StorageError)
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path):

@@ -158,9 +158,8 @@ def test_a_campaign_is_not_served_twice(tmp_path, new_database):
     ],
 )
 def test_addresses_that_lead_nowhere_are_refused_without_the_password(tmp_path, url, message):
-    with pytest.raises((InputError, StorageError), match=message) as error:
-        open_database(make(tmp_path / "c", pairs(2)), url)
-    assert not any(text in str(error.value) for text in ("secret", "\n"))
+    campaign = make(tmp_path / "c", pairs(2))
+    assert "secret" not in refuses(message, open_database, campaign, url, error=(InputError, StorageError))
 
 
 def test_many_people_at_once_take_no_item_too_often(tmp_path, new_database):

@@ -2,9 +2,6 @@
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +12,7 @@ import pytest
 import counterfoil as cf
 from counterfoil.engine.image_digests import MEMO
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
+from processes import python
 from refusals import refuses
 
 WORDS = ("a red cat", "a blue dog", "two birds", "an old house")
@@ -101,7 +99,6 @@ def cached(folder):
     return sorted(path for path in folder.rglob("*") if path.name != MEMO)
 
 
-@pytest.mark.models
 def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
     torch = pytest.importorskip("torch")
     open_clip = pytest.importorskip("open_clip")
@@ -292,7 +289,7 @@ def test_questions_are_looked_at_one_by_one_and_as_a_table(bench):
 
 def test_importing_loads_nothing_and_the_names_are_all_there():
     code = "import sys, counterfoil; print(len({'numpy', 'typer', 'rich'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert done.stdout.strip() == "0"
     assert set(cf.__all__) <= set(dir(cf))
     for name in cf.__all__:
@@ -312,7 +309,7 @@ def test_a_script_needs_no_guard_for_worker_processes(table):
         "images = [Image(p.name, FileSource(p)) for p in sorted(Path('photos').iterdir())]\n"
         "print(sum(len(b) for b in prepared([images[:4], images[4:]], Untouched(), workers=2)))\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    done = python(script)
     assert (done.returncode, done.stdout.split()) == (0, ["once", "8"]), done.stderr
 
 
@@ -332,14 +329,8 @@ def test_a_users_script_is_typed(table):
         "cf.evaluate(mine, bench, drawz=3)\n"
     )
     # With the settings and from the cache of `make lint`, which has checked all that is imported here.
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", ".mypy_cache", script],
-        cwd=ROOT,
-        env={**os.environ, "MYPYPATH": "src"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = ("-m", "mypy", "--cache-dir", ".mypy_cache", script)
+    done = python(*asked, cwd=ROOT, variables={"MYPYPATH": "src"})
     lines = [line for line in done.stdout.splitlines() if "typed.py" in line]
     assert "counterfoil.evaluation.result.Result" in lines[0]
     assert [line for line in lines if "error" in line] == [

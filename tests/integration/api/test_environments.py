@@ -1,8 +1,6 @@
 """The Python API where only the core is installed, or the core and one extra."""
 
 import json
-import subprocess
-import sys
 import tomllib
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
@@ -10,6 +8,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from processes import python
 
 SCRIPT = Path(__file__).resolve().parents[2] / "support" / "public_names.py"
 #: Python that loads what every environment has, and for each line of standard input runs the script that is
@@ -67,13 +67,7 @@ def printed():
     for extra in ("", *EXTRAS):
         there = installed_with(extra)
         lines.append(",".join(module for module, owners in modules.items() if not there & owners))
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, SCRIPT],
-        input="\n".join(lines),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", RUN, SCRIPT, input="\n".join(lines))
     assert done.returncode == 0, done.stderr
     return dict(zip(("", *EXTRAS), done.stdout.splitlines(), strict=True))
 

@@ -43,8 +43,7 @@ def check_tables(found, *kinds):
         assert len(table)
         assert len(found.to_frame(by=by)) == len(table)
     assert found.to_arrow().equals(found.to_arrow(by=kinds[0]))
-    with pytest.raises(UnknownNameError):
-        found.to_arrow(by="moon")
+    refuses("", found.to_arrow, error=UnknownNameError, by="moon")
 
 
 def _pooled(world):
@@ -114,7 +113,6 @@ def test_python_takes_more_than_a_shell(world):
     assert cf.reproduce(files=True).to_arrow(by="file")["file"][0].as_py() in str(cf.reproduce(files=True))
 
 
-@pytest.mark.models
 def test_a_model_is_trained(here):
     pytest.importorskip("torch")
     rows = ["image,caption"]
@@ -142,7 +140,6 @@ def test_a_model_is_trained(here):
         cf.train_model("coco", "small", "rows.csv", out=here, changed=changed, **common)
 
 
-@pytest.mark.models
 @pytest.mark.slow
 def test_a_study_is_made(monkeypatch):
     pytest.importorskip("lightning_fabric")

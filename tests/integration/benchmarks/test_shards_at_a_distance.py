@@ -8,7 +8,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.benchmarks.records import Image, TarSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
@@ -18,12 +17,6 @@ from counterfoil.storage.files import open_file, read_part
 from refusals import refuses
 from role_values import pictures
 from tar_shards import pair, png, write_tar
-
-
-@pytest.fixture
-def root():
-    with s3_server() as server, s3_at(server):
-        yield f"s3://{new_bucket()}"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import weakref
 from dataclasses import replace
 from pathlib import Path
 
+import av
 import numpy as np
 import PIL.Image
 import pytest
@@ -16,10 +17,8 @@ from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.errors import DataError, MissingExtraError
+from numbered_videos import BITS, KINDS, number_of, numbered, write
 from refusals import refuses
-
-av = pytest.importorskip("av", reason="the extra 'video' is not installed")
-from numbered_videos import BITS, KINDS, number_of, numbered, write  # noqa: E402
 
 
 def video(path, *, start=None, end=None, **sampling):

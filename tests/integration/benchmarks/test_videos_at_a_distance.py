@@ -6,7 +6,6 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.benchmarks.caption_files import Written
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.video_frames import Sampling
@@ -15,16 +14,8 @@ from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.jobs.captions import MediaFolder
 from counterfoil.storage import open_place
-from refusals import refuses
-
-pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import number_of, numbered, write
-
-
-@pytest.fixture
-def root():
-    with s3_server() as server, s3_at(server):
-        yield f"s3://{new_bucket()}"
+from refusals import refuses
 
 
 @pytest.fixture

@@ -82,7 +82,6 @@ def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work):
         run_step(WriteCaptions(), rows.set_column(2, "scene", [["?", "?", "?"]]), work)
 
 
-@pytest.mark.models
 @pytest.mark.parametrize("name", ["blip", "vision-encoder-decoder", "idefics3"])
 def test_a_model_writes_one_caption_for_each_image(name, captioner, pictures):
     from counterfoil.models.generative.writing import load_writer
@@ -106,7 +105,6 @@ def test_a_model_writes_one_caption_for_each_image(name, captioner, pictures):
     assert {row["generated_caption_seed"] for row in kept} == {None}
 
 
-@pytest.mark.models
 def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(captioner, pictures):
     import torch
     import transformers
@@ -129,7 +127,6 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(captioner
         assert all(text.startswith(prompt) for text in found)
 
 
-@pytest.mark.models
 @pytest.mark.parametrize(
     "name",
     [
@@ -154,7 +151,6 @@ def test_images_together_get_the_captions_that_they_get_alone(name, captioner, p
         assert not any("a dog?" in text for text in together) or name == "git"
 
 
-@pytest.mark.models
 def test_words_are_drawn_with_the_seed_that_is_written_down(captioner, pictures):
     from counterfoil.models.generative.writing import load_writer
 
@@ -218,7 +214,6 @@ def test_settings_that_cannot_be_are_refused(settings, message):
     refuses(message.replace("(", r"\("), WriteCaptions, error=InputError, **settings)
 
 
-@pytest.mark.models
 def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(tmp_path, captioner, pictures):
     import transformers
 

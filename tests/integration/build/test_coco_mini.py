@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import tiny_generative
 from counterfoil.build.run import read_recipe, run_recipe
 from made_once import made_once
-
-pytest.importorskip("diffusers")
-
-import tiny_generative
 from tiny_pipelines import save_pipelines
-
-pytestmark = pytest.mark.models
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import numpy as np
 import PIL.Image
 import pyarrow as pa
 import pytest
+import torch
 
 from counterfoil.build.imaging import ImagePipeline, ImageRequest
 from counterfoil.build.run import run_step
@@ -19,14 +20,9 @@ from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
 from made_once import made_once
+from tiny_pipelines import save_pipelines
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
 pytest.importorskip("open_clip")
-
-from tiny_pipelines import save_pipelines  # noqa: E402
-
-pytestmark = pytest.mark.models
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,6 @@ from counterfoil.models.text_models import load_generator
 from made_once import made_once
 from refusals import refuses
 
-pytestmark = pytest.mark.models
-
 TAUGHT = {
     ("A dog on a mat.", "replace_obj"): "A cat on a mat.",
     ("A dog on a mat.", "replace_att"): "A dog on a mat.",

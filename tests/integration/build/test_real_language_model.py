@@ -13,8 +13,6 @@ from counterfoil.build.steps.negate import Negate
 from counterfoil.models import Options
 from made_once import made_once
 
-pytestmark = pytest.mark.models
-
 
 def captions(folder, each):
     """So many captions of each category of SugarCrepe."""

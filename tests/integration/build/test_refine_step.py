@@ -68,7 +68,6 @@ def pairs(n=400, seed=0):
     )
 
 
-@pytest.mark.models
 def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(shared_data, models, tmp_path):
     bench = catalog.benchmark("sugarcrepe", data=shared_data / "sugarcrepe")
     bench = bench.select(np.arange(0, len(bench), 6))
@@ -106,7 +105,6 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(s
     assert sum(name.startswith(("blind:length", "text-classifier")) for name in blind) == 2
 
 
-@pytest.mark.models
 def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models, tmp_path):
     rows = pairs(12)
     rate = Rate(scorer=f"lm:{models / 'gpt2'}", set=("score=mean",))
@@ -166,7 +164,6 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path):
     assert run_step(step, rows, work).kept.equals(output.kept)
 
 
-@pytest.mark.models
 def test_a_language_model_takes_part_and_another_is_held_out(models, tmp_path):
     rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
     said = []

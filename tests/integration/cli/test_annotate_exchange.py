@@ -1,10 +1,6 @@
-"""Judgements of other tools and questions for them, from the command line."""
+"""Judgements of other tools, and votes, from the command line."""
 
 import json
-
-import pytest
-
-pytest.importorskip("sqlalchemy")
 
 from annotate.mturk_batches import hit, written
 from annotate.small_campaigns import make, pairs
@@ -47,3 +43,16 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(cou
     # Golden 0 is a yes, golden 1 is none.
     assert table["golden"].to_pylist() == [None, True, False]
     assert set(table["person"].to_pylist()) == {participants.person_id(campaign, "label-studio", "1")}
+
+
+def test_votes_for_oneself_are_counted(counterfoil, tmp_path):
+    votes = tmp_path / "votes.csv"
+    votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3 + "a,a\n" * 2)
+    said = counterfoil.succeeds("annotate preferences", votes, "--draws", 100, "--json", "-")
+    facts = json.loads(said.out)
+    assert (facts["votes"], facts["votes_for_oneself"]) == (11, 2)
+    assert "warning: left out, since they prefer something to itself: 2 votes" in said.err
+    counterfoil.refused(
+        f"annotate preferences {votes} --self-votes error",
+        says="votes.csv: votes for something over itself; given: 2 of 13; correct them",
+    )

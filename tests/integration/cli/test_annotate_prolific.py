@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("httpx2")
-pytest.importorskip("sqlalchemy")
-
 from annotate.fake_prolific import TOKEN, running
 from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate import participants

@@ -9,8 +9,6 @@ import pytest
 
 from counterfoil.store import digest_file
 
-pytestmark = pytest.mark.models
-
 WORDS = ["a", "the", "dog", "cat", "cow", "runs", "sleeps", "on", "grass", "bed", "green", "brown"]
 COMMON = ("--no-counts", "--draws", 100, "--device", "cpu", "--workers", 0)
 

@@ -9,8 +9,6 @@ import pytest
 
 from .caption_samples import CANDIDATES, written
 
-pytestmark = pytest.mark.models
-
 
 @pytest.fixture
 def spec(tmp_path):

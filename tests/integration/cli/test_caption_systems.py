@@ -42,6 +42,9 @@ def test_a_table_and_how_metrics_agree_with_people(counterfoil, caption_inputs, 
         f"--references {caption_inputs['references']} --json - -q"
     )
     assert json.loads(alone.out)["metrics"]["bleu-1"] == result["systems"]["fair"]["bleu-1"]
+    counterfoil.succeeds(
+        "captions systems", f"--predictions {predictions[1]} --references {caption_inputs['references']}"
+    )
 
 
 @pytest.fixture

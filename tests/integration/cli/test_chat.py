@@ -10,8 +10,6 @@ import pytest
 import chat_server
 from chat_server import KEY
 
-pytest.importorskip("httpx2")
-
 QUICK = ("--set", "wait=0.002", "--set", "concurrency=4")
 N = 8
 

@@ -1,21 +1,19 @@
-"""A checkpoint folder on the command line: evaluated like any scorer, refused in a line where it is none."""
+"""A checkpoint folder on the command line: a scorer like any other, mixed, or refused where it is none."""
 
 import json
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
+from contracts import forms
+from counterfoil.benchmarks import Caption, Image
+from counterfoil.benchmarks.folder import save
+from counterfoil.benchmarks.records import PixelSource
+from counterfoil.models import checkpoint, networks, registry
+from tiny_families import write_random_checkpoint
+
 pytest.importorskip("open_clip")
-
-from contracts import forms  # noqa: E402
-from counterfoil.benchmarks import Caption, Image  # noqa: E402
-from counterfoil.benchmarks.folder import save  # noqa: E402
-from counterfoil.benchmarks.records import PixelSource  # noqa: E402
-from counterfoil.models import checkpoint, networks, registry  # noqa: E402
-from tiny_families import write_random_checkpoint  # noqa: E402
-
-pytestmark = pytest.mark.models
 
 
 @pytest.fixture
@@ -54,3 +52,45 @@ def test_a_detector_is_one_too(tmp_path, questions, counterfoil):
         "a photo of {}",
         says="has no use for the option 'prompt'",
     )
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory):
+    """Two networks of one architecture with different weights."""
+    from counterfoil.models import checkpoint, small
+
+    folder = tmp_path_factory.mktemp("ends")
+    sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
+    for seed, name in enumerate(("start", "tuned")):
+        made = small.backbone(["a red star above two moons"], sizes=sizes, seed=seed)
+        checkpoint.save(folder / name, made, {})
+    return folder / "start", folder / "tuned"
+
+
+def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path):
+    from counterfoil.models import checkpoint
+
+    mix = ("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    counterfoil.succeeds(*mix)
+    start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
+    for name, weights in mixed.named_parameters():
+        expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
+        assert torch.allclose(weights, expected, atol=1e-6), name
+    assert checkpoint.facts(tmp_path / "mixed")["mixture"]["alpha"] == 0.25
+    # Neither another mixture nor a training replaces it.
+    (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
+    train = f"train coco --model small --data {tmp_path}/rows.csv --out {tmp_path}/mixed"
+    for again in (mix, (train,)):
+        counterfoil.refused(*again, says="mixed: the folder holds other files (")
+
+
+def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path):
+    for kind, n in (("quads", 14), ("choices", 14)):
+        counterfoil.succeeds("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
+    tasks = ("--task", tmp_path / "quads", "--held-out", tmp_path / "choices")
+    said = counterfoil.succeeds("train mix", *ends, *tasks, "--points", 3, "--json", "-")
+    found = json.loads(said.out[said.out.index("{") :])["mixtures"]
+    assert [each["alpha"] for each in found] == [0, 0.5, 1]
+    for mixture, end in ((found[0], ends[0]), (found[-1], ends[1])):
+        alone = counterfoil.succeeds("evaluate", end, tmp_path / "choices", "--json", "-")
+        assert f'"value": {mixture["held_out"]}' in alone.out

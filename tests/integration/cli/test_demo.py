@@ -19,7 +19,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(plan, "SHORT", TINY)
 
 
-@pytest.mark.models
 def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     counterfoil, quick, tmp_path, monkeypatch
 ):

@@ -43,34 +43,27 @@ def test_the_same_command_replaces_its_own_with_overwrite(counterfoil, place, ar
         assert counterfoil(*arguments, target).code == 0
     first = Path(target).read_bytes()
     with unchanged(place, new=False):
-        said = counterfoil(*arguments, target)
-    assert (said.code, said.err.count("\n")) == (2, 1)
-    assert f"{target}: the file exists; name another file, or replace it with --overwrite" in said.err
+        words = f"{target}: the file exists; name another file, or replace it with --overwrite"
+        counterfoil.refused(*arguments, target, says=words)
     Path(target).write_bytes(b"notes")
     assert counterfoil(*arguments, target, "--overwrite").code == 0
     assert Path(target).read_bytes() == first
 
 
-def _run(counterfoil, *options, scorer="blind:length"):
-    return counterfoil("evaluate", scorer, "pairs", "--data", "pairs.csv", "--out", "runs", *options)
-
-
 def test_a_run_is_replaced_by_its_own_scorer_alone(counterfoil, place):
-    assert _run(counterfoil).code == 0
-    assert _run(counterfoil).code == 0
+    run = (*_EVALUATE, "--out", "runs")
+    for _ in range(2):
+        counterfoil.succeeds(*run)
     with unchanged(place, new=False):
-        said = _run(counterfoil, "--name", "clip")
-    assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "runs/pairs: the folder holds other files (" in said.err
-    assert _run(counterfoil, "--name", "clip", "--overwrite").code == 0
+        counterfoil.refused(*run, "--name clip", says="runs/pairs: the folder holds other files (")
+    counterfoil.succeeds(*run, "--name clip --overwrite")
     # Of the same name, but another scorer.
     with unchanged(place, new=False):
-        said = _run(counterfoil, "--name", "clip", scorer="blind:constant")
-    assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "a run of another scorer of this name" in said.err
+        other = ("evaluate blind:constant", *run[2:], "--name clip")
+        counterfoil.refused(*other, says="a run of another scorer of this name")
     Path("runs/pairs/result.json").write_text("{}")
     with unchanged(place, new=False):
-        assert "the folder holds other files (" in _run(counterfoil, "--name", "clip").err
+        counterfoil.refused(*run, "--name clip", says="the folder holds other files (")
 
 
 def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place):

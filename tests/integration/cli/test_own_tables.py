@@ -60,3 +60,8 @@ def test_ties_of_kept_scores_are_counted_anew(counterfoil, here):
     ]
     assert (found[0]["constant"], found[1]["constant"]) == ("0.00", "50.00")
     assert found[0]["random"] == found[1]["random"]
+
+
+def test_a_table_is_read_as_the_kind_that_is_asked_for_and_by_any_metric(counterfoil, here):
+    for asked in ("metric:length pairs", "blind:length gallery"):
+        counterfoil.succeeds(f"evaluate {asked} --data quads.csv --draws 100")

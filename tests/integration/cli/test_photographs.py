@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.models
-
 
 @pytest.mark.parametrize("layers", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_a_randomly_initialised_vit_b_32(counterfoil, shared_data, tmp_path, monkeypatch, layers):

@@ -1,5 +1,6 @@
-"""What results on galleries look like in a terminal."""
+"""What results on galleries look like in a terminal; words in tables stay whole at any width."""
 
+import io
 import re
 from dataclasses import replace
 from io import StringIO
@@ -12,7 +13,13 @@ from contracts.forms import ratings_of
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
-from counterfoil.cli.tables import comparison_table, differences_table, groups_table, measures_table
+from counterfoil.cli.tables import (
+    comparison_table,
+    differences_table,
+    groups_table,
+    measures_table,
+    print_words,
+)
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
@@ -210,3 +217,29 @@ def test_a_correlation_without_a_value_says_why(rated):
     assert lines[1].split()[:3] == ["measure", "x", "100"]
     assert sum(line.split()[1:] == ["–"] for line in lines) == 4
     assert "kendall_tau_b: all scores are equal" in lines
+
+
+HEADER = ("name", "form", "what it says")
+ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t", "quad", "short")]
+
+
+def printed(width):
+    console = Console(width=width, file=io.StringIO())
+    print_words(console, HEADER, ROWS)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [24, 34, 40, 60, 200])
+def test_no_word_is_broken(width):
+    lines = printed(width)
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    for row in ROWS:
+        for cell in row:
+            assert set(cell.split()) <= {word.strip(";:") for word in words}
+
+
+def test_entries_are_paragraphs_only_where_columns_would_break_words():
+    # "recall_at_1", "gallery" and "extraordinarily" with two blanks between: 11 + 2 + 7 + 2 + 15.
+    assert printed(37)[0].split() == ["name", "form", "what", "it", "says"]
+    assert printed(36)[0] == "recall_at_1"

@@ -12,8 +12,6 @@ from counterfoil.jobs import tour as job
 from counterfoil.jobs.job import Feedback
 from counterfoil.jobs.tour import SCORERS, TourSizes, tour
 
-pytestmark = pytest.mark.models
-
 TINY = TourSizes(questions=28, rows=100, steps=3, people=6, captions=8, pixels=48)
 
 
@@ -98,4 +96,3 @@ def test_the_command_ends_with_the_page_and_takes_no_other_folder(made, counterf
     (tmp_path / "report.html").write_text("mine")
     counterfoil.refused("demo", "--out", tmp_path, says="not of a demo")
     assert (tmp_path / "report.html").read_text() == "mine"
-    counterfoil.refused("demo", "--dials")

@@ -13,7 +13,6 @@ import pytest
 from .conftest import Run
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.models
 
 COLOURS = {"red": (220, 40, 40), "green": (40, 200, 60), "blue": (50, 70, 220), "yellow": (230, 220, 50)}
 

@@ -1,5 +1,10 @@
-"""`counterfoil train` on shards in a bucket: the weights of a training on a disk."""
+"""Shards and images behind a URL: the weights and the numbers of a disk."""
 
+import json
+
+import fsspec
+import numpy as np
+import PIL.Image
 import pytest
 
 from bucket_servers import new_bucket, s3_at, s3_server
@@ -7,7 +12,6 @@ from counterfoil.storage import open_place
 from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.models
 
 
 @pytest.fixture
@@ -54,3 +58,36 @@ def test_weights_are_those_of_a_disk(counterfoil, shards, bucket, tmp_path):
     assert "s3:/tests" not in said.out
     dry = counterfoil(*_asked(bucket, tmp_path / "dry", "--dry-run", "--validation", held))
     assert (dry.code, held in dry.err) == (0, True), dry.err
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A table of captions, right and wrong, of pictures in the folder `photos` beside it."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    rows = ["image,caption,negative_caption"]
+    for number in range(6):
+        pixels = rng.integers(0, 255, (12, 12, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
+        rows.append(f"{number}.png,a red {number},a blue {number}")
+    (tmp_path / "pairs.csv").write_text("\n".join(rows))
+    return tmp_path / "pairs.csv"
+
+
+@pytest.mark.parametrize("scheme", ["file", "memory"])
+def test_numbers_are_those_of_a_disk(scheme, counterfoil, pairs, tmp_path):
+    far = f"file://{tmp_path}/far" if scheme == "file" else f"memory://{tmp_path.name}-cli/far"
+    for photo in (tmp_path / "photos").iterdir():
+        with fsspec.open(f"{far}/{photo.name}", "wb", auto_mkdir=True) as file:
+            file.write(photo.read_bytes())
+
+    def values(images, out):
+        asked = ("--data", pairs, "--images", images, "--out", tmp_path / out, "--draws", 100)
+        said = counterfoil.succeeds("evaluate", "pixels:colours", "pairs", *asked)
+        assert "memory:/" not in (said.out + said.err).replace("memory://", "")
+        result = json.loads((tmp_path / out / "pairs" / "result.json").read_text())
+        return {name: facts["value"] for name, facts in result["measures"].items()}
+
+    assert values(far, "far-run") == values(tmp_path / "photos", "near-run")
+    for file in (tmp_path / "far-run").rglob("*.json"):
+        assert "memory:/" not in file.read_text().replace("memory://", "")

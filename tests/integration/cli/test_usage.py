@@ -1,38 +1,8 @@
-"""Commands that are mistyped: one line that says what and where to look, and exit code 2."""
+"""How commands are called: groups, several processes, and arguments in a file."""
 
 import json
 
 import pytest
-
-
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("trian", "no such command 'trian'; did you mean 'train'?; see 'counterfoil --help'"),
-        ("list recipe", "no such command 'recipe'; did you mean 'recipes'?; see 'counterfoil list --help'"),
-        ("--speed", "no such option: --speed; see 'counterfoil --help'"),
-        ("train", "missing argument 'recipe'; see 'counterfoil train --help'"),
-        (
-            "evaluate blind:random world-quads --draws many",
-            "--draws: not a whole number; given: many; allowed: 100 to 1,000,000",
-        ),
-        ("world build quads --n x", "see 'counterfoil world build --help'"),
-        ("world build quads more --out x", "unexpected extra argument"),
-        ("work job --rank 0", "the command was removed; given: work; run the command itself with"),
-        ("estimate evaluate blind:length bivlc", "given: estimate; run 'counterfoil evaluate' with"),
-        ("merge --help", "the command was removed; given: merge; run the command once more without"),
-        (
-            "pool rounds x --out y --retrain=coco",
-            "the option was removed; given: --retrain; train on positives.csv with",
-        ),
-    ],
-)
-def test_what_is_mistyped_is_one_line(counterfoil, typed, said):
-    found = counterfoil(typed)
-    assert (found.code, found.out) == (2, "")
-    (line,) = found.err.splitlines()
-    assert line.startswith("counterfoil: ")
-    assert said in line
 
 
 @pytest.mark.parametrize("group", [(), ("world",), ("list",)])

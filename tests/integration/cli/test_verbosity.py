@@ -1,4 +1,7 @@
-"""How much commands say: --quiet and --verbose everywhere, lines of progress where there is no terminal."""
+"""How much is said: --quiet and --verbose everywhere, progress without a terminal and in a notebook."""
+
+import sys
+from types import ModuleType
 
 import pytest
 
@@ -53,3 +56,19 @@ def test_every_command_has_both():
     for command in found:
         options = {name for each in command.params for name in each.opts}
         assert {"--quiet", "--verbose"} <= options, command.name
+
+
+def test_a_notebook_has_a_bar_of_characters(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    now = [0.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    with terminal.progress() as report:
+        report("images", 0, 10)
+        assert capsys.readouterr().err == ""
+        now[0] = 3.0
+        report("images", 5, 10)
+        assert "\rimages " + "█" * 15 + "░" * 15 + " 5 of 10" in capsys.readouterr().err
+        report("images", 10, 10)
+        assert capsys.readouterr().err.strip() == ""
+    with terminal.progress(silent=True) as report:
+        report("images", 0, 10)

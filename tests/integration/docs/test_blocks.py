@@ -13,8 +13,6 @@ from warm_shell import WarmShell
 from . import stage
 from .blocks import PAGES, agrees, blocks, commands
 
-pytestmark = pytest.mark.models
-
 #: Commands that other tests run, or that take what a test cannot give, by their first words: where or why.
 ELSEWHERE = {
     ("make",): "sets up an environment of its own; the commands behind it run in tests",

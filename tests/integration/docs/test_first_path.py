@@ -12,8 +12,6 @@ from warm_shell import WarmShell
 
 from .blocks import FIRST, agrees, blocks, commands
 
-pytestmark = pytest.mark.models
-
 #: What sets the toolkit up, before the path begins.
 SET_UP = ("make", "pip")
 #: The one heading under which commands need a network, and are shown as text.

@@ -1,10 +1,15 @@
-"""Links of README, CONTRIBUTING and docs resolve, and names beside links to modules are in those modules."""
+"""What the documents say is so: links resolve; names, layouts and limits are those of the code."""
 
 import ast
 import re
 from pathlib import Path
 
 import pytest
+
+from counterfoil.benchmarks.records import MAX_PIXELS
+from counterfoil.benchmarks.tables import LARGEST, DataTable
+from counterfoil.inputs.files import MAX_DEPTH
+from counterfoil.models.score_table_layouts import recognise
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [
@@ -34,3 +39,50 @@ def test_what_is_sought_stands_where_the_architecture_says():
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
             names |= {getattr(each, "name", getattr(each, "id", None)) for each in targets}
         assert name in names, what
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "inputs.md"
+#: What a table of scores, of right and wrong, and of a row per pair is recognised as, by form.
+KINDS = {
+    "choice": ("choice_scores", "choice_outcome", "choice_scores"),
+    "quad": ("quad_scores", "quad_outcomes", "quad_scores"),
+    "paraphrase": ("choice_scores", "choice_outcome", ""),
+    "statement, rated": ("rated_scores", "choice_outcome", ""),
+    "preference": ("choice_scores", "choice_outcome", "choice_scores"),
+}
+
+
+def shown():
+    """The columns of every layout of the page's table, and what it is to be recognised as."""
+    text = PAGE.read_text("utf-8").partition("## Scores of one's own")[2].partition("\n## ")[0]
+    found = []
+    for line in text.splitlines():
+        form, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        for cell, kind in zip(cells, KINDS.get(form, ()), strict=False):
+            found += [(each, kind) for each in cell.split("; or ") if each]
+    return found
+
+
+@pytest.mark.parametrize(("layout", "kind"), shown())
+def test_a_layout_is_recognised(layout, kind):
+    plain = layout.replace("`", "").replace(", …, right ones first", "")
+    ids = ["17_c0_i1"] if "_i1)" in plain else ["17_c0"] if "_c0" in plain else ["q1"]
+    names = [name.partition(" (")[0].strip() for name in plain.split(", ") if not name.startswith("17_")]
+    answers = {"correct", "ipos2t", "ineg2t", "tpos2i", "tneg2i"}
+    cells = {name: [1] if name in answers or name == "side" else [0.25] for name in names}
+    cells |= {name: ["a.jpg"] for name in ("image", "caption") if name in names}
+    table = DataTable({**cells, **({"id": ids} if "id" in names else {})}, "own.csv")
+    assert recognise(table).kind == kind
+
+
+def test_every_form_is_shown():
+    assert len(shown()) == 15
+
+
+_TEXT = (Path(__file__).parents[3] / "docs/inputs.md").read_text()
+
+
+def test_other_limits():
+    assert f"nested {MAX_DEPTH} deep" in _TEXT
+    assert f"{MAX_PIXELS // 10**6} million pixels" in _TEXT
+    assert f"{LARGEST:g}".replace("+", "") in _TEXT

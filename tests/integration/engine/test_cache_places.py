@@ -1,12 +1,10 @@
 """A cache at a distance: the same files as in a folder, byte for byte, and the same answers of a run."""
 
-import secrets
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.cache_folder import beyond, contents, remove
 from counterfoil.models.base import Identity
@@ -16,16 +14,10 @@ from counterfoil.store import digest
 MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit", revision="1")
 
 
-@pytest.fixture(scope="module")
-def bucket():
-    with s3_server() as server, s3_at(server):
-        yield new_bucket()
-
-
 @pytest.fixture
-def url(bucket):
+def url(root):
     """The URL of a cache as the command line has it: as a path."""
-    return Path(f"s3://{bucket}/{secrets.token_hex(8)}")
+    return Path(root)
 
 
 def _fill(folder):

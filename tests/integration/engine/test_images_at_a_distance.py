@@ -1,7 +1,6 @@
 """Images in a bucket: the same answers as from a folder, byte for byte, and read once to be named."""
 
 import json
-import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -9,7 +8,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil import catalog
 from counterfoil.benchmarks import Image
 from counterfoil.benchmarks.image_files import image_names
@@ -46,17 +44,6 @@ class Colours:
 
     def compare(self, captions, images):
         return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
-
-
-@pytest.fixture(scope="module")
-def bucket():
-    with s3_server() as server, s3_at(server):
-        yield new_bucket()
-
-
-@pytest.fixture
-def root(bucket):
-    return f"s3://{bucket}/{secrets.token_hex(8)}"
 
 
 def _shown(benchmark, folder):

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import eccv_rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.catalog import benchmark as named
 from counterfoil.engine.rank import rank_precomputed
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
@@ -260,56 +258,6 @@ def test_the_whole_of_ones_part_is_enough():
     found = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
     assert found.i2t.above.tolist() == [0, 0, 1, 1]
     assert found.i2t.depth.tolist() == [4, 3, 4, 3]
-
-
-@pytest.fixture(scope="module")
-def coco(shared_data):
-    """Four galleries of the same items."""
-    folder = shared_data / "eccv"
-    return {name: named(name, data=folder) for name in ("coco-5k", "coco-1k", "cxc", "eccv")}
-
-
-# Whole lists take minutes; tests/integration/metrics/test_ranking.py has coco-1k's numbers from scores.
-@pytest.mark.slow
-@pytest.mark.parametrize("length", [None, 50])
-def test_the_model_free_rankings_give_every_number(length, coco, shared_data):
-    folder = shared_data / "eccv"
-    given = PrecomputedRankings(
-        Identity("model-free"),
-        eccv_rankings.lists(folder, "i2t", length),
-        eccv_rankings.lists(folder, "t2i", length),
-    )
-    ranks = {}
-    for name, benchmark in coco.items():
-        if length and name == "coco-1k":
-            with pytest.raises(InputError, match=r"coco-1k needs full rankings: .*so for 5000 of 5000 quer"):
-                rank_precomputed(benchmark, given)
-            continue
-        found = rank_precomputed(benchmark, given)
-        ranks[name] = [of(benchmark, found, side) for side in ("i2t", "t2i")]
-    values = {
-        **{f"coco_5k_r{k}": mean("recall_at_k", ranks["coco-5k"], k) for k in (1, 5, 10)},
-        **{f"cxc_r{k}": mean("recall_at_k", ranks["cxc"], k) for k in (1, 5, 10)},
-        "eccv_r1": mean("recall_at_k", ranks["eccv"], 1),
-        "eccv_map_at_r": mean("map_at_r", ranks["eccv"]),
-        "eccv_r_precision": mean("r_precision", ranks["eccv"]),
-    }
-    if length is None:
-        # Five parts with as many queries each: their mean is that of all queries.
-        values |= {f"coco_1k_r{k}": mean("recall_at_k", ranks["coco-1k"], k) for k in (1, 5, 10)}
-    else:
-        notes = []
-        found = rank_precomputed(coco["coco-1k"], given, truncated_as_miss=True, note=notes.append)
-        loose = [of(coco["coco-1k"], found, side) for side in ("i2t", "t2i")]
-        values["cut_1k_r10"] = mean("recall_at_k", loose, 10)
-        assert "5000 rankings of images and 25000 of captions end before" in notes[0]
-    for name, value in values.items():
-        assert value == pytest.approx(eccv_rankings.KNOWN[name], abs=1e-12), name
-    assert len(values) == (12 if length is None else 10)
-
-
-def mean(measure, ranks, *arguments):
-    return tuple(float(np.nanmean(getattr(ranking, measure)(each, *arguments))) for each in ranks)
 
 
 def test_ranks_are_those_of_a_block_of_scores():

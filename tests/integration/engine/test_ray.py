@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import ray
 
 from counterfoil import catalog
 from counterfoil.engine import ray_cluster
@@ -31,8 +32,6 @@ from counterfoil.models.base import Identity, Options, source_of
 from counterfoil.storage import open_place
 from refusals import refuses
 from three_nodes import LONG, finish, of_ray, start, three_nodes
-
-ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
 
 HERE = Path(__file__)
 #: Rows in a full shard of the fakes' script, and the questions that it is given.
@@ -81,7 +80,6 @@ def _check(fakes, folder, whole, *, lost):
 
 
 @pytest.mark.slow
-@pytest.mark.models
 def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     pytest.importorskip("transformers", reason="Transformers is not installed")

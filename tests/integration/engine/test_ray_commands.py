@@ -9,8 +9,6 @@ import pytest
 
 from three_nodes import LONG, finish, start, three_nodes
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
-
 #: Where processes find this as `sitecustomize`, each shard is noted when it is computed; there is time to be
 #: killed before it is kept.
 NOTING = """
@@ -124,7 +122,6 @@ def in_the_middle(folder, shards, process):
 
 
 @pytest.mark.slow
-@pytest.mark.models
 @pytest.mark.parametrize("address", ["inside", "outside"])
 @pytest.mark.parametrize("killed", ["a node", "the driver"])
 @pytest.mark.parametrize("name", ["vqa", "encoder", "build"])

@@ -118,7 +118,6 @@ def test_the_one_sided_test_is_the_binomial_one(right, above):
     assert one_sided(result["accuracy"], above=above) == pytest.approx(expected, abs=0.02)
 
 
-@pytest.mark.models
 def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path):
     """Wrong captions are right ones with more words: the sum tells them all apart, the mean does not."""
     from tiny_families import save_text_models

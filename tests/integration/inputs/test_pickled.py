@@ -1,8 +1,6 @@
 """Pickles as data: what NumPy wrote comes back, and no bytes of a file ever reach its own unpickling."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from hypothesis.extra import numpy as stn
 from counterfoil.errors import DataError
 from counterfoil.inputs.pickled import plain_pickle
 from faults.files import flipped, truncations
+from processes import python
 from refusals import refuses
 
 _KINDS = stn.boolean_dtypes() | stn.integer_dtypes(endianness="?") | stn.floating_dtypes(endianness="?")
@@ -116,9 +115,7 @@ try:
 except ModelError as error:
     print("refused:", error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "refused: " in done.stdout
     assert "not a readable PyTorch file" in done.stdout or "means running code" in done.stdout

@@ -23,8 +23,6 @@ from counterfoil.models.chat.client import retry_after
 from counterfoil.models.chat.protocols import option_orders
 from refusals import refuses
 
-pytest.importorskip("httpx2")
-
 #: Waits of milliseconds, and one request at a time unless a test wants more.
 QUICK = {"wait": "0.002", "timeout": "0.4", "concurrency": "4"}
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import open_clip
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 from contracts import forms
@@ -18,14 +19,8 @@ from counterfoil.models.base import Embedder, Options
 from embedded import embedded, forward
 from refusals import refuses
 
-torch = pytest.importorskip("torch")
-
-pytest.importorskip("open_clip")
-
 pytestmark = [
-    pytest.mark.models,
     pytest.mark.usefixtures("tiny_architectures"),
-    # Small models read short captions only, and say which they cut.
     pytest.mark.filterwarnings("ignore:.*longer than the model reads"),
 ]
 

@@ -19,8 +19,6 @@ from counterfoil.models.checkpoint_files import fit, packed, read_checkpoint
 from embedded import Bomb
 from refusals import refuses
 
-pytestmark = pytest.mark.models
-
 
 @pytest.fixture
 def state(tiny_model):

@@ -11,8 +11,6 @@ from open_clip.transformer import LayerScale
 
 from counterfoil.models.clip_fast import FastTextTower, grow, image_tower, text_tower
 
-pytestmark = pytest.mark.models
-
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))
 def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows):

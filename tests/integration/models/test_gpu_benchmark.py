@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
-pytestmark = pytest.mark.models
 
 FOLDER = Path(__file__).parents[3] / "benchmarks"
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import transformers
 
 import tiny_matchers
@@ -17,9 +18,6 @@ from counterfoil.models.lazy import LazyPairScorer, lazy
 from embedded import noise
 from refusals import refuses
 
-pytestmark = pytest.mark.models
-
-torch = pytest.importorskip("torch")
 #: As many tokens as words in part, and words of several tokens.
 TEXT = "a red cat on mats"
 

@@ -15,8 +15,6 @@ from embedded import Bomb, embedded
 from refusals import refuses
 from tiny_families import save_family
 
-pytestmark = pytest.mark.models
-
 CPU = Options(device="cpu")
 
 

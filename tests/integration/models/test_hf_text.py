@@ -13,8 +13,6 @@ from counterfoil.models import text_models
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import LocalEmbedder
 
-pytestmark = pytest.mark.models
-
 WORDS = ["a", "the", "cat", "dog", "runs", "sits", "on", "mat", "two", "red", "small"]
 TEXTS = ["a cat sits on the mat", "two dogs run", "the red dog", "a small cat runs"]
 REFERENCES = [

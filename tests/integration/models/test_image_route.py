@@ -5,15 +5,13 @@ from functools import partial
 import numpy as np
 import PIL.Image
 import pytest
+import torch
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import Options
 from counterfoil.models.device_pixels import CompiledTower, DevicePixels
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.open_clip import load
-
-torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.models
 
 
 def smooth(width, height, seed=0):

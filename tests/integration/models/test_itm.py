@@ -20,8 +20,6 @@ from embedded import scored
 from made_once import made_once
 from refusals import refuses
 
-pytestmark = pytest.mark.models
-
 CASES = [
     ("blip", "itm"), ("blip", "retrieval"), ("blip", "itc"), ("blip-2", "itm"), ("blip-2", "itc"),
     ("vilt", "itm"), ("flava", "itm"), ("flava", "contrastive"), ("bridgetower", "itm"),

@@ -99,7 +99,6 @@ def test_a_broken_note_is_passed_over(weights, tmp_path):
         assert isinstance(_asked(weights, tmp_path), Counted)
 
 
-@pytest.mark.models
 @pytest.mark.usefixtures("tiny_architectures")
 def test_parts_are_remembered_too(checkpoint, tmp_path):
     from counterfoil.models import open_clip
@@ -169,7 +168,6 @@ def test_a_setting_that_names_a_model_on_a_hub_is_not_remembered(weights, tmp_pa
     assert isinstance(asked(str(other)), Counted)
 
 
-@pytest.mark.models
 def test_a_second_run_of_the_command_does_not_import_torch(tmp_path):
     pytest.importorskip("open_clip")
     from counterfoil.benchmarks.folder import save

@@ -16,7 +16,7 @@ from counterfoil.models.base import Embedder, Options
 from embedded import embedded
 from refusals import refuses
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+pytestmark = pytest.mark.usefixtures("tiny_architectures")
 
 CPU = Options(device="cpu")
 

@@ -3,6 +3,7 @@
 import numpy as np
 import open_clip
 import pytest
+import torch
 from transformers import AutoImageProcessor, CLIPModel, SiglipModel
 
 from counterfoil import catalog
@@ -18,9 +19,6 @@ from counterfoil.models.small import Sizes, backbone
 from embedded import noise
 from tiny_families import save_family
 
-pytestmark = pytest.mark.models
-
-torch = pytest.importorskip("torch")
 CPU = Options(device="cpu")
 
 

@@ -4,24 +4,20 @@ import math
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from counterfoil.errors import InputError  # noqa: E402
-from counterfoil.models import pcme  # noqa: E402
-from counterfoil.models.images import Resized  # noqa: E402
-from counterfoil.models.matching_probability import (  # noqa: E402
+from counterfoil.errors import InputError
+from counterfoil.models import pcme
+from counterfoil.models.images import Resized
+from counterfoil.models.matching_probability import (
     MostSimilarHeads,
     Sampled,
 )
-from counterfoil.models.networks import Backbone, Encoded, Local, Network  # noqa: E402
-from counterfoil.train import losses  # noqa: E402
-from counterfoil.train.losses import soft_contrastive  # noqa: E402
-from refusals import refuses  # noqa: E402
-
-pytestmark = pytest.mark.models
+from counterfoil.models.networks import Backbone, Encoded, Local, Network
+from counterfoil.train import losses
+from counterfoil.train.losses import soft_contrastive
+from refusals import refuses
 
 WIDTH, CELL, WORD, WORDS = 6, 5, 4, 30
 

@@ -2,21 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 
-pytestmark = pytest.mark.models
-
-torch = pytest.importorskip("torch")
-
-import counterfoil as cf  # noqa: E402
-from contracts import forms  # noqa: E402
-from counterfoil.benchmarks.records import Caption, Image  # noqa: E402
-from counterfoil.errors import DataError, InputError, ModelError  # noqa: E402
-from counterfoil.models import checkpoint, networks, pcme, recurrent, small  # noqa: E402
-from counterfoil.models.base import Options  # noqa: E402
-from counterfoil.models.lazy import LazyEmbedder, lazy  # noqa: E402
-from counterfoil.models.region_files import read_regions  # noqa: E402
-from counterfoil.train.images import BatchImages, ImageStore, say_unreadable  # noqa: E402
-from refusals import refuses  # noqa: E402
+import counterfoil as cf
+from contracts import forms
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError, InputError, ModelError
+from counterfoil.models import checkpoint, networks, pcme, recurrent, small
+from counterfoil.models.base import Options
+from counterfoil.models.lazy import LazyEmbedder, lazy
+from counterfoil.models.region_files import read_regions
+from counterfoil.train.images import BatchImages, ImageStore, say_unreadable
+from refusals import refuses
 
 CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
 TINY = small.Sizes(picture=32, channels=(4, 8), words=8, width=12)

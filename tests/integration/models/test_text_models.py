@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 import tiny_generative
 from counterfoil import catalog
@@ -18,14 +20,6 @@ from counterfoil.models.base import Options
 from embedded import embedded, scored
 from refusals import refuses
 from tiny_families import save_words
-
-torch = pytest.importorskip("torch")
-
-transformers = pytest.importorskip("transformers")
-
-pytest.importorskip("open_clip")
-
-pytestmark = pytest.mark.models
 
 TEXTS = [
     "A red cat on the mat", "a dog", "the mat on a red cat", "cat", "a dog",

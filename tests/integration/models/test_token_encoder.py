@@ -19,7 +19,7 @@ from counterfoil.models.base import Options
 from counterfoil.models.captions.base import LocalEmbedder
 from refusals import refuses
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+pytestmark = pytest.mark.usefixtures("tiny_architectures")
 
 
 def load(name, path, **options):

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 import transformers
 from transformers import AutoImageProcessor, AutoModel
 
@@ -16,10 +17,9 @@ from embedded import forward
 from refusals import refuses
 from tiny_families import save_family
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+pytestmark = pytest.mark.usefixtures("tiny_architectures")
 
 CPU = Options(device="cpu")
 

@@ -25,11 +25,7 @@ from made_once import made_once
 from refusals import refuses
 from tiny_families import write_random_checkpoint
 
-pytestmark = [
-    pytest.mark.models,
-    # PaliGemma's processor, called as documented.
-    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
 QUESTION = 'Does this figure show "{}"? Please answer Yes or No.'
 

@@ -13,6 +13,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
+from refusals import refuses
 from report.outlines import Outline, closed
 from report_fixtures import choice_benchmark, run_of
 
@@ -122,7 +123,5 @@ def test_two_benchmarks_of_like_names_have_their_own_anchors():
 
 
 def test_bad_wishes_are_refused(quads):
-    with pytest.raises(InputError, match="nothing to report"):
-        page([])
-    with pytest.raises(UnknownNameError, match="did you mean 'always'"):
-        page([quads], pictures="allways")
+    refuses("nothing to report", page, [], error=InputError)
+    refuses("did you mean 'always'", page, [quads], error=UnknownNameError, pictures="allways")

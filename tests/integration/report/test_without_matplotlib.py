@@ -1,8 +1,8 @@
 """The core without matplotlib: everything that draws nothing works, and what draws says what to install."""
 
 import re
-import subprocess
-import sys
+
+from processes import python
 
 #: matplotlib is hidden from a process of its own, as where the extra `report` is not installed. The process
 #: runs a command for each line that it is given, and prints a line of the exit code after each.
@@ -39,15 +39,7 @@ def test_measuring_and_comparing_need_no_matplotlib_and_a_page_says_what_it_need
         "compare a b --draws 100 --html t.html",
         "annotate preferences votes.csv --plot p.svg",
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", HIDDEN],
-        cwd=tmp_path,
-        input="\n".join(lines),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = python("-c", HIDDEN, cwd=tmp_path, input="\n".join(lines))
     *_, page, plot, _ = re.split(r"exit \d\n", done.stderr)
     assert re.findall(r"exit (\d)\n", done.stderr) == ["0", "0", "0", "2", "2"], done.stderr
     assert "Group" in (tmp_path / "t.md").read_text()

@@ -11,6 +11,7 @@ from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
 from counterfoil.studies.demo import study
 from counterfoil.studies.runs import TUNED
+from refusals import refuses
 from tiny_study import TINY, facts
 
 
@@ -73,8 +74,7 @@ def test_the_numbers_are_those_of_the_runs_on_disk(made, place, key, benchmark):
 
 @pytest.mark.slow
 def test_a_study_that_was_stopped_ends_with_the_same_numbers(made, tmp_path):
-    with pytest.raises(_Stopped):
-        study(TINY, tmp_path, facts=facts, note=_stop("trained coco"))
+    refuses("", study, TINY, tmp_path, error=_Stopped, facts=facts, note=_stop("trained coco"))
     # Once more, in the middle of a training.
     with pytest.raises(_Stopped):
         study(TINY, tmp_path, facts=facts, note=lambda text: None, progress=_stop("trohn-text", 3))

@@ -4,10 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from counterfoil.errors import InputError
 from counterfoil.studies.example_files import write_example_files
+from refusals import refuses
 
 #: Libraries of the extras: the files are written by the core alone.
 HEAVY = ("torch", "matplotlib", "transformers", "sqlalchemy")
@@ -29,8 +28,7 @@ def test_a_seed_has_its_bytes(tmp_path):
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
-    with pytest.raises(InputError, match=r"not empty; .*--overwrite"):
-        write_example_files(tmp_path)
+    refuses(r"not empty; .*--overwrite", write_example_files, tmp_path, error=InputError)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.csv"]
 
 

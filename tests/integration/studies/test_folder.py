@@ -8,6 +8,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.store import write_json
 from counterfoil.studies import plan
+from refusals import refuses
 from tiny_study import TINY
 
 OTHER = replace(TINY, seed=5)
@@ -42,8 +43,7 @@ def test_another_plan_or_version_is_refused_and_begins_anew_where_that_is_asked_
     if version:
         write_json(tmp_path / plan.PLAN, {**read_json(tmp_path / plan.PLAN), "study": "0.0"})
     before, other = _files(tmp_path), TINY if version else OTHER
-    with pytest.raises(InputError, match=r"a demo of another plan.*--overwrite"):
-        plan.claim(tmp_path, other)
+    refuses(r"a demo of another plan.*--overwrite", plan.claim, tmp_path, other, error=InputError)
     assert _files(tmp_path) == before
     with monkeypatch.context() as patched:
         patched.setattr(plan, "overwriting", lambda: True)
@@ -59,6 +59,5 @@ def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path, name):
     else:
         (tmp_path / name).mkdir()
     before = _files(tmp_path)
-    with pytest.raises(InputError, match=f"not of a demo.*{name}"):
-        plan.claim(tmp_path, TINY)
+    refuses(f"not of a demo.*{name}", plan.claim, tmp_path, TINY, error=InputError)
     assert _files(tmp_path) == before

@@ -1,35 +1,30 @@
 """Which rows each step sees, and that what it is given is what preparing those rows one by one gives."""
 
+import io
 import threading
 import time
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
+import PIL.Image
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import io  # noqa: E402
-
-import PIL.Image  # noqa: E402
-
-import thumbnails  # noqa: E402
-from counterfoil.benchmarks.records import BytesSource, FileSource, Image  # noqa: E402
-from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
-from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.models.images import Resized, Untouched  # noqa: E402
-from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.images import (  # noqa: E402
+import thumbnails
+from counterfoil.benchmarks.records import BytesSource, FileSource, Image
+from counterfoil.benchmarks.training_rows import TrainingSet
+from counterfoil.errors import DataError, InputError
+from counterfoil.models.images import Resized, Untouched
+from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch
+from counterfoil.train.images import (
     UNVARIED,
     BatchImages,
     ImageStore,
     Variation,
     say_unreadable,
 )
-from refusals import refuses  # noqa: E402
-
-pytestmark = pytest.mark.models
+from refusals import refuses
 
 VARIED = Variation(crops=True, erasing=0.5, word_drop=0.5)
 

@@ -6,25 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from counterfoil import catalog  # noqa: E402
-from counterfoil.benchmarks import Benchmark, BytesSource, Card, Image, Quad  # noqa: E402
-from counterfoil.benchmarks.records import Caption, PixelSource  # noqa: E402
-from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
-from counterfoil.engine.run import run  # noqa: E402
-from counterfoil.engine.session import Session  # noqa: E402
-from counterfoil.errors import InputError, ModelError, StorageError  # noqa: E402
-from counterfoil.metrics import detection  # noqa: E402
-from counterfoil.models import checkpoint, networks  # noqa: E402
-from counterfoil.models.base import Classifier, Options  # noqa: E402
-from counterfoil.train import detectors  # noqa: E402
-from counterfoil.train.recipes import Detection  # noqa: E402
-from refusals import refuses  # noqa: E402
-from thumbnails import WORDS, rows, thumb  # noqa: E402
-
-pytestmark = pytest.mark.models
+from counterfoil import catalog
+from counterfoil.benchmarks import Benchmark, BytesSource, Card, Image, Quad
+from counterfoil.benchmarks.records import Caption, PixelSource
+from counterfoil.benchmarks.training_rows import TrainingSet
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
+from counterfoil.errors import InputError, ModelError, StorageError
+from counterfoil.metrics import detection
+from counterfoil.models import checkpoint, networks
+from counterfoil.models.base import Classifier, Options
+from counterfoil.train import detectors
+from counterfoil.train.recipes import Detection
+from refusals import refuses
+from thumbnails import WORDS, rows, thumb
 
 
 def told(n, seed=0):

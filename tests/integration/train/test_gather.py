@@ -7,14 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("lightning_fabric")
+import whole_batches
+from counterfoil.train.gradients import gather
 
-import whole_batches  # noqa: E402
-from counterfoil.train.gradients import gather  # noqa: E402
-
-pytestmark = pytest.mark.models
 WORLD = 2
 
 

@@ -11,25 +11,23 @@ from itertools import count
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("lightning_fabric")
+import thumbnails
+from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.training_rows import TrainingSet
+from counterfoil.errors import InputError
+from counterfoil.models import checkpoint
+from counterfoil.train import loop
+from counterfoil.train.dataloaders import order
+from counterfoil.train.gradients import Computing
+from counterfoil.train.loop import fit
+from counterfoil.train.objectives import objective
+from counterfoil.train.recipes import Coco, NegativePairs, Triplet
+from counterfoil.train.saving import Monitors, Saving
+from refusals import refuses
 
-import thumbnails  # noqa: E402
-from counterfoil.benchmarks.records import FileSource, Image  # noqa: E402
-from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
-from counterfoil.errors import InputError  # noqa: E402
-from counterfoil.models import checkpoint  # noqa: E402
-from counterfoil.train import loop  # noqa: E402
-from counterfoil.train.dataloaders import order  # noqa: E402
-from counterfoil.train.gradients import Computing  # noqa: E402
-from counterfoil.train.loop import fit  # noqa: E402
-from counterfoil.train.objectives import objective  # noqa: E402
-from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
-from counterfoil.train.saving import Monitors, Saving  # noqa: E402
-from refusals import refuses  # noqa: E402
-
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
+pytestmark = pytest.mark.usefixtures("thumbs")
 
 
 def plain(data, recipe, *, accumulate=1, dropout=0.1):

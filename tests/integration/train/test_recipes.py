@@ -1,8 +1,6 @@
 """Recipes: the papers' values, names and files, and one clear line for whatever is wrong in one."""
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict, fields, replace
 
 import pytest
@@ -11,6 +9,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.fields import changes_of
 from counterfoil.train.recipes import RECIPES, read, read_file
 from counterfoil.train.recipes.reading import overridden
+from processes import python
 from refusals import refuses
 
 
@@ -124,7 +123,7 @@ def test_a_recipe_is_plain_values():
 
 def test_recipes_load_no_torch():
     script = "import sys, counterfoil.train.recipes; assert 'torch' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
+    done = python("-c", script)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,22 +4,19 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import open_clip
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-open_clip = pytest.importorskip("open_clip")
-transformers = pytest.importorskip("transformers")
-
-from counterfoil.benchmarks.training_files import read as read_data  # noqa: E402
-from counterfoil.models import checkpoint, registry  # noqa: E402
-from counterfoil.train import detectors  # noqa: E402
-from counterfoil.train.loop import fit  # noqa: E402
-from counterfoil.train.objectives import with_heads  # noqa: E402
-from counterfoil.train.optim import trained_parameters as trained_of  # noqa: E402
-from counterfoil.train.recipes import RECIPES, read  # noqa: E402
-from tiny_families import save_words  # noqa: E402
-
-pytestmark = pytest.mark.models
+from counterfoil.benchmarks.training_files import read as read_data
+from counterfoil.models import checkpoint, registry
+from counterfoil.train import detectors
+from counterfoil.train.loop import fit
+from counterfoil.train.objectives import with_heads
+from counterfoil.train.optim import trained_parameters as trained_of
+from counterfoil.train.recipes import RECIPES, read
+from tiny_families import save_words
 
 TINY = {
     "embed_dim": 16,

@@ -11,21 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("lightning_fabric")
+import thumbnails
+from counterfoil.errors import InputError, StorageError
+from counterfoil.models import checkpoint
+from counterfoil.train import state as training_state
+from counterfoil.train.journal import read
+from counterfoil.train.loop import JOURNAL, fit
+from counterfoil.train.recipes import NegativePairs
+from counterfoil.train.saving import Saving
+from refusals import refuses
 
-import thumbnails  # noqa: E402
-from counterfoil.errors import InputError, StorageError  # noqa: E402
-from counterfoil.models import checkpoint  # noqa: E402
-from counterfoil.train import state as training_state  # noqa: E402
-from counterfoil.train.journal import read  # noqa: E402
-from counterfoil.train.loop import JOURNAL, fit  # noqa: E402
-from counterfoil.train.recipes import NegativePairs  # noqa: E402
-from counterfoil.train.saving import Saving  # noqa: E402
-from refusals import refuses  # noqa: E402
-
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
+pytestmark = pytest.mark.usefixtures("thumbs")
 
 #: Dropout draws in every step; validation decides which weights are kept; the last step is no round number.
 RECIPE = NegativePairs(
@@ -90,16 +88,14 @@ def stopped(tmp_path, stopped_once):
 @pytest.fixture(scope="module")
 def stopped_once(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped")
-    with pytest.raises(Stopped):
-        train(folder, stop=8)
+    refuses("", train, folder, error=Stopped, stop=8)
     return folder
 
 
 @pytest.mark.parametrize("steps", [(1, 3, 4, 11), (2, 5, 13, 14, 22), (23,)])
 def test_a_training_that_was_stopped_ends_as_if_it_was_not(tmp_path, never_stopped, steps):
     for stop in steps:
-        with pytest.raises(Stopped):
-            train(tmp_path, stop=stop)
+        refuses("", train, tmp_path, error=Stopped, stop=stop)
     # Whatever was drawn in between, elsewhere in the process.
     torch.manual_seed(99)
     np.random.default_rng()
@@ -122,8 +118,7 @@ def test_the_last_weights_are_the_same_as_well_in_every_stage(tmp_path, change, 
     recipe = replace(RECIPE, select="last", **change)
     whole = train(None, recipe=recipe)
     for stop in stops:
-        with pytest.raises(Stopped):
-            train(tmp_path, recipe=recipe, stop=stop)
+        refuses("", train, tmp_path, error=Stopped, recipe=recipe, stop=stop)
     assert same(weights(train(tmp_path, recipe=recipe)), weights(whole))
 
 
@@ -197,8 +192,7 @@ def test_another_training_is_refused_in_a_line(stopped, change, said):
 
 
 def test_anew_forgets_what_was_there(tmp_path, never_stopped):
-    with pytest.raises(Stopped):
-        train(tmp_path, stop=8, recipe=replace(RECIPE, lr=5e-2))
+    refuses("", train, tmp_path, error=Stopped, stop=8, recipe=replace(RECIPE, lr=5e-2))
     found = train(tmp_path, resume=False)
     assert same(weights(found), weights(never_stopped))
     assert untimed(read(tmp_path / JOURNAL)) == untimed(never_stopped.history)

@@ -22,6 +22,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models.base import Identity
 from counterfoil.models.baselines import load_blind, load_pixels
+from refusals import refuses
 
 
 def pictures(n=2, height=20, width=30):
@@ -176,14 +177,11 @@ def test_blur_and_mean_cover_a_cell_and_nothing_else():
 
 def test_what_cannot_be_explained_is_refused():
     blind = load_blind("length")
-    with pytest.raises(UnknownNameError, match="did you mean 'occlusion'"):
-        check_methods(blind, ["oclusion"])
+    refuses("did you mean 'occlusion'", check_methods, blind, ["oclusion"], error=UnknownNameError)
     with pytest.raises(InputError, match=re.escape("blind:length: patch similarity needs a dual encoder")):
         check_methods(blind, ["patches"])
-    with pytest.raises(InputError, match="cells to a side"):
-        Occlusion(0)
-    with pytest.raises(UnknownNameError, match="fill of covered cells"):
-        Occlusion(7, "black")
+    refuses("cells to a side", Occlusion, 0, error=InputError)
+    refuses("fill of covered cells", Occlusion, 7, "black", error=UnknownNameError)
 
     class Table:
         does = ("given_scores",)

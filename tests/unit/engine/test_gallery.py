@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Blocks, Matrix, Products, unit
 from counterfoil.errors import InputError, ScoreError
+from refusals import refuses
 from small_galleries import benchmark, same, several, twin
 
 
@@ -95,11 +96,9 @@ def test_a_long_pass_reports_how_far_it_is():
 
 def test_scores_of_other_items_and_what_is_no_number_are_refused():
     each, scores = benchmark(np.random.default_rng(0), 5, 8), np.zeros((5, 8))
-    with pytest.raises(InputError, match=r"5 images x 7 captions.*5 x 8"):
-        rank([each], Matrix(scores[:, :7]))
+    refuses(r"5 images x 7 captions.*5 x 8", rank, [each], Matrix(scores[:, :7]), error=InputError)
     scores[3, 6] = np.nan
-    with pytest.raises(ScoreError, match=r"row 4, column 7"):
-        rank([each], Matrix(scores), block=2)
+    refuses(r"row 4, column 7", rank, [each], Matrix(scores), error=ScoreError, block=2)
 
 
 @pytest.mark.parametrize("captions", [60, 500])

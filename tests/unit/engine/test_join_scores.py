@@ -11,6 +11,7 @@ from counterfoil.engine.join_scores import answered, join_scores, matched
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Identity, Options
+from refusals import refuses
 
 
 def quads(ids):
@@ -198,8 +199,7 @@ def of_columns(*names):
     ],
 )
 def test_tables_that_do_not_fit_are_refused(tmp_path, text, benchmark, message):
-    with pytest.raises(ScoreError, match=message):
-        join_scores(table(tmp_path, text), benchmark)
+    refuses(message, lambda: join_scores(table(tmp_path, text), benchmark), error=ScoreError)
 
 
 class TestOutcomesWithoutAnAnswer:
@@ -337,8 +337,7 @@ def test_embeddings_are_compared_by_cosine(rows):
     ],
 )
 def test_embeddings_that_do_not_fit_are_refused(rows, message):
-    with pytest.raises(CounterfoilError, match=message):
-        join_scores(embeddings(*rows), quads("01"))
+    refuses(message, join_scores, embeddings(*rows), quads("01"), error=CounterfoilError)
 
 
 def test_many_pairs_are_compared_in_blocks(monkeypatch):

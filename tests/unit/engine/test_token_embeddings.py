@@ -11,6 +11,7 @@ from counterfoil.errors import ScoreError
 from counterfoil.models.captions.base import CaptionTokens
 from counterfoil.store import digest
 from engine.metric_fakes import Best, Words, frames, rated
+from refusals import refuses
 
 
 def embedded(images, folder, local, note=print, batch_size=2):
@@ -52,8 +53,7 @@ def test_tokens_come_back_whole(tmp_path):
 def test_a_run_stopped_in_the_middle_goes_on_after_the_last_video(tmp_path):
     videos = pictures(6, Video)
     local = Words(stop_after=4)
-    with pytest.raises(KeyboardInterrupt):
-        embedded(videos, tmp_path, local)
+    refuses("", embedded, videos, tmp_path, local, error=KeyboardInterrupt)
     assert local.images_seen == ["v0", "v1", "v2", "v3"]
     local = Words()
     found = embedded(videos, tmp_path, local)
@@ -108,5 +108,4 @@ def test_parts_that_are_no_parts_name_their_item(last, message):
             whole = np.ones((1, 4), np.float32)
             yield from ([last if image.id == "v2" else whole for image in batch] for batch in batches)
 
-    with pytest.raises(ScoreError, match=message):
-        embedded(pictures(3), None, Broken())
+    refuses(message, embedded, pictures(3), None, Broken(), error=ScoreError)

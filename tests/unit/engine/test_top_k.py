@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info
 
 from counterfoil.engine.topk import map_ordered, top_k, top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
+from refusals import refuses
 
 
 def sorted_whole(scores, k):
@@ -112,8 +113,7 @@ def test_not_a_number(at, fill):
     ],
 )
 def test_what_cannot_be_searched(queries, gallery, k, pattern):
-    with pytest.raises(InputError, match=pattern):
-        top_k(queries, gallery, k)
+    refuses(pattern, top_k, queries, gallery, k, error=InputError)
     with pytest.raises(InputError, match="a block has no scores"):
         top_k(np.ones((1, 1)), np.ones((1, 1)), 1, block=(0, 1))
 
@@ -149,6 +149,5 @@ def test_an_error_is_raised_and_what_waits_is_not_done():
         done.append(part)
         return part
 
-    with pytest.raises(ValueError, match="here"):
-        list(map_ordered(work, range(100), 2))
+    refuses("here", list, map_ordered(work, range(100), 2), error=ValueError)
     assert len(done) < 10

@@ -8,6 +8,7 @@ from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.intervals import wilson
+from refusals import refuses
 
 
 def test_independent_questions_get_wilson_intervals(quads):
@@ -46,8 +47,7 @@ def test_a_score_that_is_no_number_names_its_question(quads, broken):
 
 
 def test_wrong_shapes_and_unknown_measures_are_errors(quads):
-    with pytest.raises(ScoreError, match="wrong shape"):
-        evaluate(quads(5), Scores(np.zeros((4, 2, 2))), scorer="s")
+    refuses("wrong shape", evaluate, quads(5), Scores(np.zeros((4, 2, 2))), error=ScoreError, scorer="s")
     with pytest.raises(UnknownNameError, match="did you mean 'group'"):
         evaluate(quads(5), Scores(np.zeros((5, 2, 2))), scorer="s", measures=["grup"])
 

@@ -24,6 +24,7 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.dependence import Sharing
 from evaluation.test_annotators import worlds
+from refusals import refuses
 
 
 def alone(n):
@@ -126,8 +127,7 @@ def test_which_pairs_a_rule_calls_right():
 
 def test_a_rule_lists_nothing():
     for listed, names in ((right_pairs, (("a",), ("k",))), (how_many, (("a",),))):
-        with pytest.raises(DataError, match="toy: right is what a rule says, not a list"):
-            listed(benchmark(rule=(0,)), "i2t", *names)
+        refuses("toy: right is what a rule says, not a list", listed, benchmark(rule=(0,)), "i2t", *names)
 
 
 def test_how_many_count_those_outside():

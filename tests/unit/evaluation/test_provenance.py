@@ -19,6 +19,7 @@ from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.models.base import Identity, Options, identity_of
 from counterfoil.models.baselines import load_blind as blind
 from counterfoil.world import gallery, quads, rated
+from refusals import refuses
 
 
 @dataclass(eq=False)
@@ -75,8 +76,7 @@ def test_every_kind_of_answers_is_signed(drawn, scorer):
 def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path):
     benchmark = quads(7)
     answers = Scores(np.zeros((7, 2, 2)))
-    with pytest.raises(InputError, match="do not say which scorer gave them"):
-        evaluate(benchmark, answers)
+    refuses("do not say which scorer gave them", evaluate, benchmark, answers, error=InputError)
     result = evaluate(benchmark, answers, scorer="mine", draws=100)
     assert "scorer" not in result.provenance
     saved = save_run(tmp_path, benchmark, answers, result, {"note": "by hand"})

@@ -11,10 +11,10 @@ from counterfoil import catalog
 from counterfoil.benchmarks import Image, Scores
 from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.folder import save
-from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.metrics.ties import Ties
+from refusals import refuses
 
 
 def _saved(folder, benchmark, answers, *, scorer="s", named=True):
@@ -36,27 +36,21 @@ def test_a_changed_file_is_named(tmp_path, quads):
     result = json.loads((tmp_path / "run/result.json").read_text())
     result["measures"]["group"]["value"] = 0.99
     (tmp_path / "run/result.json").write_text(json.dumps(result))
-    with pytest.raises(DataError, match=r"result\.json: the file is not the one the run wrote"):
-        load_run(tmp_path / "run")
+    refuses(r"result\.json: the file is not the one the run wrote", load_run, tmp_path / "run")
 
 
 def test_a_folder_without_runs_is_an_error(tmp_path):
-    with pytest.raises(DataError, match="no run in this folder"):
-        find_runs([tmp_path])
-    with pytest.raises(DataError, match="no such run folder"):
-        find_runs([tmp_path / "nowhere"])
+    refuses("no run in this folder", find_runs, [tmp_path])
+    refuses("no such run folder", find_runs, [tmp_path / "nowhere"])
 
 
 def test_a_benchmark_is_no_run_and_a_run_no_benchmark(tmp_path, quads):
     # Both folders have a card, tables of questions and a manifest.
     save(quads(3), tmp_path / "benchmark")
-    with pytest.raises(DataError, match="benchmark: a benchmark, not a run: it holds no answers"):
-        load_run(tmp_path / "benchmark")
+    refuses("benchmark: a benchmark, not a run: it holds no answers", load_run, tmp_path / "benchmark")
     _saved(tmp_path / "run", quads(3), Scores(np.zeros((3, 2, 2))))
-    with pytest.raises(DataError, match="run: a run, not a benchmark"):
-        catalog.benchmark(str(tmp_path / "run"))
-    with pytest.raises(DataError, match="run: a run, not a benchmark"):
-        catalog.benchmark("pairs", data=tmp_path / "run")
+    refuses("run: a run, not a benchmark", catalog.benchmark, str(tmp_path / "run"))
+    refuses("run: a run, not a benchmark", catalog.benchmark, "pairs", data=tmp_path / "run")
 
 
 def test_runs_without_a_name_are_named_after_their_folders(tmp_path, quads):

@@ -21,6 +21,7 @@ from counterfoil.report.page import page
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.studies import oracle
 from counterfoil.world import statements
+from refusals import refuses
 
 
 def noisy(benchmark, seed, *, signal=1.0, shared=0.0):
@@ -94,8 +95,7 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path):
         "balanced_accuracy": 0.6667,
     }
     path.write_text("id,score\nq0,1\n")
-    with pytest.raises(ScoreError, match="5 of 6 questions are missing"):
-        join_scores(load(str(path)), benchmark)
+    refuses("5 of 6 questions are missing", join_scores, load(str(path)), benchmark, error=ScoreError)
 
 
 def test_measures_without_a_value_say_why():

@@ -17,7 +17,7 @@ from counterfoil.catalog import scorer as load_scorer
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, ScoreError
+from counterfoil.errors import ScoreError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, per_item
 from counterfoil.evaluation.lengths import mean_words
@@ -26,6 +26,7 @@ from counterfoil.jobs.audit import audit
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import precomputed
 from counterfoil.report.page import page
+from refusals import refuses
 
 COUNTS = (2, 5, 3, 4, 2, 6, 3)
 
@@ -129,8 +130,7 @@ def test_what_the_form_says_of_itself(tmp_path):
     ],
 )
 def test_gaps_are_behind_the_last_candidate(candidates, message):
-    with pytest.raises(DataError, match=message):
-        Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array(candidates))
+    refuses(message, Choice, ("a", "b"), query=np.array([0, 1]), candidates=np.array(candidates))
 
 
 def test_scores_fit_the_gaps():
@@ -144,8 +144,7 @@ def test_scores_fit_the_gaps():
     ):
         odd = scores.copy()
         odd[place] = value
-        with pytest.raises(ScoreError, match=message):
-            Scores(odd).check(benchmark, where="here")
+        refuses(message, Scores(odd).check, benchmark, error=ScoreError, where="here")
 
 
 def some_scores():
@@ -193,8 +192,7 @@ def test_given_tables_are_empty_behind_the_last_candidate(tmp_path):
         ({(2, 5): ""}, r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"),
     ):
         changed = [[changes.get((i, j), cell) for j, cell in enumerate(row)] for i, row in enumerate(rows)]
-        with pytest.raises(ScoreError, match=message):
-            _joined(path, changed, benchmark)
+        refuses(message, _joined, path, changed, benchmark, error=ScoreError)
 
 
 def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path):

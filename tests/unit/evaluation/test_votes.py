@@ -7,6 +7,7 @@ from counterfoil.benchmarks.judgements import Votes
 from counterfoil.errors import InputError
 from counterfoil.evaluation.preferences import preferences
 from printed_votes import PRINTED
+from refusals import refuses
 
 
 def test_the_printed_votes():
@@ -74,8 +75,7 @@ def test_draws_in_which_somebody_wins_all_are_counted():
     ],
 )
 def test_votes_that_say_nothing(votes, message):
-    with pytest.raises(InputError, match=message):
-        preferences(votes)
+    refuses(message, preferences, votes, error=InputError)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from counterfoil.metrics.agreement import (
     pair_kappas,
     weighted_agreement,
 )
+from refusals import refuses
 
 
 def cohen_kappa(first, second):
@@ -197,15 +198,13 @@ def test_reweighted_cohen_is_that_of_copies():
     ],
 )
 def test_refuses_answers_that_are_none(items, people, values, message):
-    with pytest.raises(InputError, match=message):
-        ReliabilityData.of(items, people, np.array(values))
+    refuses(message, ReliabilityData.of, items, people, np.array(values), error=InputError)
 
 
 def test_refuses_words_on_an_interval_scale():
     data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
     assert krippendorff_alpha(data) == 0
-    with pytest.raises(InputError, match="needs numbers"):
-        krippendorff_alpha(data, Scale.INTERVAL)
+    refuses("needs numbers", krippendorff_alpha, data, Scale.INTERVAL, error=InputError)
 
 
 def exchanged(seed, *, none):

@@ -18,6 +18,7 @@ from counterfoil.metrics.annotators import (
     subsets,
 )
 from counterfoil.metrics.ranks import Qrels
+from refusals import refuses
 
 # ECCV Caption Table E.1a, text-to-image recall at 1: a row per model (PVSE, VSRN, PCME, ViLT, CLIP), a column
 # per annotator, the last column with all of them.
@@ -86,8 +87,7 @@ def test_precision_and_recall_of_sets(rows):
 
 def test_judgements_that_do_not_fit():
     one, two = Qrels.of([[1]]), Qrels.of([[1], [2]])
-    with pytest.raises(InputError, match="given: 2, 1 and 1 queries"):
-        precision_recall(two, one, one)
+    refuses("given: 2, 1 and 1 queries", precision_recall, two, one, one, error=InputError)
     with pytest.raises(InputError, match="query 1: an accepted pair was never judged; given: item 2"):
         precision_recall(two, Qrels.of([[1], [3]]), two)
     # What the gallery does not hold was neither judged nor missed.
@@ -98,8 +98,7 @@ def test_judgements_that_do_not_fit():
 
 
 def test_a_pool_needs_models():
-    with pytest.raises(InputError, match="no model proposes"):
-        pool([])
+    refuses("no model proposes", pool, [], error=InputError)
 
 
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2**32 - 1))

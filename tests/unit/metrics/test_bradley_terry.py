@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
 from printed_votes import PRINTED
+from refusals import refuses
 
 
 def test_the_printed_votes_give_the_printed_strengths_in_another_order():
@@ -41,13 +42,11 @@ def test_at_the_likeliest_strengths_expected_wins_are_the_wins(wins):
     ],
 )
 def test_votes_without_strengths(wins, message):
-    with pytest.raises(InputError, match=message):
-        bradley_terry(np.array(wins))
+    refuses(message, bradley_terry, np.array(wins), error=InputError)
 
 
 def test_too_few_rounds_are_noted():
-    with pytest.raises(InputError, match="preferences did not settle; given: 1 rounds"):
-        bradley_terry(PRINTED, rounds=1)
+    refuses("preferences did not settle; given: 1 rounds", bradley_terry, PRINTED, error=InputError, rounds=1)
 
 
 @settings(deadline=None)
@@ -74,8 +73,7 @@ def test_strengths_exist_where_every_one_is_reached_by_wins(wins):
     if apart:
         rest = [i for i in range(n) if i not in apart]
         assert not wins[np.ix_(apart, rest)].any()
-        with pytest.raises(InputError, match="no finite strengths; "):
-            bradley_terry(wins)
+        refuses("no finite strengths; ", bradley_terry, wins, error=InputError)
         with pytest.raises(InputError, match="draw 0: preferences have no finite strengths"):
             bradley_terry_draws(wins[None])
 
@@ -84,5 +82,4 @@ def test_lopsided_votes_settle():
     # One win in a thousand: strengths 999 to 1, far from the start.
     wins = np.array([[[0, 999, 999], [1, 0, 999], [1, 1, 0]]])
     assert bradley_terry_draws(wins)[0] == pytest.approx(bradley_terry(wins[0]), rel=1e-6)
-    with pytest.raises(InputError, match="did not settle; given: 2 rounds"):
-        bradley_terry_draws(wins, rounds=2)
+    refuses("did not settle; given: 2 rounds", bradley_terry_draws, wins, error=InputError, rounds=2)

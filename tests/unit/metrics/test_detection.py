@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import detection
+from refusals import refuses
 
 #: One half is among them, and equal ones are common.
 PROBABILITIES = arrays(np.float64, (6, 2), elements=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
@@ -44,5 +45,4 @@ def test_by_label_pairs_whatever_the_batches():
 
 @pytest.mark.parametrize("label", [[0.0, 0.0], [0.0, 1.0, 2.0], [1.0]])
 def test_by_label_refuses_what_does_not_pair(label):
-    with pytest.raises(InputError, match="in pairs"):
-        detection.by_label(np.zeros(len(label)), np.array(label))
+    refuses("in pairs", detection.by_label, np.zeros(len(label)), np.array(label), error=InputError)

@@ -7,6 +7,7 @@ from counterfoil.catalog import register
 from counterfoil.errors import InputError
 from counterfoil.metrics.measure import DIRECTIONS, FORMS, Measure
 from counterfoil.metrics.measures import MEASURES, every, find, of_form
+from refusals import refuses
 
 
 def first_above_0(scores, *, ties):
@@ -45,14 +46,12 @@ def test_only_correlations_are_signed():
 
 
 def test_a_measure_has_one_arithmetic_and_shares_are_in_0_to_1():
-    with pytest.raises(InputError, match="needs one arithmetic"):
-        Measure("none", "quad", "None", "nothing", "0")
+    refuses("needs one arithmetic", Measure, "none", "quad", "None", "nothing", "0", error=InputError)
     with pytest.raises(InputError, match=r"must be in \[0, 1\]"):
         Measure("wide", "quad", "Wide", "too wide", "0", first_above_0, range=(-1.0, 1.0))
     with pytest.raises(InputError, match="no such form of question; given: triple"):
         register(Measure("other", "triple", "Other", "of another form", "0", first_above_0))
-    with pytest.raises(InputError, match="a mean over groups"):
-        find("accuracy_macro")()
+    refuses("a mean over groups", find("accuracy_macro"), error=InputError)
 
 
 def test_what_cannot_be_registered():

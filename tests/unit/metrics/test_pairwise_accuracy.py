@@ -12,6 +12,7 @@ from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_nam
 from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics import correlation as pairs
 from counterfoil.report.forms import report_of
+from refusals import refuses
 
 
 def counted(scores, ratings, tie):
@@ -50,8 +51,7 @@ def test_the_measure_and_its_threshold_are_those_of_all_pairs(seed, monkeypatch)
 
 def test_an_item_alone_has_no_pairs():
     for measure in (pairs.pairwise_accuracy, pairs.fitted_tie):
-        with pytest.raises(InputError, match="too few items for pairs"):
-            measure(np.ones(1), np.ones(1))
+        refuses("too few items for pairs", measure, np.ones(1), np.ones(1), error=InputError)
 
 
 def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning():

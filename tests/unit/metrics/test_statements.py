@@ -10,6 +10,7 @@ from counterfoil.metrics import statements
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import WeightedStatements
 from counterfoil.metrics.ties import Ties
+from refusals import refuses
 
 WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
@@ -127,8 +128,7 @@ def test_a_statement_has_no_part_in_its_own_threshold():
 def test_one_kind_of_statement_has_no_auroc_and_no_threshold():
     scores, truth = np.array([0.1, 0.9]), np.array([True, True])
     for measure in (statements.auroc, statements.balanced_accuracy, statements.threshold):
-        with pytest.raises(InputError, match="not both true and false"):
-            measure(scores, truth)
+        refuses("not both true and false", measure, scores, truth, error=InputError)
     with pytest.raises(InputError, match="no other fold"):
         statements.cross_fitted(scores, np.array([True, False]), np.zeros(2, dtype=np.int64))
     assert np.isnan(statements.placements(scores, truth)).all()

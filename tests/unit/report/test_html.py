@@ -1,11 +1,17 @@
-"""The frame of all pages: closed to the outside, and with the ten words of the documents."""
+"""The frame of all pages, closed to the outside, with ten words of the documents; labels of measures."""
 
 import re
 from html import unescape
 from pathlib import Path
 
+import pytest
+
+from counterfoil.evaluation.gallery_values import measure_names
+from counterfoil.metrics.measure import split_direction
 from counterfoil.report import html
+from counterfoil.report.labels import measure_label, measure_meaning
 from report.outlines import own_script
+from report_fixtures import gallery_benchmark
 
 
 def test_several_scripts_are_one_and_the_policy_names_it():
@@ -20,3 +26,35 @@ def test_documents_and_pages_say_the_same():
     words = re.findall("<dt>(.+?)</dt><dd>(.+?)</dd>", page)
     assert len(words) == 10
     assert {word: " ".join(text.split()) for word, text in entries.items()} == dict(words)
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"), [("i2t", "I2T"), ("t2i_recall_at_137", "T2I R@137"), ("mean_pmrp", "mean PMRP")]
+)
+def test_labels(measure, label):
+    assert measure_label(measure) == label
+
+
+def test_recall_at_one_and_at_many_are_explained_differently():
+    assert measure_meaning("recall_at_1") == "a right answer comes first"
+    assert measure_meaning("i2t_recall_at_1000").startswith(
+        "a right answer is among the first 1,000; each image"
+    )
+
+
+def test_what_forms_share_has_a_meaning_of_each():
+    assert measure_meaning("accuracy") == measure_meaning("accuracy", "choice")
+    assert measure_meaning("accuracy", "preference") == "the preferred caption scores above the other"
+
+
+@pytest.mark.parametrize("measure", ["recall_at_0", "recall_at_", "i2t_", "sideways_ndcg", "i2t_accuracy_of"])
+def test_what_no_measure_is_called_has_neither(measure):
+    assert measure_label(measure) == measure
+    assert measure_meaning(measure) == ""
+
+
+def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning():
+    names = measure_names(gallery_benchmark())
+    assert {split_direction(name)[0] for name in names} == {"i2t", "t2i", "mean"}
+    assert len({measure_label(name) for name in names}) == len(names)
+    assert all(measure_meaning(name) for name in names)

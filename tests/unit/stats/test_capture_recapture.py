@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from counterfoil.errors import InputError
 from counterfoil.stats.capture_recapture import chao, graded, independent
+from refusals import refuses
 
 
 def drawn(n, rates, rng, *, spread=0.0):
@@ -156,5 +157,4 @@ def test_too_few_proposers():
         (graded, np.ones((3, 2), bool)),
         (graded, np.ones((3, 11), bool)),
     ):
-        with pytest.raises(InputError, match="proposers"):
-            of(finds)
+        refuses("proposers", of, finds, error=InputError)

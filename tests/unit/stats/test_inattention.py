@@ -7,6 +7,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.stats.inattention import SIGNS, careless, lower_tail, run_tail
+from refusals import refuses
 
 KINDS = ("able", "hasty", "side", "careless", "adversarial", "bot")
 
@@ -161,5 +162,4 @@ def test_tails_of_a_normal_pool_are_uniform_enough():
 
 def test_refuses_no_answers():
     none = np.empty(0, dtype=np.int64)
-    with pytest.raises(InputError, match="no answers"):
-        careless(none, none, none, n_classes=2)
+    refuses("no answers", careless, none, none, none, error=InputError, n_classes=2)

@@ -18,6 +18,7 @@ from counterfoil.stats.label_planning import (
     labels_needed,
     plan_labels,
 )
+from refusals import refuses
 
 
 def noise_held(hard, repeats=12):
@@ -190,8 +191,7 @@ def test_what_labels_cannot_do_is_refused_with_what_they_can():
         (0.1, "kappa", "unknown estimate"),
         (0.0, "alpha", "above 0"),
     ):
-        with pytest.raises(InputError, match=message):
-            labels_needed(design, width, of=of)
+        refuses(message, labels_needed, design, width, error=InputError, of=of)
     with pytest.raises(InputError, match=r"up to 0\.5000"):
         accuracy_needed(LabelDesign(items=50, labels=1, accuracy=0.5), 0.9)
 
@@ -205,8 +205,7 @@ def test_hours_and_cost():
         (labelling_hours, (1, 3, 0)),
         (labelling_cost, (1, -1)),
     ):
-        with pytest.raises(InputError):
-            price(*wrong)
+        refuses("", price, *wrong, error=InputError)
 
 
 @pytest.mark.parametrize(

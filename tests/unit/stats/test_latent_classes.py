@@ -8,6 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import dawid_skene, drawn_so, patterns
 from counterfoil.stats.label_models import Labels
+from refusals import refuses
 
 
 def answered(n, hits, rejections, share, seed, *, absent=0.0):
@@ -72,5 +73,4 @@ def test_draws_of_one_seed_are_the_same_and_two_people_do_not_pin_rates_down():
     assert (one != other).any()
     assert ((one >= 0) & (one <= found.counts)).all()
     _, yes, no = answered(50, (0.9, 0.9), (0.9, 0.9), 0.5, 3)
-    with pytest.raises(InputError, match="3 or more"):
-        drawn_so(patterns(yes, no), np.random.default_rng(0))
+    refuses("3 or more", drawn_so, patterns(yes, no), np.random.default_rng(0), error=InputError)

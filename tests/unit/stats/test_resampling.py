@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.stats.resampling import cluster_draws, cluster_sums, exact_sums, share_draws, sign_draws
+from refusals import refuses
 
 #: Enough clusters that a block holds fewer than the 1,024 rows it may.
 MANY = 5000
@@ -37,8 +38,7 @@ def test_blocks_are_bounded_and_add_up(draw, n_clusters, draws):
 
 @pytest.mark.parametrize(("draws", "seed"), [(0, 0), (-1, 0), (10, -1)])
 def test_refuses_no_draws_and_negative_seeds(draws, seed):
-    with pytest.raises(InputError, match="out of range; given"):
-        list(cluster_draws(5, draws, seed=seed))
+    refuses("out of range; given", list, cluster_draws(5, draws, seed=seed), error=InputError)
 
 
 def test_counts_are_multinomial_and_signs_fair():

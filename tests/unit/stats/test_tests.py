@@ -10,6 +10,7 @@ from scipy.stats import kstest
 
 from counterfoil.errors import InputError
 from counterfoil.stats.tests import discordant, holm, mcnemar, williams
+from refusals import refuses
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 5), st.integers(0, 5))
@@ -51,5 +52,4 @@ def test_williams_holds_its_size():
     assert kstest(p, "uniform").pvalue > 1e-3
     assert np.isnan(williams(float("nan"), 0.5, 0.5, 60))
     assert williams(0.9, 0.1, 0.2, 60) < 1e-6
-    with pytest.raises(InputError, match="too few rows"):
-        williams(0.1, 0.2, 0.3, 3)
+    refuses("too few rows", williams, 0.1, 0.2, 0.3, 3, error=InputError)

@@ -17,6 +17,7 @@ from counterfoil.world.painting import draw
 from counterfoil.world.ratings import rated
 from counterfoil.world.sample import choices, painted, quads
 from counterfoil.world.scenes import CONTAINERS
+from refusals import refuses
 
 AXES = {"right": ("x", 1), "left": ("x", -1), "down": ("y", 1), "up": ("y", -1)}
 CLIPS = 60
@@ -83,8 +84,7 @@ def test_nothing_meets_and_nothing_is_off_the_sheet(made):
 
 
 def test_an_unknown_motion_is_named():
-    with pytest.raises(UnknownNameError, match="did you mean 'enters'"):
-        moving("entres", np.random.default_rng(0))
+    refuses("did you mean 'enters'", moving, "entres", np.random.default_rng(0), error=UnknownNameError)
 
 
 def test_a_reel_is_a_video_in_memory(made):
@@ -180,8 +180,7 @@ def test_what_is_painted_is_what_would_have_been_drawn(size):
     assert [image.id for image in now.images] == [image.id for image in later.images]
     assert [image.read() for image in now.images] == [image.read() for image in later.images]
     assert now.digest == later.digest
-    with pytest.raises(ValueError, match="zip"):
-        painted(now)
+    refuses("zip", painted, now, error=ValueError)
 
 
 def test_clips_are_drawn_at_any_size():
@@ -204,5 +203,4 @@ def test_a_gallery_as_it_would_have_been_collected():
     for row, owner in enumerate(whole.gallery.owners.tolist()):
         p = whole.gallery.t2i.positives
         assert owner in p.items[p.starts[row] : p.starts[row + 1]]
-    with pytest.raises(UnknownNameError, match="did you mean 'own'"):
-        gallery(4, size=32, known="owm")
+    refuses("did you mean 'own'", gallery, 4, error=UnknownNameError, size=32, known="owm")

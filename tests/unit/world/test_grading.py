@@ -11,7 +11,6 @@ from counterfoil.benchmarks.videos import Video
 from counterfoil.catalog import benchmark
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError
 from counterfoil.studies.oracle import load
 from counterfoil.world import ratings
 from counterfoil.world.benchmarks import clips
@@ -21,6 +20,7 @@ from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.ratings import claims, grade, level, level_table, share
 from counterfoil.world.scenes import Scene, Thing, sample_scene
 from counterfoil.world.truth import read
+from refusals import refuses
 
 STAR = Thing("star", "small", "plain", "red", x=0.2, y=0.2)
 MOON = Thing("moon", "large", "dotted", "blue", x=0.8, y=0.2)
@@ -136,5 +136,4 @@ def test_the_catalog_knows_how_many_there_are():
 
 def test_a_video_that_is_only_frames_is_no_scene():
     for item in (Image("a", BytesSource(b"")), Video("a", BytesSource(b""))):
-        with pytest.raises(DataError, match="knows the scenes behind pictures"):
-            load("oracle").score([item], [Caption("c", "A star.")])
+        refuses("knows the scenes behind pictures", load("oracle").score, [item], [Caption("c", "A star.")])

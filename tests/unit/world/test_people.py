@@ -9,6 +9,7 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.annotators import pool
 from counterfoil.store import write_parquet
 from counterfoil.world.people import Annotator, annotate, judge
+from refusals import refuses
 
 CROWD = (
     Annotator("careful", accuracy=0.95, bias=0.0, seconds=8.0),
@@ -105,5 +106,4 @@ def test_a_person_judges_a_pair_once_whichever_way_it_was_proposed(pooled):
     ],
 )
 def test_what_cannot_be(ask, message):
-    with pytest.raises(InputError, match=message):
-        ask(np.random.default_rng(0))
+    refuses(message, ask, np.random.default_rng(0), error=InputError)

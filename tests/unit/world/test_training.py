@@ -15,6 +15,7 @@ from counterfoil.world.sample import contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
 from counterfoil.world.training import KINDS, TRAIN, VALIDATION, Filter, save_training, training
 from counterfoil.world.truth import matches as matches_said
+from refusals import refuses
 
 
 def shown(made, role):
@@ -154,8 +155,7 @@ def test_filters_that_cannot_be():
     ],
 )
 def test_what_cannot_be_made(settings, message):
-    with pytest.raises(InputError, match=message):
-        training(**{"n": 7, **settings})
+    refuses(message, training, error=InputError, **{"n": 7, **settings})
 
 
 @pytest.mark.parametrize(("kind", "size"), [*((kind, 32) for kind in KINDS), ("trohn-img", 100)])
@@ -213,8 +213,7 @@ def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
             yield file
 
     monkeypatch.setattr(module, "writing", full)
-    with pytest.raises(StorageError, match="the disk is full"):
-        save_training(made, tmp_path / "set")
+    refuses("the disk is full", save_training, made, tmp_path / "set", error=StorageError)
     assert list((tmp_path / "set").iterdir()) == []
 
 

@@ -3,10 +3,9 @@
 import hashlib
 import io
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
+import datasets
 import numpy as np
 import PIL.Image
 import pytest
@@ -14,8 +13,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.readers.own import read_pairs
-
-datasets = pytest.importorskip("datasets")
+from processes import python
 
 
 def pixels(image):
@@ -189,12 +187,7 @@ def generated(published):
     """All records by mlcroissant, of all folders, in a process of its own with a time limit."""
     pytest.importorskip("mlcroissant")
     folder = published["quads"].folder.parent
-    done = subprocess.run(
-        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = python("-c", _GENERATE, folder, *FORMS, "hub", timeout=120)
     assert not done.returncode, done.stderr[-2000:]
     assert "not standard" not in done.stderr
     return json.loads(done.stdout)

@@ -110,8 +110,7 @@ def test_bleu_of_no_tokens_and_of_two_equally_near_references():
     assert bleu([four], [[five, three]]).items[0, 0] == pytest.approx(1, abs=1e-8)
     assert bleu([four], [[five]]).items[0, 0] == pytest.approx(exp(-1 / 4), abs=1e-8)
     wrong = "longest"
-    with pytest.raises((InputError, TypeError), match=r"unknown length|violates"):
-        bleu(["a"], [["a"]], length=wrong)
+    refuses(r"unknown length|violates", bleu, ["a"], [["a"]], error=(InputError, TypeError), length=wrong)
 
 
 # ----------------------------------------------------------------------------------------------- ROUGE-L

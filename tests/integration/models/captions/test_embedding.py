@@ -20,7 +20,7 @@ from counterfoil.models.captions.base import EmbeddingMetric, LocalMetric
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from refusals import refuses
 
-pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+pytestmark = pytest.mark.usefixtures("tiny_architectures")
 
 CANDIDATES = ["a red cat on a mat", "two dogs run", "a cat", "the old man throws a ball at a dog"]
 REFERENCES = [

@@ -14,6 +14,7 @@ from counterfoil.models.captions.text import load
 from refusals import refuses
 
 pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
+
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 
 WORDS = "a man in red shirt rides two brown horses , quickly down the street . café it's half-open"

@@ -17,6 +17,7 @@ from counterfoil.metrics import contrast
 from counterfoil.report.reproduction import Basis, Verdict, all_papers, files, reproduce, summary
 from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
 from counterfoil.report.reproduction.recipes import chance
+from refusals import refuses
 from report.reproduction.conftest import by_cell, printed_cells
 
 #: Every cell of BiVLC and Winoground that the released files contradict, with what they say.
@@ -94,18 +95,7 @@ def test_numbers_by_hand(ledger, shared_data):
     with open(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv", newline="", encoding="utf-8") as file:
         right = [int(row["correct"]) for row in csv.DictReader(file)]
     assert bivlc["Table 2", "CLIP", "SUGARCREPE"].recomputed == pytest.approx(100 * sum(right) / 7512)
-    # Right answers of ECCV Caption's queries.
     eccv = by_cell(ledger, "eccv-caption")
-
-    def positives(name):
-        return json.loads((shared_data / "eccv" / f"{name}.json").read_text(encoding="utf-8"))
-
-    for way, head in (("caption_to_image", "images"), ("image_to_caption", "captions")):
-        queries = positives(f"eccv_{way}")
-        for name, row in (("original", "Original MS-COCO Caption"), ("cxc", "CxC"), ("eccv", "ECCV Caption")):
-            count = sum(len(right) for query, right in positives(f"{name}_{way}").items() if query in queries)
-            assert eccv["Table 3", row, f"# positive {head}"].recomputed == count
-        assert eccv["Files of eccv_caption", f"cxc_{way}", "Pairs"].recomputed == 35585
     source = eccv["Table 3", "CxC", "# positive images"].source
     assert source.startswith("eccv/")
     assert "cxc_image_to_caption.json" in source
@@ -118,8 +108,7 @@ def test_a_broken_file_is_an_error_that_names_it(shared_data, tmp_path):
     file = winoground_copy(shared_data, tmp_path)
     text = file.read_text(encoding="utf-8")
     file.write_text(text[: len(text) // 2], encoding="utf-8")
-    with pytest.raises(CounterfoilError, match=r"clip\.jsonl"):
-        reproduce(data=tmp_path, papers=["winoground"])
+    refuses(r"clip\.jsonl", reproduce, error=CounterfoilError, data=tmp_path, papers=["winoground"])
 
 
 def winoground_copy(shared_data, folder):
@@ -249,12 +238,10 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
     assert {entry.name for entry in entries} == {"winoground"}
     total = sum(len(table.rows) for table in all_papers()["winoground"].tables)
     assert [done for stage, done, _ in seen if stage == "reproduce winoground"] == list(range(total + 1))
-    with pytest.raises(UnknownNameError, match="did you mean 'winoground'"):
-        reproduce(papers=["winogrund"])
+    refuses("did you mean 'winoground'", reproduce, error=UnknownNameError, papers=["winogrund"])
     places = {"winoground": ["winoground/tags.csv"]}
     benchmark, _ = ReleasedFiles(shared_data, places).questions("winoground")
-    with pytest.raises(DataError, match=r"no such group; given: Nouns; allowed: .*Object, "):
-        mask(benchmark, ("Nouns",))
+    refuses(r"no such group; given: Nouns; allowed: .*Object, ", mask, benchmark, ("Nouns",))
     assert mask(benchmark, ("Object", "Both")).sum() == 141 + 26
 
 

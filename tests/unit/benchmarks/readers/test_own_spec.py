@@ -9,7 +9,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.errors import CounterfoilError
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from support.refusals import refuses
+from refusals import refuses
 
 EXAMPLE = re.search(
     r"```toml\n(\[signs\].*?)```", (Path(__file__).parents[4] / "docs" / "inputs.md").read_text(), re.DOTALL

@@ -1,7 +1,5 @@
 """Images in cells: read when asked for, from any row group, in any order, and from other processes."""
 
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -11,6 +9,7 @@ import pytest
 
 from counterfoil.benchmarks.readers.rows import CellSource, open_rows, rows_of_files
 from counterfoil.errors import DataError
+from processes import python
 from refusals import refuses
 
 
@@ -49,9 +48,7 @@ for turn in range(12):
         read = list(pool.map(lambda row: CellSource(file, "image", row).read(), range(200)))
     assert read == [cell["bytes"] for cell in cells]
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=120, check=False
-    )
+    ended = python("-c", script, tmp_path)
     assert ended.returncode == 0, ended.stderr
 
 

@@ -10,6 +10,7 @@ from counterfoil.benchmarks.answers import Rankings
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
+from refusals import refuses
 
 
 def test_what_was_left_out_is_reported(galleries):
@@ -73,8 +74,7 @@ def test_one_direction_alone(galleries):
     )
     result = evaluate(images, rankings, scorer="s", draws=50)
     assert {name.partition("_")[0] for name in result.measures} == {"i2t"}
-    with pytest.raises(InputError, match="no query of that direction"):
-        gallery_values.expand(("t2i_mrr",), images)
+    refuses("no query of that direction", gallery_values.expand, ("t2i_mrr",), images, error=InputError)
 
 
 def test_names_with_and_without_a_direction(galleries):
@@ -87,13 +87,11 @@ def test_names_with_and_without_a_direction(galleries):
     assert gallery_values.expand(("i2t_recall_at_05", "i2t_recall_at_5"), benchmark) == ("i2t_recall_at_5",)
     with pytest.raises(UnknownNameError, match="did you mean 'i2t_r_precision'"):
         gallery_values.expand(("i2t_r_precison",), benchmark)
-    with pytest.raises(UnknownNameError, match="did you mean 'ndcg'"):
-        gallery_values.expand(("ndgc",), benchmark)
+    refuses("did you mean 'ndcg'", gallery_values.expand, ("ndgc",), benchmark, error=UnknownNameError)
     for name in ("recall_at_0", "t2i_recall_at_0"):
         with pytest.raises(InputError, match=r"places that .* looks at: out of range; given: 0"):
             gallery_values.expand((name,), benchmark)
-    with pytest.raises(UnknownNameError):
-        gallery_values.expand(("graded_recall_at_1",), benchmark)
+    refuses("", gallery_values.expand, ("graded_recall_at_1",), benchmark, error=UnknownNameError)
     with pytest.raises(UnknownNameError):
         gallery_values.expand(("recall_at_1",), galleries(rule=True).benchmark)
     assert "graded_recall_at_1" in gallery_values.base_names(galleries(gains=True).benchmark)

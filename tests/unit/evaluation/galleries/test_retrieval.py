@@ -12,6 +12,7 @@ from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import check, evaluate
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
+from refusals import refuses
 from small_galleries import cut_after
 
 NAMES = (
@@ -201,7 +202,6 @@ def test_answers_of_another_kind(galleries, quads):
     asked = galleries()
     with pytest.raises(ScoreError, match="a gallery is answered by rankings"):
         evaluate(asked.benchmark, Scores(np.zeros((3, 2, 2))), scorer="s")
-    with pytest.raises(ScoreError, match="rankings answer a gallery only"):
-        check(quads(3), asked.rankings, where="s")
+    refuses("rankings answer a gallery only", check, quads(3), asked.rankings, error=ScoreError, where="s")
     with pytest.raises(ScoreError, match="lack the shares"):
         evaluate(galleries(rule=True).benchmark, asked.rankings, scorer="s")

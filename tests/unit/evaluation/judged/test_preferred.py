@@ -11,6 +11,7 @@ from counterfoil.errors import ScoreError
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
 from counterfoil.metrics.contrast import preference_accuracy
 from counterfoil.metrics.ties import Ties
+from refusals import refuses
 
 
 def _votes(n, seed=0):
@@ -76,7 +77,5 @@ def test_right_and_wrong_may_be_given():
     benchmark = preferred(_votes(4), per_image=1)
     result = evaluate(benchmark, Outcomes({"accuracy": np.array([1, 1, 0, 1], bool)}), scorer="s")
     assert result.measures["accuracy"].value == 0.75
-    with pytest.raises(ScoreError, match="wrong shape"):
-        evaluate(benchmark, Scores(np.ones((4, 3))), scorer="s")
-    with pytest.raises(ScoreError, match="no outcomes for 'accuracy'"):
-        evaluate(benchmark, Outcomes({}), scorer="s")
+    refuses("wrong shape", evaluate, benchmark, Scores(np.ones((4, 3))), error=ScoreError, scorer="s")
+    refuses("no outcomes for 'accuracy'", evaluate, benchmark, Outcomes({}), error=ScoreError, scorer="s")

@@ -8,9 +8,9 @@ import pytest
 
 from contracts.forms import grades, preferred, rated
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import load_run, save_run
+from refusals import refuses
 
 
 def again(folder, benchmark, values):
@@ -59,5 +59,4 @@ def test_preferences(tmp_path, draws):
 def test_a_run_that_was_cut_off_is_refused(tmp_path):
     again(tmp_path, rated(grades(12)), np.arange(12.0))
     (tmp_path / "run" / "captions.parquet").unlink()
-    with pytest.raises(DataError, match="a file is missing"):
-        load_run(tmp_path / "run")
+    refuses("a file is missing", load_run, tmp_path / "run")

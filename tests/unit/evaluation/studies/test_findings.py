@@ -13,6 +13,7 @@ from counterfoil.evaluation.evidence import Evidence, deciding, differences, ind
 from counterfoil.evaluation.findings import confirmed, findings, ordering
 from counterfoil.evaluation.result import Run
 from evaluation.made_runs import evaluated
+from refusals import refuses
 
 Make = Callable[..., Benchmark]
 
@@ -216,8 +217,7 @@ def test_findings_without_their_runs_are_left_out(quads, choices, skills, of_cho
 
 def test_models_with_other_questions_are_refused(quads):
     runs = [_quad_run(quads(40), "coco", 0, right=1), _quad_run(quads(41), "trohn-img", 0, right=1)]
-    with pytest.raises(InputError, match=r"ask different questions.*'toy' \(40\) and 'toy' \(41\)"):
-        findings(runs)
+    refuses(r"ask different questions.*'toy' \(40\) and 'toy' \(41\)", findings, runs, error=InputError)
 
 
 def test_the_order_of_the_trainings(quads):

@@ -6,7 +6,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from counterfoil.errors import DataError
 from counterfoil.metrics.captions.token_match import (
     Frequencies,
     TokenizedCaption,
@@ -14,6 +13,7 @@ from counterfoil.metrics.captions.token_match import (
     with_references,
     with_videos,
 )
+from refusals import refuses
 
 SOS, EOS, LENGTH = 50, 51, 9
 
@@ -178,10 +178,7 @@ def test_a_caption_of_marks_alone_and_weights_of_nothing():
 def test_what_cannot_be_scored_is_named():
     load = Load(0)
     phrases, references = load.phrases(load.flat)
-    with pytest.raises(DataError, match="row 1: a video has no frames"):
-        with_videos(phrases[:2], [load.videos[0], np.zeros((0, 4))])
-    with pytest.raises(DataError, match=r"row 0: .* were embedded by different models; given: 5"):
-        with_videos(phrases[:1], [np.eye(5)])
-    with pytest.raises(DataError, match="row 2: a candidate has no references"):
-        with_references(phrases[:3], [*references[:2], []])
+    refuses("row 1: a video has no frames", with_videos, phrases[:2], [load.videos[0], np.zeros((0, 4))])
+    refuses(r"row 0: .* were embedded by different models; given: 5", with_videos, phrases[:1], [np.eye(5)])
+    refuses("row 2: a candidate has no references", with_references, phrases[:3], [*references[:2], []])
     assert with_videos([], []).full.shape == (0,)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions.ngrams import BLOCK, ORDERS, count, load
+from refusals import refuses
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=9).map(" ".join), max_size=6)
 
@@ -64,5 +65,4 @@ def test_blocks_are_all_items_once():
     ],
 )
 def test_refuses(candidates, references, message):
-    with pytest.raises(InputError, match=message):
-        load(candidates, references)
+    refuses(message, load, candidates, references, error=InputError)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from counterfoil.errors import DataError
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption, greedy, token_match
+from refusals import refuses
 
 
 def phrase(rng, tokens, width=5):
@@ -47,8 +47,7 @@ def test_captions_without_words_have_nothing_in_common():
 
 def test_rows_without_references_are_named():
     words = phrase(np.random.default_rng(3), 4)
-    with pytest.raises(DataError, match="row 1: a candidate has no references"):
-        token_match([words, words], [[words], []])
+    refuses("row 1: a candidate has no references", token_match, [words, words], [[words], []])
     assert token_match([], []).f1.shape == (0,)
 
 
@@ -76,5 +75,4 @@ def test_the_mark_of_the_end_gets_the_mean_before_it_changes():
 
 
 def test_an_empty_corpus_is_refused():
-    with pytest.raises(DataError, match="a corpus without captions"):
-        Frequencies.of([])
+    refuses("a corpus without captions", Frequencies.of, [])
