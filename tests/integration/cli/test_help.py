@@ -22,8 +22,8 @@ LIGHT = {
         "torch av pandas matplotlib pycocoevalcap scipy.stats scipy.sparse",
     ),
     "completion": (
-        "from counterfoil.jobs import completion\n"
-        "for kind in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
+        "from counterfoil.cli import completion\n"
+        "for kind in ('benchmarks', 'scorers', 'metrics', 'measures', 'recipes', 'papers'):\n"
         "    assert completion.complete(kind, ''), kind\n",
         "torch scipy matplotlib transformers",
     ),
@@ -86,11 +86,14 @@ def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, comman
         (("reproduce", "--paper", "pac"), {"pac-s"}),
         (("captions", "score", "--metrics", "cider,rou"), {"cider,rouge-l"}),
         (("train", "mix", "a", "b", "--task", "bivl"), {"bivlc"}),
+        (("evaluate", "--measure", "group_mat"), {"group_match"}),
+        (("evaluate", "--ties", "st"), {"strict"}),
+        (("li",), {"list"}),
     ],
 )
 def test_a_shell_completes_names(counterfoil, monkeypatch, typed, completed):
-    monkeypatch.setenv("_COUNTERFOIL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_COUNTERFOIL_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(("counterfoil", *typed)))
     monkeypatch.setenv("COMP_CWORD", str(len(typed)))
     said = counterfoil()
-    assert set(said.out.split()) == completed, said.err
+    assert {line.partition(",")[2] for line in said.out.splitlines()} == completed, said.err
