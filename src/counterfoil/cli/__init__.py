@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import time
+import traceback
 import warnings
 from typing import NoReturn
 
@@ -60,12 +61,12 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "train": "jobs.training:train_model",
     "train mix": "jobs.mix:mix",
     "world": CommandGroup(
-        {"build": "jobs.world:build_world demo:show_drawn", "sheet": "jobs.world:draw_sheet demo:show_drawn"},
+        {"build": "jobs.world:build_world show:show_drawn", "sheet": "jobs.world:draw_sheet show:show_drawn"},
         help="A small world of paper shapes in which everything is known: "
         "build benchmarks and training sets.",
         epilog="Example: counterfoil world build quads --out world",
     ),
-    "demo": "jobs.tour:demo demo:show_demo",
+    "demo": "jobs.tour:demo show:show_demo",
     "list": CommandGroup(
         {
             name: f"list:{name} list:show_entries"
@@ -75,30 +76,34 @@ COMMANDS: dict[str, str | CommandGroup] = {
         epilog="Example: counterfoil list benchmarks",
     ),
     "cache": CommandGroup(
-        {"list": "cache:list_", "size": "cache:size", "limit": "cache:limit", "clear": "cache:clear"},
+        {
+            "list": "cache:list_ list:show_entries",
+            "size": "cache:size",
+            "limit": "cache:limit",
+            "clear": "cache:clear",
+        },
         help="Finished work on disk: what there is of which scorer, and room made again.",
         epilog="Example: counterfoil cache limit 5GB",
     ),
-    "reproduce": "jobs.reproduce:reproduce reproduce:show_ledger",
+    "reproduce": "jobs.reproduce:reproduce show:show_ledger",
 }
-
-
-def _show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        print(f"counterfoil {__version__}")
-        ctx.exit()
 
 
 #: The variable by which a shell asks for completions.
 _COMPLETE = "_COUNTERFOIL_COMPLETE"
 
 
-def _completion(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _print(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    """What an option prints in place of running a command."""
+    if not wanted or param.name == "debug":
+        return
+    if param.name == "version":
+        print(f"counterfoil {__version__}")
+    else:
         from counterfoil.cli.completion import shell_script
 
         print(shell_script(ctx.command, _COMPLETE, install=param.name == "install_completion"))
-        ctx.exit()
+    ctx.exit()
 
 
 app = CommandGroup(
@@ -108,13 +113,13 @@ app = CommandGroup(
     epilog="Start with: counterfoil demo",
     context_settings={"help_option_names": ["--help", "-h"]},
     params=[
-        click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=callback, help=text)
-        for name, callback, text in (
-            ("--version", _show_version, "Print the version and leave."),
+        click.Option([f"--{name}"], is_flag=True, is_eager=True, callback=_print, help=text)
+        for name, text in (
+            ("version", "Print the version and leave."),
             # `main` takes it from wherever it stands.
-            ("--debug", None, "Print the traceback of an error; also after the command."),
-            ("--install-completion", _completion, "Install completion for the current shell."),
-            ("--show-completion", _completion, "Show completion for the current shell, to copy it."),
+            ("debug", "Print the traceback of an error; also after the command."),
+            ("install-completion", "Install completion for the current shell."),
+            ("show-completion", "Show completion for the current shell, to copy it."),
         )
     ],
 )
@@ -163,7 +168,7 @@ def main() -> NoReturn:
             # when the first one ends. A process that is still alive has found a fault of its own.
             time.sleep(_OTHERS_FIRST)
         if debug:
-            faults.print_traceback(error)
+            traceback.print_exception(error)
         known = expected_error(error)
         if isinstance(error, click.UsageError):
             known = usage.in_one_line(error)

@@ -4,8 +4,9 @@ Click parts the words of a command; values go to the job as texts, which it conv
 options too, such as `--html` and `--title` of `to_html`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -65,9 +66,10 @@ class Command(Documented):
         # Of several results that of each.
         self.kind = get_args(kind)[0] if get_args(kind) else kind
         self.of_job = job.arguments if arguments is None else arguments
-        self.of_show = _by_name(arguments_of(usage.imported(show))) if show else {}
-        declared = arguments_of(self.kind.to_html) if "html" in job.outputs else ()
-        self.of_page = _by_name(argument for argument in declared if argument.name != "overwrite")
+        of_show = arguments_of(usage.imported(show)) if show else ()
+        self.of_show = {argument.name: argument for argument in of_show}
+        of_page = arguments_of(self.kind.to_html) if "html" in job.outputs else ()
+        self.of_page = {argument.name: argument for argument in of_page if argument.name != "overwrite"}
         self.options = self._declared()
         params = [param for argument in self.options.values() for param in _parameters(argument)]
         #: The options of which each word that follows is one more value.
@@ -108,25 +110,14 @@ class Command(Documented):
         """As Click does it, with options as people type them; one that was removed names its replacement."""
         usage.check_former(ctx, (arg for arg in args if arg.startswith("-")))
         options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
-        words: list[str] = []
-        current, values = "", 0
-        for word in usage.as_meant(args, options):
-            name, equals, _ = word.partition("=")
-            if word.startswith("-"):
-                current, values = (name if name in self.lists else ""), len(equals)
-            elif current:
-                # The name of the option again, before each value but the first.
-                words += [current] * (values > 0)
-                values += 1
-            words.append(word)
-        return super().parse_args(ctx, words)
+        return super().parse_args(ctx, usage.as_meant(args, options, self.lists))
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the job with what was typed, print its result, and write what was asked for."""
         from counterfoil.catalog import benchmark_name, benchmarks
 
         typed: dict[str, Any] = {
-            name: list(value) if isinstance(value, tuple) else self._switched(name, value)
+            name: list(value) if isinstance(value, tuple) else value
             for name, value in ctx.params.items()
             if value not in (None, ())
         }
@@ -211,22 +202,16 @@ class Command(Documented):
                 if plain in options or not plain.startswith("no_"):
                     typed[name] = value
                 elif value:
-                    typed[name] = self._switched(name, False)
+                    typed[name] = False
         for name, argument in options.items():
+            if typed.get(name) is False and bool not in argument.members:
+                # The `--no-` of what is not a switch.
+                typed[name] = None
             if argument.default is REQUIRED and name not in typed:
-                word = "option" if _called(argument) == argument.flag else "argument"
-                raise InputError(
-                    f"missing {word} '{_called(argument)}'", hint=f"see '{ctx.command_path} --help'"
-                )
+                called = _called(argument)
+                missing = f"missing {'option' if called == argument.flag else 'argument'} '{called}'"
+                raise InputError(missing, hint=f"see '{ctx.command_path} --help'")
         return places
-
-    def _switched(self, name: str, value: Any) -> Any:
-        """What was typed; None for the `--no-` of an argument that is not a switch."""
-        return None if value is False and bool not in self.options[name].members else value
-
-
-def _by_name(arguments: Iterable[Argument]) -> dict[str, Argument]:
-    return {argument.name: argument for argument in arguments}
 
 
 def _called(argument: Argument) -> str:
@@ -284,7 +269,7 @@ def _parameters(argument: Argument) -> list[click.Parameter]:
         on = [] if off == flag else [click.Option([flag, name], flag_value=True, hidden=True, **plain)]
         return [click.Option([off, name], flag_value=False, **plain), *on]
     several = (argument.several and not option.commas) or argument.mapping
-    plain["shell_complete"] = _completion(argument)
+    plain["shell_complete"] = partial(_completed, argument)
     if argument.positional and not option.flag:
         metavar, nargs = f"[{option.metavar or name}]{'...' * several}", -1 if several else 1
         return [click.Argument([name], metavar=metavar, nargs=nargs, required=False, **plain)]
@@ -301,17 +286,13 @@ def _parameters(argument: Argument) -> list[click.Parameter]:
     return parameters
 
 
-def _completion(argument: Argument) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """The function that completes names of a kind, or choices, else paths."""
+def _completed(argument: Argument, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """The names of a kind, or the choices, that begin as what was typed; else files."""
+    from click.shell_completion import CompletionItem
 
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
+    from counterfoil.cli import completion
 
-        from counterfoil.cli import completion
-
-        kind, choices = argument.option.complete, argument.choices or argument.option.among
-        names = completion.complete(kind, incomplete) if kind else map(str, choices)
-        fitting = [CompletionItem(text) for text in names if text.startswith(incomplete)]
-        return fitting or [CompletionItem(incomplete, type="file")]
-
-    return complete
+    kind, choices = argument.option.complete, argument.choices or argument.option.among
+    names = completion.complete(kind, incomplete) if kind else map(str, choices)
+    fitting = [CompletionItem(text) for text in names if text.startswith(incomplete)]
+    return fitting or [CompletionItem(incomplete, type="file")]

@@ -33,24 +33,23 @@ class CommandGroup(Documented, click.Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
         """The command of a name, made once; None for an unknown name."""
-        if cmd_name not in self.commands and cmd_name in self.rows:
-            self.commands[cmd_name] = self._loaded(cmd_name)
-        return self.commands.get(cmd_name)
-
-    def _loaded(self, name: str) -> click.Command:
-        row: Any = self.rows[name]
+        if cmd_name in self.commands or cmd_name not in self.rows:
+            return self.commands.get(cmd_name)
+        command: Any = self.rows[cmd_name]
         show = ""
-        if isinstance(row, str):
-            source, _, show = row.partition(" ")
-            row = usage.imported(source)
-        if isinstance(row, CommandGroup):
-            return row
-        from counterfoil.cli.derive import Command
-        from counterfoil.jobs.job import job_of
+        if isinstance(command, str):
+            source, _, show = command.partition(" ")
+            command = usage.imported(source)
+        if not isinstance(command, CommandGroup):
+            from counterfoil.cli.derive import Command
+            from counterfoil.jobs.job import job_of
 
-        below = [f"counterfoil {other}" for other in self.rows if other.startswith(f"{name} ")]
-        see = f"\n\nSee also: {', '.join(below)}" if below else ""
-        return Command(name, job_of(row), show, private=self.private, epilog=job_of(row).examples + see)
+            job = job_of(command)
+            below = [f"counterfoil {name}" for name in self.rows if name.startswith(f"{cmd_name} ")]
+            epilog = job.examples + (f"\n\nSee also: {', '.join(below)}" if below else "")
+            command = Command(cmd_name, job, show, private=self.private, epilog=epilog)
+        self.commands[cmd_name] = command
+        return self.commands[cmd_name]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As Click does it; without arguments the help is shown."""
@@ -95,7 +94,7 @@ class CommandGroup(Documented, click.Group):
             spec: Any = find_spec(module)
             code = spec.loader.get_code(spec.name)
             docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
-            text = docs.get(function) or self._loaded(name).help
+            text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
         else:
             text = row.help
         return cleandoc(text or "").partition("\n\n")[0]

@@ -27,14 +27,19 @@ _OPTION_SYNONYMS = {
 _VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 
 
-def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
+def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[str] = ()) -> list[str]:
     """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
+
+    All words after one of `lists` are its values, before each of which Click wants its name.
 
     >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
     ['--batch-size=3', '--precision', 'fp16', '--out']
+    >>> as_meant(["--scores", "a.csv", "b.csv"], ["--scores"], ["--scores"])
+    ['--scores', 'a.csv', '--scores', 'b.csv']
     """
     words: list[str] = []
     rest = iter(args)
+    current, values = "", 0
     for word in rest:
         if word == "--":
             return [*words, word, *rest]
@@ -47,6 +52,11 @@ def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
             name = _VALUE_SYNONYMS.get(name, name)
         if name == "--precision":
             value = _VALUE_SYNONYMS.get(value, value)
+        if word.startswith("-"):
+            current, values = (name if name in lists else ""), len(equals)
+        elif current:
+            words += [current] * (values > 0)
+            values += 1
         words.append(f"{name}{equals}{value}")
     return words
 
@@ -168,7 +178,7 @@ def described(argument: Argument) -> str:
     if option.variable:
         facts.append(f"env var: {option.variable}")
     if isinstance(default, tuple):
-        default = ",".join(default)
+        default = ",".join(map(str, default))
     if option.shown or not (default in (REQUIRED, None, "") or isinstance(default, bool)):
         facts.append(f"default: {option.shown or default}")
     return option.help + (f" [{'; '.join(facts)}]" if facts else "")

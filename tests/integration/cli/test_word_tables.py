@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from counterfoil.cli.tables import print_words
+from counterfoil.cli.list import print_words
 
 HEADER = ("name", "form", "what it says")
 ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t", "quad", "short")]

@@ -4,12 +4,12 @@ import io
 
 from rich.console import Console
 
-from counterfoil.cli.demo import show
+from counterfoil.cli.show import show_study
 
 
 def test_what_was_found_is_said_in_full(made):
     console = Console(file=io.StringIO(), width=60, highlight=False)
-    show(made, console)
+    show_study(made, console)
     words = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
     assert "Networks of seed 0." in words
     for finding in [*made.findings, *made.captions.findings]:
