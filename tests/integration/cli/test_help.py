@@ -74,6 +74,32 @@ def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, comman
         assert f"counterfoil {command}" in said.out
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_help_has_sections_with_ranges_and_defaults(counterfoil, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = counterfoil.succeeds("evaluate", "--help").out
+    assert max(map(len, said.splitlines())) <= width
+    for heading in ("Arguments", "Options", "Model", "Work", "Statistics", "Examples"):
+        assert f"\n{heading}:\n" in said
+    plain = " ".join(said.split())
+    assert "--draws INTEGER Draws of a bootstrap. [100 to 1,000,000; default: 10000]" in plain
+    assert "--cache PATH Folder of finished work; --no-cache" in plain
+
+
+@pytest.mark.parametrize(("shell", "start"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", "")])
+def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path, shell, start):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    for _ in range(2):
+        file = counterfoil.succeeds("--install-completion").out.split()[-1]
+    with open(file, encoding="utf-8") as script:
+        assert script.read() == counterfoil.succeeds("--show-completion").out.rstrip("\n") + "\n"
+    if start:
+        assert len((tmp_path / start).read_text().splitlines()) == 2
+    monkeypatch.setenv("SHELL", "/bin/csh")
+    counterfoil.refused("--show-completion", says="no completion for this shell; given: csh; allowed: bash")
+
+
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

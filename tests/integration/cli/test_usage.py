@@ -2,7 +2,10 @@
 
 import json
 
+import click
 import pytest
+
+from counterfoil.cli import app
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,13 @@ import pytest
             "pool rounds x --out y --retrain=coco",
             "the option was removed; given: --retrain; train on positives.csv with",
         ),
+        (
+            "annotate simulate x --http",
+            "given: --http; leave it out: simulated people call the functions",
+        ),
+        ("demo --full --dials", "given: --dials; run 'counterfoil train vse0' with --set mining="),
+        # What follows an option of a list is of it.
+        ("captions systems --predictions a.json b.json", "missing option '--references'"),
     ],
 )
 def test_what_is_mistyped_is_one_line(counterfoil, typed, said):
@@ -69,3 +79,15 @@ def test_arguments_stand_in_a_file_too(counterfoil, tmp_path):
         ("explain", "study.toml: no table of this command; allowed: [explain]"),
     ):
         counterfoil.refused(command, "--config", study, says=line)
+
+
+def test_what_is_off_in_a_file_is_off(tmp_path):
+    program = click.Context(app, info_name="counterfoil")
+    command = app.get_command(program, "evaluate")
+    for number, line in enumerate(("counts = false", "no_counts = true", "no_cache = true")):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(f"[evaluate]\n{line}\n")
+        context = command.make_context("evaluate", ["x", "y", "--config", str(file)], parent=program)
+        typed = {name: value for name, value in context.params.items() if value}
+        command._configured(context, typed)
+        assert typed["cache" if "cache" in line else "counts"] is (None if "cache" in line else False)
