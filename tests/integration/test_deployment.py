@@ -52,10 +52,7 @@ def parsed(arguments):
         name, *arguments = arguments
         command = command.get_command(None, name)
     typed = command.make_context(command.name, list(arguments)).params
-    return {
-        name: option.default if typed.get(name) is None else typed[name]
-        for name, option in command.options.items()
-    }
+    return {name: typed.get(name) or argument.default for name, argument in command.options.items()}
 
 
 def test_the_dockerfile_is_sound_and_builds_of_the_wheel():

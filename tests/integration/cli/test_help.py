@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,16 +63,14 @@ def test_lists(counterfoil):
     counterfoil.fails("list", "benchmarks", "winogrand", says="did you mean 'winoground'")
 
 
-# A command, one that prints by itself, one beside another, a list and the whole program.
-@pytest.mark.parametrize("command", ["evaluate", "benchmarks fetch", "compare rankings", "list recipes", ""])
-def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "200")
-    said = counterfoil.succeeds(*command.split(), "--help")
-    assert "<bool>" not in said.out
-    assert "BOOLEAN" not in said.out
-    if command not in ("", "list recipes"):
-        assert "Examples:" in said.out
-        assert f"counterfoil {command}" in said.out
+# One that prints by itself, one beside another, a list, a step and the whole program.
+@pytest.mark.parametrize(
+    "command", ["benchmarks fetch", "compare rankings", "list recipes", "build refine", ""]
+)
+def test_every_kind_of_command_has_help(counterfoil, command):
+    said = counterfoil.succeeds(*command.split(), "--help").out
+    assert said.startswith(f"Usage: counterfoil {command}".rstrip())
+    assert f"  counterfoil {command}" in said or "Example: counterfoil" in said or not command
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -81,23 +80,18 @@ def test_help_has_sections_with_ranges_and_defaults(counterfoil, monkeypatch, wi
     assert max(map(len, said.splitlines())) <= width
     for heading in ("Arguments", "Options", "Model", "Work", "Statistics", "Examples"):
         assert f"\n{heading}:\n" in said
-    plain = " ".join(said.split())
-    assert "--draws INTEGER Draws of a bootstrap. [100 to 1,000,000; default: 10000]" in plain
-    assert "--cache PATH Folder of finished work; --no-cache" in plain
+    assert "--draws INTEGER Draws of a bootstrap. [100 to 1,000,000; default: 10000]" in " ".join(
+        said.split()
+    )
 
 
-@pytest.mark.parametrize(("shell", "start"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", "")])
-def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path, shell, start):
+def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
-    for _ in range(2):
+    for shell in ("bash", "zsh", "fish") * 2:
+        monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
         file = counterfoil.succeeds("--install-completion").out.split()[-1]
-    with open(file, encoding="utf-8") as script:
-        assert script.read() == counterfoil.succeeds("--show-completion").out.rstrip("\n") + "\n"
-    if start:
-        assert len((tmp_path / start).read_text().splitlines()) == 2
-    monkeypatch.setenv("SHELL", "/bin/csh")
-    counterfoil.refused("--show-completion", says="no completion for this shell; given: csh; allowed: bash")
+        assert counterfoil.succeeds("--show-completion").out.strip() == Path(file).read_text().strip()
+    assert [(tmp_path / name).read_text().count("\n") for name in (".bashrc", ".zshrc")] == [2, 2]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,7 @@
 
 import json
 
-import click
 import pytest
-
-from counterfoil.cli import app
 
 
 @pytest.mark.parametrize(
@@ -79,15 +76,3 @@ def test_arguments_stand_in_a_file_too(counterfoil, tmp_path):
         ("explain", "study.toml: no table of this command; allowed: [explain]"),
     ):
         counterfoil.refused(command, "--config", study, says=line)
-
-
-def test_what_is_off_in_a_file_is_off(tmp_path):
-    program = click.Context(app, info_name="counterfoil")
-    command = app.get_command(program, "evaluate")
-    for number, line in enumerate(("counts = false", "no_counts = true", "no_cache = true")):
-        file = tmp_path / f"{number}.toml"
-        file.write_text(f"[evaluate]\n{line}\n")
-        context = command.make_context("evaluate", ["x", "y", "--config", str(file)], parent=program)
-        typed = {name: value for name, value in context.params.items() if value}
-        command._configured(context, typed)
-        assert typed["cache" if "cache" in line else "counts"] is (None if "cache" in line else False)

@@ -3,7 +3,6 @@
 import pytest
 
 from counterfoil import terminal
-from counterfoil.cli import app
 
 
 @pytest.fixture
@@ -39,16 +38,3 @@ def test_more_or_less_of_it(clock, capsys, monkeypatch, name, lines):
     _worked(clock, seconds=100)
     terminal.note("decided")
     assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
-
-
-def test_every_command_has_both():
-    def commands(group):
-        for name in {*group.list_commands(None), *group.rows}:
-            command = group.get_command(None, name)
-            yield from commands(command) if hasattr(command, "rows") else (command,)
-
-    found = list(commands(app))
-    assert len(found) > 15
-    for command in found:
-        options = {name for each in command.params for name in each.opts}
-        assert {"--quiet", "--verbose"} <= options, command.name
