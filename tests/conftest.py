@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 
 import hypothesis
 import pytest
-import typer.main
 
 import shapecheck
 
@@ -25,9 +24,6 @@ gc.set_threshold(100_000, 50, 50)
 
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 shapecheck.install()
-
-# Each call of the command line makes its tree of commands, which is the same in every call of a process.
-typer.main.get_command = functools.cache(typer.main.get_command)
 
 # How long an example takes is up to the machine. `make slow` draws many more of them.
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=300)

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 import counterfoil
 from counterfoil import catalog
 from counterfoil.annotate.forms.registry import WORK_FORMS
@@ -30,10 +28,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
 
 def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Every command below one, with its arguments and options in one line."""
-    if hasattr(command, "list_commands"):
-        context = command.context_class(command)
-        for part in {**dict.fromkeys(command.list_commands(context)), **command.commands}:
-            yield from commands(command.get_command(context, part), f"{name} {part}".strip())
+    if hasattr(command, "rows"):
+        for part in {*command.list_commands(None), *command.rows}:
+            yield from commands(command.get_command(None, part), f"{name} {part}".strip())
         return
     options = [
         max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name.upper()
@@ -45,7 +42,7 @@ def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 def page() -> str:
     """The page of all capabilities, as Markdown."""
-    rows = sorted(commands(typer.main.get_command(app)))
+    rows = sorted(commands(app))
     lists = {
         "Python names": counterfoil.__all__,
         "Benchmarks": catalog.benchmarks(),

@@ -26,7 +26,11 @@ REFUSALS: dict[str, dict[str, str]] = {
         "world build quads --n x": "see 'counterfoil world build --help'",
         "world build quads more --out x": "unexpected extra argument",
         "benchmarks fetch bivlcc": "did you mean 'bivlc'?",
-        "demo --dials": "no such option: --dials",
+        "demo --dials": "given: --dials; run 'counterfoil train vse0' with --set mining=",
+        "annotate simulate x --http": "given: --http; leave it out: simulated people call the functions",
+        "train coco --checkpoint-activations": "given: --checkpoint-activations; use --chunk-size N",
+        # What follows an option of a list is of it.
+        "captions systems --predictions a.json b.json": "missing option '--references'",
     },
     SCORE: {
         "": "missing option '--metrics'",

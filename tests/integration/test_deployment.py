@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 
 from annotate.small_campaigns import make, pairs
@@ -48,11 +47,12 @@ def compose():
 
 def parsed(arguments):
     """What our command line makes of arguments; fails where it would refuse them."""
-    command: Any = typer.main.get_command(app)
-    while hasattr(command, "commands"):
+    command: Any = app
+    while hasattr(command, "rows"):
         name, *arguments = arguments
-        command = command.commands[name]
-    return dict(command.make_context(command.name, list(arguments)).params)
+        command = command.get_command(None, name)
+    typed = command.make_context(command.name, list(arguments)).params
+    return {name: typed.get(name) or argument.default for name, argument in command.options.items()}
 
 
 def test_the_dockerfile_is_sound_and_builds_of_the_wheel():

@@ -5,7 +5,6 @@ each line of standard output what came of them.
 """
 
 import contextlib
-import functools
 import gc
 import io
 import json
@@ -86,11 +85,8 @@ def run(words):
 if __name__ == "__main__":
     # Its own folder is not where an installed command looks for modules.
     sys.path.pop(0)
-    import typer.main
-
     from counterfoil.world import benchmarks
 
-    typer.main.get_command = functools.cache(typer.main.get_command)
     # As in conftest.py: what the commands load stays, and need not be walked again and again.
     gc.set_threshold(100_000, 50, 50)
     if "small-worlds" in sys.argv:

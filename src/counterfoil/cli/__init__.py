@@ -7,14 +7,16 @@ import io
 import os
 import sys
 import time
+import traceback
 import warnings
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
+import click
 
 from counterfoil import __version__
-from counterfoil.cli import faults, groups, usage
+from counterfoil.cli import faults, usage
 from counterfoil.cli.faults import complain, main_process
+from counterfoil.cli.groups import CommandGroup
 from counterfoil.errors import expected_error
 
 #: The exit code of a process that Ctrl-C stopped.
@@ -23,15 +25,15 @@ INTERRUPTED = 130
 _OTHERS_FIRST = 3.0
 
 
-#: Every command, in the order of `--help`, and where it stands (`groups.lazily`).
-COMMANDS: dict[str, str | typer.Typer] = {
+#: Every command, in the order of `--help`, and where it stands (`CommandGroup`).
+COMMANDS: dict[str, str | CommandGroup] = {
     "evaluate": "jobs.evaluate:evaluate_all tables:show_run",
     "compare": "jobs.compare:compare tables:show_comparison",
     "compare rankings": "jobs.compare:rank tables:show_rankings",
     "compare lengths": "lengths:lengths",
     "audit": "jobs.audit:audit",
     "explain": "jobs.explain:explain_or_grade",
-    "captions": groups.group(
+    "captions": CommandGroup(
         {
             "score": "jobs.captions:score_captions",
             "systems": "jobs.caption_systems:compare_systems",
@@ -40,7 +42,7 @@ COMMANDS: dict[str, str | typer.Typer] = {
         epilog="Example: "
         "counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",
     ),
-    "benchmarks": groups.group(
+    "benchmarks": CommandGroup(
         {
             "list": "list:benchmarks list:show_entries",
             "show": "list:benchmarks list:show_entries",
@@ -58,14 +60,14 @@ COMMANDS: dict[str, str | typer.Typer] = {
     "annotate": "annotate:app",
     "train": "jobs.training:train_model",
     "train mix": "jobs.mix:mix",
-    "world": groups.group(
-        {"build": "jobs.world:build_world demo:show_drawn", "sheet": "jobs.world:draw_sheet demo:show_drawn"},
+    "world": CommandGroup(
+        {"build": "jobs.world:build_world show:show_drawn", "sheet": "jobs.world:draw_sheet show:show_drawn"},
         help="A small world of paper shapes in which everything is known: "
         "build benchmarks and training sets.",
         epilog="Example: counterfoil world build quads --out world",
     ),
-    "demo": "jobs.tour:demo demo:show_demo",
-    "list": groups.group(
+    "demo": "jobs.tour:demo show:show_demo",
+    "list": CommandGroup(
         {
             name: f"list:{name} list:show_entries"
             for name in ("benchmarks", "scorers", "metrics", "measures", "recipes")
@@ -73,44 +75,54 @@ COMMANDS: dict[str, str | typer.Typer] = {
         help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
         epilog="Example: counterfoil list benchmarks",
     ),
-    "cache": groups.group(
-        {"list": "cache:list_", "size": "cache:size", "limit": "cache:limit", "clear": "cache:clear"},
+    "cache": CommandGroup(
+        {
+            "list": "cache:list_ list:show_entries",
+            "size": "cache:size",
+            "limit": "cache:limit",
+            "clear": "cache:clear",
+        },
         help="Finished work on disk: what there is of which scorer, and room made again.",
         epilog="Example: counterfoil cache limit 5GB",
     ),
-    "reproduce": "jobs.reproduce:reproduce reproduce:show_ledger",
+    "reproduce": "jobs.reproduce:reproduce show:show_ledger",
 }
 
 
-app = typer.Typer(
+#: The variable by which a shell asks for completions.
+_COMPLETE = "_COUNTERFOIL_COMPLETE"
+
+
+def _print(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    """What an option prints in place of running a command."""
+    if not wanted or param.name == "debug":
+        return
+    if param.name == "version":
+        print(f"counterfoil {__version__}")
+    else:
+        from counterfoil.cli.completion import shell_script
+
+        print(shell_script(ctx.command, _COMPLETE, install=param.name == "install_completion"))
+    ctx.exit()
+
+
+app = CommandGroup(
+    COMMANDS,
     name="counterfoil",
-    cls=groups.lazily(COMMANDS),
     help="Do these images and captions belong together, and how sure can we be of the answer?",
     epilog="Start with: counterfoil demo",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["--help", "-h"]},
+    params=[
+        click.Option([f"--{name}"], is_flag=True, is_eager=True, callback=_print, help=text)
+        for name, text in (
+            ("version", "Print the version and leave."),
+            # `main` takes it from wherever it stands.
+            ("debug", "Print the traceback of an error; also after the command."),
+            ("install-completion", "Install completion for the current shell."),
+            ("show-completion", "Show completion for the current shell, to copy it."),
+        )
+    ],
 )
-
-
-def _show_version(wanted: bool | None) -> None:
-    if wanted:
-        print(f"counterfoil {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _top(
-    version: Annotated[
-        bool | None,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave."),
-    ] = None,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Print the traceback of an error; also after the command.")
-    ] = False,
-) -> None:
-    """Do these images and captions belong together, and how sure can we be of the answer?"""
 
 
 def main() -> NoReturn:
@@ -126,10 +138,15 @@ def main() -> NoReturn:
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:
                 warnings.filterwarnings("ignore", append=True)
+            if (asked_for := os.environ.get(_COMPLETE)) is not None:
+                from click.shell_completion import shell_complete
+
+                sys.exit(shell_complete(app, {}, "counterfoil", _COMPLETE, asked_for))
             faults.check_names(arguments)
-            # The exit code is that of --help and --version, and of Ctrl-C, which Typer turns into it.
-            if app(args=arguments, prog_name="counterfoil", standalone_mode=False) == INTERRUPTED:
-                raise KeyboardInterrupt
+            with app.make_context("counterfoil", arguments) as context:
+                app.invoke(context)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
     except BrokenPipeError:
         # The reader of our output (head, less) left: not an error, but Python would print one at exit.
         from counterfoil.terminal import drop_output
@@ -146,17 +163,15 @@ def main() -> NoReturn:
     except SystemExit:
         raise
     except BaseException as error:
-        # A group without arguments has shown its help, which Typer does by an error of its own.
-        if type(error).__name__ == "NoArgsIsHelpError":
-            sys.exit(2)
         if not main_process():
             # Of several processes that find the same fault one reports it: the launcher ends the others
             # when the first one ends. A process that is still alive has found a fault of its own.
             time.sleep(_OTHERS_FIRST)
         if debug:
-            faults.print_traceback(error)
-        typed = isinstance(error, usage.UsageError)
-        known = usage.in_one_line(error) if typed else expected_error(error)
+            traceback.print_exception(error)
+        known = expected_error(error)
+        if isinstance(error, click.UsageError):
+            known = usage.in_one_line(error)
         if faults.is_first():
             complain(faults.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(faults.SOFTWARE if known is None else 2)

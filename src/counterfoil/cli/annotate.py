@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from counterfoil.cli import groups, usage
+from counterfoil.cli.groups import CommandGroup
 from counterfoil.inputs.options import Option
 
 if TYPE_CHECKING:
@@ -34,17 +34,16 @@ COMMANDS = {
 }
 _PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
 
-app = groups.group(
+app = CommandGroup(
     COMMANDS,
     help="People judge images and captions in the browser: blind, several per item, from one folder.",
     epilog="Start with: counterfoil annotate forms",
-    wrap=usage.for_owner,
+    private=True,
 )
-prolific = groups.group(
+prolific = CommandGroup(
     {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC},
     help="Prolific: a study for a campaign, its submissions, and what people are paid.",
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
-    wrap=usage.for_owner,
 )
 
 

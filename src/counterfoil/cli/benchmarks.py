@@ -41,17 +41,15 @@ def fetch(
     from counterfoil.catalog import benchmark_name
 
     if not names:
-        from counterfoil.cli.tables import print_words
+        from counterfoil.cli.list import print_words
 
         rows = []
         for one in releases().values():
             pinned = sum(bool(file.sha256) for file in one.files)
             known = "by its host" if one.host == "hub" else f"{pinned} of {len(one.files)}"
             rows.append((one.name, "yes" if fetched(one, data_folder()) else "", known, one.title))
-        print_words(terminal.out(), ("name", "here", "checksums", "what"), rows)
-        terminal.out().print(
-            f"\nFetch one: counterfoil benchmarks fetch NAME (to {data_folder()})", markup=False
-        )
+        more = f"Fetch one: counterfoil benchmarks fetch NAME (to {data_folder()})"
+        print_words(terminal.out(), ("name", "here", "checksums", "what"), rows, more)
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from counterfoil import terminal
+from counterfoil.cli.list import Listing, print_words
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option
 from counterfoil.report.labels import amount
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from counterfoil.engine.cache_folder import Contents, Shard
 
 Folder = Annotated[Path | None, Option("Folder of finished work.", None, variable="COUNTERFOIL_CACHE")]
@@ -23,46 +26,28 @@ _AGES = {"d": 86400, "h": 3600, "min": 60}
 
 
 @job(examples="Example: counterfoil cache list --json")
-def list_(*, cache: Folder = None, json: bool = False) -> None:
-    """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed.
-
-    Arguments:
-        json: Machine-readable.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
+def list_(*, cache: Folder = None) -> Listing:
+    """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed."""
     entries, now = _contents(cache), time.time()
-    if json:
-        shelves = [
-            {
-                **{name: getattr(shelf, name) for name in ("scorer", "key", "kind")},
-                "files": len(shelf.shards),
-                "bytes": shelf.size,
-                "seconds_since_used": round(max(0.0, now - shelf.used)),
-            }
-            for shelf in entries.shelves
-        ]
-        about = {"folder": str(entries.place), "bytes": entries.size, "files_of_others": entries.others}
-        terminal.write_result("-", {**about, "shelves": shelves})
-        return
-    console = terminal.out()
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("scorer", overflow="fold")
-    for head in ("key", "kind"):
-        table.add_column(head, no_wrap=True)
-    for head in ("files", "size", "last needed"):
-        table.add_column(head, justify="right", no_wrap=True)
+    rows, shelves = [], []
     for shelf in entries.shelves:
-        seconds = now - shelf.used
+        seconds = max(0.0, now - shelf.used)
         ago = next((f"{seconds // s:,.0f} {unit} ago" for unit, s in _AGES.items() if seconds >= s), "now")
-        facts = (shelf.key[:8], shelf.kind, f"{len(shelf.shards):,}", written_size(shelf.size), ago)
-        table.add_row(Text(shelf.scorer), *facts)
-    if entries.shelves:
-        console.print(table)
-    console.print(f"{written_size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
-    if entries.others:
-        terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
+        numbers = f"{len(shelf.shards):,}", written_size(shelf.size)
+        rows.append((shelf.scorer, shelf.key[:8], shelf.kind, *numbers, ago))
+        names = {name: getattr(shelf, name) for name in ("scorer", "key", "kind")}
+        sizes = {"files": len(shelf.shards), "bytes": shelf.size, "seconds_since_used": round(seconds)}
+        shelves.append({**names, **sizes})
+
+    def show(console: "Console") -> None:
+        if rows:
+            print_words(console, ("scorer", "key", "kind", "files", "size", "last needed"), rows)
+        console.print(f"{written_size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
+        if entries.others:
+            terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
+
+    about = {"folder": str(entries.place), "bytes": entries.size, "files_of_others": entries.others}
+    return Listing({**about, "shelves": shelves}, show=show)
 
 
 @job(examples="Example: counterfoil cache size")

@@ -1,23 +1,21 @@
 """Commands made of jobs: an option per declared argument, checked as the same call from Python is checked.
 
-Typer parts the words of a command and writes its help; values go to the job as texts, which it converts. What
-writes a result has options too, such as `--html` and `--title` of `to_html`.
+Click parts the words of a command; values go to the job as texts, which it converts. What writes a result has
+options too, such as `--html` and `--title` of `to_html`.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
-from importlib import import_module
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-import typer
-from rich.markup import escape
+import click
 
 from counterfoil import terminal
 from counterfoil.cli import usage
 from counterfoil.cli.faults import main_process
+from counterfoil.cli.usage import Documented, described
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
@@ -40,76 +38,112 @@ _OUTPUTS = {
 }
 
 
-def command(
-    job: Job,
-    show: str = "",
-    *,
-    arguments: Mapping[str, Argument] | None = None,
-    filled: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-) -> Callable[..., None]:
-    """The function that Typer makes a command of.
+class Command(Documented):
+    """The command of a job, which also shows and writes its result.
 
-    `arguments` are those of a command that has others than the job, of whose values `filled` makes the job's.
     `show` is the "module:function" of `counterfoil.cli` that prints a result on a console; its further
     arguments are options of the command. Without it the tables and notes of the result are printed.
+    `arguments` are those of a command that has others than the job, of whose values `filled` makes the job's.
+    An option of those that may be repeated takes several values at once where `listing`: `--scores a b`.
     """
-    module, _, name = (show or "tables:show_result").partition(":")
-    printing = getattr(import_module(f"counterfoil.cli.{module}"), name)
-    kind = job.function.__annotations__["return"]
-    # Of several results that of each.
-    kind = get_args(kind)[0] if get_args(kind) else kind
-    of_show = {argument.name: argument for argument in arguments_of(printing)}
-    declared = arguments_of(kind.to_html) if "html" in job.outputs else ()
-    of_page = {argument.name: argument for argument in declared if argument.name != "overwrite"}
-    outputs = {}
-    for name in job.outputs:
-        option = replace(_OUTPUTS[name][1], panel="Results")
-        if name == "save" and hasattr(kind, "save_help"):
-            option = replace(option, help=kind.save_help)
-        outputs[name] = Argument(name, Path | None, option)
-    of_job = job.arguments if arguments is None else arguments
-    typed_for = {**of_show, **of_page, **of_job}
-    options = {**of_job, **outputs, **of_page, **of_show}
-    written = {name for name, argument in options.items() if bool not in argument.members}
-    if usage.WRITTEN & written - {"cache"}:
-        options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-    if job.reports and all(argument.flag != _CONFIG.flag for argument in options.values()):
-        options["config_file"] = Argument("config_file", Path | None, _CONFIG)
-    for name, option in usage.LEVELS.items():
-        if name != "allow_outside" or usage.IMAGES & set(options):
-            options.setdefault(name, Argument(name, bool, option))
 
-    @wraps(job.function)
-    def run(ctx: Any, **typed: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        job: Job,
+        show: str = "",
+        *,
+        arguments: Mapping[str, Argument] | None = None,
+        filled: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+        listing: bool = False,
+        private: bool = False,
+        help: str | None = None,
+        epilog: str = "",
+    ) -> None:
+        self.job, self.filled, self.private = job, filled, private
+        self.show = show or "tables:show_result"
+        kind = job.function.__annotations__["return"]
+        # Of several results that of each.
+        self.kind = get_args(kind)[0] if get_args(kind) else kind
+        self.of_job = job.arguments if arguments is None else arguments
+        of_show = arguments_of(usage.imported(show)) if show else ()
+        self.of_show = {argument.name: argument for argument in of_show}
+        of_page = arguments_of(self.kind.to_html) if "html" in job.outputs else ()
+        self.of_page = {argument.name: argument for argument in of_page if argument.name != "overwrite"}
+        self.options = self._declared()
+        params = [param for argument in self.options.values() for param in _parameters(argument)]
+        #: The options of which each word that follows is one more value.
+        self.lists = {
+            flag
+            for param in params
+            if isinstance(param, click.Option)
+            and param.multiple
+            and (listing or self.options[str(param.name)].positional)
+            for flag in param.opts
+        }
+        if help is None:
+            # The paragraphs that speak of no Python.
+            plain = (text for text in prose(job.function.__doc__) if not text.startswith("Raises"))
+            help = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
+        super().__init__(name, params=params, help=help, epilog=epilog)
+
+    def _declared(self) -> dict[str, Argument]:
+        """The arguments of the job, of what writes and shows its result, and of all commands."""
+        outputs = {}
+        for name in self.job.outputs:
+            option = replace(_OUTPUTS[name][1], panel="Results")
+            if name == "save" and hasattr(self.kind, "save_help"):
+                option = replace(option, help=self.kind.save_help)
+            outputs[name] = Argument(name, Path | None, option)
+        options = {**self.of_job, **outputs, **self.of_page, **self.of_show}
+        written = {name for name, argument in options.items() if bool not in argument.members}
+        if usage.WRITTEN & written - {"cache"}:
+            options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
+        if self.job.reports and all(argument.flag != _CONFIG.flag for argument in options.values()):
+            options["config_file"] = Argument("config_file", Path | None, _CONFIG)
+        for name, option in usage.LEVELS.items():
+            if name != "allow_outside" or usage.IMAGES & set(options):
+                options.setdefault(name, Argument(name, bool, option))
+        return options
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it, with options as people type them; one that was removed names its replacement."""
+        usage.check_former(ctx, (arg for arg in args if arg.startswith("-")))
+        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+        return super().parse_args(ctx, usage.as_meant(args, options, self.lists))
+
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the job with what was typed, print its result, and write what was asked for."""
         from counterfoil.catalog import benchmark_name, benchmarks
 
-        places = _configured(ctx, typed, options)
-        with usage.running(ctx, typed), closing_at_end():
-            values = {
-                name: value
-                for name, option in typed_for.items()
-                if (value := _typed(option, typed)) is not None
-            }
+        typed: dict[str, Any] = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in ctx.params.items()
+            if value not in (None, ())
+        }
+        places = self._configured(ctx, typed)
+        command = ctx.command_path.partition(" ")[2]
+        with usage.running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
             targets = {
-                name: target if name == "json" else Path(target)
-                for name in outputs
-                if (target := typed.get(name)) is not None
+                name: typed[name] if name == "json" else Path(typed[name])
+                for name in self.job.outputs
+                if name in typed
             }
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
             usage.check_outputs(**files)
-            if "html" in targets and getattr(kind, "page_has_figures", True):
+            if "html" in targets and getattr(self.kind, "page_has_figures", True):
                 from counterfoil.report.figure_style import check
 
                 check()
             if "save" in targets:
-                kind.check_kind(targets["save"])
+                self.kind.check_kind(targets["save"])
             # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
-            for name, value in values.items():
-                option = typed_for[name].option
-                if option.complete == "benchmarks":
-                    names = value if isinstance(value, list) else [value]
+            for name, argument in {**self.of_show, **self.of_page, **self.of_job}.items():
+                value = typed.get(name)
+                if argument.option.complete == "benchmarks":
+                    names = value if isinstance(value, list) else [value] if value else []
                     usage.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
-                elif typed_for[name].choices and isinstance(value, str):
+                elif argument.choices and isinstance(value, str):
                     usage.not_read(value)
             json: Any = targets.get("json")
             shown: list[Any] = []
@@ -117,21 +151,20 @@ def command(
             def print_result(result: Any) -> None:
                 shown.append(result)
                 if result is not None and not (terminal.quiet and json == "-"):
-                    printing(result, terminal.beside(json), **_converted(of_show, values))
+                    show = usage.imported(self.show)
+                    show(result, terminal.beside(json), **_converted(self.of_show, typed))
 
-            given: dict[str, Any] = filled(
-                {name: None if values[name] is _OFF else values[name] for name in of_job if name in values}
-            )
+            given: dict[str, Any] = self.filled({name: typed[name] for name in self.of_job if name in typed})
             # Of several processes that work together one prints and writes.
             first = main_process()
-            if job.reports:
+            if self.job.reports:
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore
                 )
-            checked = job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
-            page = _converted(of_page, values)
+            checked = self.job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
+            page = _converted(self.of_page, typed)
             try:
-                result = job.function(**checked)
+                result = self.job.function(**checked)
             except CounterfoilError:
                 # What was measured before one of several could not be is written all the same.
                 _write(shown, targets, page)
@@ -142,74 +175,48 @@ def command(
                 print_result(result)
             _write(shown, targets, page)
 
-    # The paragraphs that speak of no Python.
-    plain = (text for text in prose(job.function.__doc__) if not text.startswith("Raises"))
-    run.__doc__ = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
-    # Typer reads the signature: its context, and the options.
-    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [
-        context.replace(name=name, annotation=annotation, default=default)
-        for argument in options.values()
-        for name, annotation, default in _parameters(argument)
-    ]
-    signature = inspect.Signature([context, *parameters])
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    run.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
-    return run
+    def _configured(self, ctx: click.Context, typed: dict[str, Any]) -> dict[str, str]:
+        """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
 
+        Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
+        """
+        command = ctx.command_path.partition(" ")[2].replace(" ", ".")
+        options, places = self.options, dict[str, str]()
+        if (file := typed.get("config_file")) is not None:
+            from counterfoil.inputs.files import read_toml
 
-def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]) -> dict[str, str]:
-    """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
-
-    Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
-    """
-    command = ctx.command_path.partition(" ")[2].replace(" ", ".")
-    places: dict[str, str] = {}
-    if (file := typed.pop("config_file", None)) is not None:
-        from counterfoil.inputs.files import read_toml
-
-        table: Any = read_toml(file)
-        for name in command.split("."):
-            table = table.get(name) if isinstance(table, dict) else None
-        if not isinstance(table, dict):
-            raise InputError("no table of this command", where=file, allowed=f"[{command}]")
-        names = {argument.flag[2:].replace("-", "_"): name for name, argument in options.items()}
-        for key, value in table.items():
-            plain = key.replace("-", "_")
-            name = plain if plain in options else names.get(plain, plain.removeprefix("no_"))
-            if name not in options or name == "config_file":
-                raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
-            switched = plain.startswith("no_") and plain not in options
-            parameter = f"no_{name}" if switched else name
-            source = ctx.get_parameter_source(parameter)
-            if source is None or source.name in ("DEFAULT", "DEFAULT_MAP"):
-                typed[parameter], places[name] = value, f"{file}, {command}.{key}"
-    for name, argument in options.items():
-        if argument.default is REQUIRED and typed.get(name) in (None, []):
-            word = "option" if _called(argument) == argument.flag else "argument"
-            raise InputError(f"missing {word} '{_called(argument)}'", hint=f"see '{ctx.command_path} --help'")
-    return places
+            table: Any = read_toml(file)
+            for name in command.split("."):
+                table = table.get(name) if isinstance(table, dict) else None
+            if not isinstance(table, dict):
+                raise InputError("no table of this command", where=file, allowed=f"[{command}]")
+            names = {argument.flag[2:].replace("-", "_"): name for name, argument in options.items()}
+            for key, value in table.items():
+                plain = key.replace("-", "_")
+                name = plain if plain in options else names.get(plain, plain.removeprefix("no_"))
+                if name not in options or name == "config_file":
+                    raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
+                if name in typed or value == []:
+                    continue
+                places[name] = f"{file}, {command}.{key}"
+                if plain in options or not plain.startswith("no_"):
+                    typed[name] = value
+                elif value:
+                    typed[name] = False
+        for name, argument in options.items():
+            if typed.get(name) is False and bool not in argument.members:
+                # The `--no-` of what is not a switch.
+                typed[name] = None
+            if argument.default is REQUIRED and name not in typed:
+                called = _called(argument)
+                missing = f"missing {'option' if called == argument.flag else 'argument'} '{called}'"
+                raise InputError(missing, hint=f"see '{ctx.command_path} --help'")
+        return places
 
 
 def _called(argument: Argument) -> str:
     """The option of an argument, or the name of one that has none."""
     return argument.name if argument.positional and not argument.option.flag else argument.flag
-
-
-def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
-    """What was typed for an argument; None where nothing was."""
-    value = typed.get(argument.name)
-    if typed.get(f"no_{argument.name}"):
-        return False if bool in argument.members else _OFF
-    if value and typed.get(f"more_{argument.name}"):
-        value = [*value, *typed[f"more_{argument.name}"]]
-    # What has no default is switched off by an option of its own.
-    open_switch = bool in argument.members and argument.default is None
-    return None if value in (None, []) or (value is False and not open_switch) else value
-
-
-#: Typed for an argument that is None by its `--no-` option.
-_OFF = object()
 
 
 def _converted(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -243,66 +250,49 @@ def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, An
         terminal.note(f"{_OUTPUTS[name][0]} written to {target}")
 
 
-def _parameters(argument: Argument) -> list[tuple[str, Any, Any]]:
-    """What Typer makes the option, or the argument of the command, of: its name, annotation and default."""
-    option, name = argument.option, argument.name
+def _parameters(argument: Argument) -> list[click.Parameter]:
+    """What Click makes values of: the argument of a command, or an option and perhaps what switches it off.
+
+    Each leaves None, or no values, where nothing was typed: defaults are the job's.
+    """
+    option, name, flag = argument.option, argument.name, argument.flag
     if option.hidden:
         return []
-    bounds = "" if argument.choices or not argument.allowed else rf" {escape(f'[{argument.allowed}]')}"
-    required = option.default is REQUIRED
-    bounds += r" \[required]" if required else ""
-    given: dict[str, Any] = {"help": option.help + bounds, "rich_help_panel": option.panel or None}
-    if option.complete:
-        given["autocompletion"] = _completion(option.complete)
-    if option.shown:
-        given["show_default"] = option.shown
+    plain: dict[str, Any] = {"type": click.UNPROCESSED, "default": None}
+    off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
     if bool in argument.members:
-        return [_switch(argument, given)]
-    if option.metavar or option.flag or not argument.positional:
-        names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"), (object, "TEXT"))
-        of_kind = next(name for kind, name in names if kind in (*argument.members, object))
-        choices = " | ".join(map(str, argument.choices))
-        given["metavar"] = option.metavar or choices or ("KEY=VALUE" if argument.mapping else of_kind)
+        plain |= {"is_flag": True, "help": described(argument)}
+        if argument.default is None:
+            return [click.Option([f"{flag}/{off}", name], default=None, help=described(argument))]
+        if argument.default is False:
+            return [click.Option([flag, *usage.LETTERS.get(flag, ()), name], flag_value=True, **plain)]
+        on = [] if off == flag else [click.Option([flag, name], flag_value=True, hidden=True, **plain)]
+        return [click.Option([off, name], flag_value=False, **plain), *on]
     several = (argument.several and not option.commas) or argument.mapping
-    kind: Any = (list[str] if several else str) | None
-    default: Any = option.default
-    if option.commas and isinstance(default, tuple):
-        default = ",".join(default) or None
-    default = None if required or default in (None, ()) or option.shown else str(default)
+    plain["shell_complete"] = partial(_completed, argument)
     if argument.positional and not option.flag:
-        return [(name, Annotated[kind, typer.Argument(**given)], None)]
-    if option.variable:
-        given["envvar"] = option.variable
-    parameters = [(name, Annotated[kind, typer.Option(argument.flag, **given)], default)]
-    if several and required and argument.positional:
-        # A shell makes words of a pattern: those after the first are arguments of the command.
-        more = typer.Argument(hidden=True, metavar="[FILE]...")
-        parameters.append((f"more_{name}", Annotated[list[str] | None, more], None))
+        metavar, nargs = f"[{option.metavar or name}]{'...' * several}", -1 if several else 1
+        return [click.Argument([name], metavar=metavar, nargs=nargs, required=False, **plain)]
+    names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"), (object, "TEXT"))
+    of_kind = next(name for kind, name in names if kind in (*argument.members, object))
+    choices = " | ".join(map(str, argument.choices))
+    plain["metavar"] = option.metavar or choices or ("KEY=VALUE" if argument.mapping else of_kind)
+    plain |= {"multiple": several, "envvar": option.variable or None, "help": described(argument)}
+    parameters: list[click.Parameter] = [click.Option([flag, name], **plain)]
     if argument.optional and option.default not in (None, REQUIRED):
-        off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
-        parameters.append((f"no_{name}", Annotated[bool, off], False))
+        # Click lets the last of several options with one name say what holds where none is typed.
+        none = click.Option([off, name], is_flag=True, flag_value=False, type=click.UNPROCESSED, default=None)
+        parameters.insert(0, none)
     return parameters
 
 
-def _completion(kind: str) -> Callable[[str], list[str]]:
-    """The function that completes names of a kind, imported when it is asked."""
+def _completed(argument: Argument, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """The names of a kind, or the choices, that begin as what was typed; else files."""
+    from click.shell_completion import CompletionItem
 
-    def complete(incomplete: str) -> list[str]:
-        from counterfoil.jobs import completion
+    from counterfoil.cli import completion
 
-        return completion.complete(kind, incomplete)
-
-    return complete
-
-
-def _switch(argument: Argument, given: Mapping[str, Any]) -> tuple[str, Any, Any]:
-    """A flag: of what is on by default its `--no-`, of what has no default both."""
-    flag = argument.flag
-    if argument.default is True:
-        off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}/{flag}"
-        return f"no_{argument.name}", Annotated[bool, typer.Option(off, **given)], False
-    if argument.default is None:
-        both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
-        return argument.name, Annotated[bool | None, both], None
-    letters = usage.LETTERS.get(flag, ())
-    return argument.name, Annotated[bool, typer.Option(flag, *letters, **given)], False
+    kind, choices = argument.option.complete, argument.choices or argument.option.among
+    names = completion.complete(kind, incomplete) if kind else map(str, choices)
+    fitting = [CompletionItem(text) for text in names if text.startswith(incomplete)]
+    return fitting or [CompletionItem(incomplete, type="file")]

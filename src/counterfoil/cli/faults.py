@@ -128,12 +128,6 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
     raise OSError(errno.ENOSPC, "no folder for the report")
 
 
-def print_traceback(error: BaseException) -> None:
-    """The whole traceback on stderr, for `--debug`."""
-    text = "".join(traceback.format_exception(error))
-    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-
-
 def complain(text: str) -> None:
     """One line about what went wrong, on stderr."""
     from counterfoil.terminal import clean

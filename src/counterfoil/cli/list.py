@@ -17,10 +17,13 @@ from counterfoil.terminal import write_result
 
 
 class Listing(NamedTuple):
-    """Entries as plain values, and the function that prints them."""
+    """Entries as plain values, and as rows with a line below them, or as `show` prints them."""
 
     plain: Any
-    show: Callable[[Console], None]
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    more: str = ""
+    show: Callable[[Console], None] | None = None
 
 
 def show_entries(
@@ -29,17 +32,32 @@ def show_entries(
     """Entries as JSON, else as they are printed."""
     if json:
         write_result("-", entries.plain)
-    else:
+    elif entries.show is not None:
         entries.show(console)
+    else:
+        print_words(console, entries.header, entries.rows, entries.more)
 
 
-def print_entries(
+def print_words(
     console: Console, header: Sequence[str], rows: Sequence[Sequence[str]], more: str = ""
 ) -> None:
-    """A table with a row per entry, and a line below it."""
-    from counterfoil.cli.tables import print_words
-
-    print_words(console, header, rows)
+    """Print a row per entry, its name first, and a line below; a paragraph each where columns break words."""
+    columns = list(zip(header, *rows, strict=True))
+    names = max(map(len, columns[0]))
+    least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns[1:]]
+    if names + sum(2 + size for size in least) <= console.width:
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table.add_column(header[0], no_wrap=True)
+        for head, wide in zip(header[1:], least, strict=True):
+            table.add_column(head, min_width=wide)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        console.print(table)
+    else:
+        for name, *cells in rows:
+            console.print(Text(name, style="bold"))
+            lines = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
+            console.print(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
     if more:
         console.print(Text(f"\n{more}"))
 
@@ -77,7 +95,7 @@ def benchmarks(
         card = catalog.benchmark_card(name)
         facts, release = card.model_dump(mode="json"), serving(card.name)
         fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
-        return Listing(facts, partial(print_facts, facts={**facts, "fetch": fetch}))
+        return Listing(facts, show=partial(print_facts, facts={**facts, "fetch": fetch}))
     cards = catalog.benchmarks().values()
     sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
     rows = [
@@ -87,7 +105,7 @@ def benchmarks(
     head = ("name", "form", "questions", "main measure", "title")
     more = "All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME"
     plain = [card.model_dump(mode="json") for card in cards]
-    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+    return Listing(plain, head, rows, more)
 
 
 @job()
@@ -105,7 +123,7 @@ def scorers() -> Listing:
             console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
             console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
 
-    return Listing([asdict(entry) for entry in entries], show)
+    return Listing([asdict(entry) for entry in entries], show=show)
 
 
 @job()
@@ -119,7 +137,7 @@ def metrics() -> Listing:
     rows = [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries]
     more = "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
     plain = [asdict(entry) for entry in entries]
-    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+    return Listing(plain, head, rows, more)
 
 
 @job()
@@ -133,7 +151,7 @@ def measures() -> Listing:
     rows = [(measure.name, measure.form, measure.chance, measure.meaning) for measure in entries]
     more = "Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number."
     plain = [measure.to_json() for measure in entries]
-    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+    return Listing(plain, head, rows, more)
 
 
 @job()
@@ -153,7 +171,7 @@ def recipes(
         rows = [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in entries]
         more = "All values of one, and what its paper leaves open: counterfoil list recipes NAME"
         plain = [asdict(recipe) for recipe in entries]
-        return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+        return Listing(plain, head, rows, more)
     recipe = catalog.recipe(name)
 
     def show(console: Console) -> None:
@@ -164,7 +182,7 @@ def recipes(
         tables.show(console, plan.tables)
         console.print(*plan.notes, sep="\n")
 
-    return Listing(asdict(recipe), show)
+    return Listing(asdict(recipe), show=show)
 
 
 @job(
@@ -182,8 +200,8 @@ def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Listing
 
     if name is not None:
         facts = WORK_FORMS.find(name).facts
-        return Listing(facts, partial(print_facts, facts={k: v for k, v in facts.items() if v != {}}))
+        return Listing(facts, show=partial(print_facts, facts=facts))
     entries = [WORK_FORMS[form_name] for form_name in WORK_FORMS]
     plain = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
     rows = [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries]
-    return Listing(plain, partial(print_entries, header=("form", "columns", "what is asked"), rows=rows))
+    return Listing(plain, ("form", "columns", "what is asked"), rows)

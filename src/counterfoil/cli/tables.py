@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from rich.console import Console, Group
-from rich.padding import Padding
 from rich.table import Table as Rich
 from rich.text import Text
 
@@ -116,29 +115,6 @@ def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[lis
         else:
             groups.append([i])
     return groups
-
-
-def print_words(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a row per entry, its name first; where columns would break words, a paragraph per entry.
-
-    Cells are shown as they are, so they hold no markup.
-    """
-    columns = list(zip(header, *rows, strict=True))
-    names = max(map(len, columns[0]))
-    least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns[1:]]
-    if names + sum(2 + size for size in least) <= console.width:
-        table = Rich(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column(header[0], no_wrap=True)
-        for head, wide in zip(header[1:], least, strict=True):
-            table.add_column(head, min_width=wide)
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        console.print(table)
-        return
-    for name, *cells in rows:
-        console.print(Text(name, style="bold"))
-        lines = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
-        console.print(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:

@@ -1,24 +1,21 @@
-"""Usage of commands: mistyped options in one line, files that they read and write, --quiet and --verbose."""
+"""Usage of commands: their help, mistyped options in one line, files that they read and write, --quiet."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import wraps
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.options import Option
+from counterfoil.inputs.options import REQUIRED, Argument, Option
 
 if TYPE_CHECKING:
     from counterfoil.outputs import Folder
-
-#: What Typer raises for options that are unknown, missing, out of range or no numbers.
-UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
-
 
 #: What people type for an option, and for its values, as other tools call them.
 _OPTION_SYNONYMS = {
@@ -30,14 +27,19 @@ _OPTION_SYNONYMS = {
 _VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 
 
-def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
+def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[str] = ()) -> list[str]:
     """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
+
+    All words after one of `lists` are its values, before each of which Click wants its name.
 
     >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
     ['--batch-size=3', '--precision', 'fp16', '--out']
+    >>> as_meant(["--scores", "a.csv", "b.csv"], ["--scores"], ["--scores"])
+    ['--scores', 'a.csv', '--scores', 'b.csv']
     """
     words: list[str] = []
     rest = iter(args)
+    current, values = "", 0
     for word in rest:
         if word == "--":
             return [*words, word, *rest]
@@ -50,26 +52,30 @@ def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
             name = _VALUE_SYNONYMS.get(name, name)
         if name == "--precision":
             value = _VALUE_SYNONYMS.get(value, value)
+        if word.startswith("-"):
+            current, values = (name if name in lists else ""), len(equals)
+        elif current:
+            words += [current] * (values > 0)
+            values += 1
         words.append(f"{name}{equals}{value}")
     return words
 
 
-#: Commands that were removed, and what to use instead.
+_RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
+#: Commands and options that were removed, and what to do instead.
 _REMOVED = {
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+    "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
+    "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
+    "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
     "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
-}
-#: Options that were removed, by command.
-_REMOVED_OPTIONS = {
-    "pool": {"--device": "leave it out: embeddings are compared on the processor"},
-    "pool rounds": dict.fromkeys(
-        ("--retrain", "--retrain-command", "--start", "--set"),
-        "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs",
-    ),
+    "train --checkpoint-activations": "use --chunk-size N: memory falls with N, and the gradient is the batch's",
+    "pool --device": "leave it out: embeddings are compared on the processor",
+    **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},
 }
 #: Commands that were moved, and where to.
 _MOVED = {
@@ -82,54 +88,123 @@ _MOVED = {
 }
 
 
-class _PlainFlags:
-    """A command whose help shows a flag as a flag."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with what help says of the type of each."""
-        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for param in params:
-            if param.metavar is None and getattr(param, "is_flag", False):
-                param.metavar = ""
-        return params
+def place(source: str) -> tuple[str, str]:
+    """The module and name of "jobs.module:name" of `counterfoil`, or "module:name" of `counterfoil.cli`."""
+    module, _, name = source.partition(":")
+    return f"counterfoil.{module}" if module.startswith("jobs.") else f"counterfoil.cli.{module}", name
 
 
-class Command(_PlainFlags, TyperCommand):
-    """A command that takes options as people type them."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As Typer does it, with options as people type them; one that was removed names its replacement."""
-        removed = _REMOVED_OPTIONS.get(ctx.command_path.partition("counterfoil ")[2], {})
-        for name in (arg.partition("=")[0] for arg in args):
-            if name in removed:
-                raise InputError("the option was removed", given=name, hint=removed[name])
-        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
-        rest: list[str] = super().parse_args(ctx, as_meant(args, options))
-        return rest
+def imported(source: str) -> Any:
+    """What stands at a place."""
+    module, name = place(source)
+    return getattr(import_module(module), name)
 
 
-class CommandGroup(_PlainFlags, TyperGroup):
-    """A group that knows which commands were removed."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As Typer does it; a command that was removed or moved names what to use instead."""
-        words = ctx.command_path.partition("counterfoil ")[2].split()
-        name = " ".join([*words, *args[:1]])
+def check_former(ctx: click.Context, args: Iterable[str]) -> None:
+    """Raise `InputError` for a command or an option that was removed or moved, with what to use instead."""
+    path = ctx.command_path.partition(" ")[2]
+    for word in (arg.partition("=")[0] for arg in args):
+        name = f"{path} {word}".strip()
+        kind, given = ("option", word) if word.startswith("-") else ("command", name)
         if name in _REMOVED:
-            raise InputError("the command was removed", given=name, hint=_REMOVED[name])
+            raise InputError(f"the {kind} was removed", given=given, hint=_REMOVED[name])
         if name in _MOVED:
-            raise InputError("the command was moved", given=name, hint=f"use 'counterfoil {_MOVED[name]}'")
-        return super().resolve_command(ctx, args)
+            raise InputError(f"the {kind} was moved", given=given, hint=f"use 'counterfoil {_MOVED[name]}'")
 
 
-def in_one_line(error: BaseException) -> InputError:
-    """Typer's error about what was typed as one of ours, in place of its box."""
-    context = getattr(error, "ctx", None)
-    words = "" if context is None else context.command_path.partition("counterfoil")[2]
-    path = f"counterfoil{words.removeprefix(' -m counterfoil')}"
-    message = cast(Any, error).format_message().replace("Value error, ", "").replace(". Did you", "; did you")
-    message = message.removesuffix(".")
+def in_one_line(error: click.UsageError) -> InputError:
+    """Click's error about what was typed as one of ours, in place of its lines."""
+    if isinstance(error, click.NoSuchOption):
+        near = ", ".join(sorted(error.possibilities or ()))
+        message = f"no such option: {error.option_name}{near and f' (Possible options: {near})'}"
+    else:
+        message = error.format_message().removesuffix(".")
+    path = "counterfoil" if error.ctx is None else error.ctx.command_path
     return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
+
+
+#: A name that is longer stands in a line of its own, above its text.
+_LONGEST_NAME = 28
+
+#: Names and their texts by heading.
+Sections = dict[str, list[tuple[str, str]]]
+
+
+class Documented(click.Command):
+    """A command that prints its help in the width of the terminal."""
+
+    #: What is declared of its parameters, by name.
+    options: Mapping[str, Argument] = {}
+
+    def sections(self, ctx: click.Context) -> Sections:
+        """Its arguments and options; one without a text stands in that of another."""
+        sections: Sections = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            declared = self.options.get(str(param.name))
+            if not isinstance(param, click.Option):
+                assert declared is not None
+                sections["Arguments"].append((str(param.metavar).strip("[]."), described(declared)))
+            elif param.help and not param.hidden:
+                panel = (declared.option.panel if declared else "") or "Options"
+                name = " / ".join(filter(None, (", ".join(param.opts), *param.secondary_opts)))
+                sections.setdefault(panel, []).append((f"{name} {param.metavar or ''}".rstrip(), param.help))
+        return sections
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Usage, description, sections and examples."""
+        width = max(shutil.get_terminal_size().columns, 40)
+        usage = f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
+        parts = ["\n".join(_broken(usage, width, "", " " * 7)), *_paragraphs(self.help or "", width)]
+        for heading, rows in self.sections(ctx).items():
+            if rows:
+                lines = [click.style(f"{heading}:", bold=True)]
+                column = 4 + min(_LONGEST_NAME, max(len(name) for name, _ in rows))
+                for name, text in rows:
+                    beside = _broken(text, width, " " * column, " " * column)
+                    if len(name) + 4 > column:
+                        lines.append(f"  {name}")
+                    else:
+                        beside[0] = f"  {name}".ljust(column) + beside[0][column:]
+                    lines += beside
+                parts.append("\n".join(lines))
+        return "\n\n".join((*parts, *_paragraphs(self.epilog or "", width)))
+
+
+def described(argument: Argument) -> str:
+    """The help of an argument with what it may be, and what it is where it is not given."""
+    option, default = argument.option, argument.default
+    facts = [argument.allowed] if argument.allowed and not argument.choices else []
+    if default is REQUIRED:
+        facts.append("required")
+    if option.variable:
+        facts.append(f"env var: {option.variable}")
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default))
+    if option.shown or not (default in (REQUIRED, None, "") or isinstance(default, bool)):
+        facts.append(f"default: {option.shown or default}")
+    return option.help + (f" [{'; '.join(facts)}]" if facts else "")
+
+
+def _broken(text: str, width: int, first: str, more: str) -> list[str]:
+    """The words of a text in lines, which end at spaces: names of options have hyphens."""
+    return wrap(
+        " ".join(text.split()),
+        width,
+        initial_indent=first,
+        subsequent_indent=more,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _paragraphs(text: str, width: int) -> Iterator[str]:
+    """Paragraphs; an example, which begins with two spaces and "counterfoil", has lines of its own."""
+    for paragraph in filter(None, text.split("\n\n")):
+        lines: list[str] = []
+        for part in re.split(r"\n(?=  counterfoil )", paragraph):
+            indents = ("  ", "      ") if part.startswith("  ") else ("", "")
+            lines += _broken(part, width, *indents)
+        yield "\n".join(lines)
 
 
 #: Options of every command, and of those with a folder of images.
@@ -144,51 +219,10 @@ IMAGES = {"images", "guard_images"}
 LETTERS = {"--quiet": ("-q",), "--yes": ("-y",)}
 
 
-def flowing(text: str) -> str:
-    """The same paragraphs, each in one line for the terminal to break; it would keep our own breaks too.
-
-    An example, a line that begins with two spaces and "counterfoil", is a paragraph of its own.
-    """
-    paragraphs = re.split(r"\n\n|\n(?=  counterfoil )", text)
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose files and folders are readable by their owner alone: they are about people."""
-
-    @wraps(command)
-    def run(*given: Any, **options: Any) -> Any:
-        from counterfoil.store import owner_only
-
-        with owner_only():
-            return command(*given, **options)
-
-    return run
-
-
 #: Options that name what is written; all other arguments that name a file or a folder are read.
 WRITTEN = frozenset(
     {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
 )
-
-
-@contextmanager
-def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[None]:
-    """Guard what `command` reads, as its arguments name it, until the block ends.
-
-    `data` is the folder of benchmark files where no argument names one.
-    """
-    from counterfoil.outputs import Outputs, existing_paths, guarding
-
-    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
-    if "data" in read and not read["data"]:
-        read["data"] = data
-    # A path or a text, or what an argument lists of these.
-    lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
-    inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))
-    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
-    with guarding(outputs):
-        yield
 
 
 def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | None) -> None:
@@ -227,14 +261,27 @@ def not_read(*names: str) -> None:
 
 
 @contextmanager
-def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
-    """The run of a command: `--quiet` and `--verbose` hold, and what it reads and writes is guarded."""
+def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
+    """The run of a command: `--quiet` and `--verbose` hold, and what its arguments name is guarded.
+
+    What it writes is readable by its owner alone where it is `private`, about people.
+    """
     from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.image_files import outside_allowed
+    from counterfoil.outputs import Outputs, existing_paths, guarding
+    from counterfoil.store import owner_only
 
     quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
-    name = ctx.command_path.partition(" ")[2]
     outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
-    with terminal.levels(quiet=quiet, verbose=verbose), guarded(name, ctx.params, data_folder()), outside:
+    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
+    if "data" in read and not read["data"]:
+        # The folder of benchmark files, where no argument names one.
+        read["data"] = data_folder()
+    # A path or a text, or what an argument lists of these.
+    lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
+    inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))
+    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
+    owner = owner_only() if private else nullcontext()
+    with terminal.levels(quiet=quiet, verbose=verbose), guarding(outputs), outside, owner:
         yield

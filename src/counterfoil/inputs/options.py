@@ -54,7 +54,7 @@ class Option:
     panel: str = ""
     #: The default in words, where its value says little.
     shown: str = ""
-    #: The kind of names that a shell completes (`counterfoil.jobs.completion`).
+    #: The kind of names that a shell completes (`counterfoil.cli.completion`).
     complete: str = ""
     #: The environment variable that is read where the option is not given.
     variable: str = ""

@@ -387,7 +387,7 @@ A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_ma
 def rank(
     runs: Sequence[Run | str | Path],
     *,
-    measures: Annotated[Sequence[str], option(flag="--measure")] = (),
+    measures: Annotated[Sequence[str], option(flag="--measure", complete="measures")] = (),
     k: Annotated[int, option(low=2, high=most("k"))] = 25,
     draws: Annotated[int, arguments.DRAWS] = 1000,
     seed: Annotated[int, arguments.SEED] = 0,

@@ -78,7 +78,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     out: Annotated[str | Path | None, option(None)]
     overwrite: Annotated[bool, shared.OVERWRITE]
     name: Annotated[str | None, option(None)]
-    measures: Annotated[Sequence[str], option((), flag="--measure")]
+    measures: Annotated[Sequence[str], option((), flag="--measure", complete="measures")]
     ties: Annotated[Literal["strict", "half", "optimistic"], option("strict")]
     interval: Annotated[Literal["auto", "wilson", "clusters", "crossed", "folds"], option("auto")]
     draws: Annotated[int, shared.DRAWS]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import PIL.Image
 import pytest
+from click.testing import CliRunner
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
 from counterfoil import catalog
 from counterfoil.annotate.budget import budget_of

@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "support" / "public_names.py"
 #: named on the command line in a child of its own, which finds none of the packages in that line.
 RUN = """
 import contextlib, io, os, runpy, sys
-import numpy, pyarrow.parquet, pydantic, scipy.stats, PIL.Image, typer
+import numpy, pyarrow.parquet, pydantic, scipy.stats, PIL.Image, click
 class Hiding:
     def find_spec(self, name, path=None, target=None):
         if name in hidden:

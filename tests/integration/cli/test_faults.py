@@ -20,11 +20,11 @@ def failing(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def fail_with(error):
-        def work(**_):
+        def work(_):
             with terminal.busy("reading x.csv"):
                 raise error
 
-        monkeypatch.setattr(cli, "app", work)
+        monkeypatch.setattr(cli.app, "invoke", work)
 
     return fail_with
 
@@ -72,13 +72,13 @@ def test_what_the_system_refuses_is_an_error_of_the_input(counterfoil, failing, 
 
 
 def test_numbers_that_overflow_are_an_error_and_other_warnings_are_silent(counterfoil, monkeypatch):
-    def work(**_):
+    def work(_):
         np.float64(1e308) * np.float64(10)
 
-    monkeypatch.setattr(cli, "app", work)
+    monkeypatch.setattr(cli.app, "invoke", work)
     counterfoil.refused("list", says="too large or too small to compute with")
 
-    monkeypatch.setattr(cli, "app", lambda **_: warnings.warn("of a library", UserWarning, stacklevel=1))
+    monkeypatch.setattr(cli.app, "invoke", lambda _: warnings.warn("of a library", UserWarning, stacklevel=1))
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.filters.clear()

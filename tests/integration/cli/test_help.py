@@ -1,6 +1,7 @@
 """Help answers at once, with examples; lists tell the truth."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -21,8 +22,8 @@ LIGHT = {
         "torch av pandas matplotlib pycocoevalcap scipy.stats scipy.sparse",
     ),
     "completion": (
-        "from counterfoil.jobs import completion\n"
-        "for kind in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
+        "from counterfoil.cli import completion\n"
+        "for kind in ('benchmarks', 'scorers', 'metrics', 'measures', 'recipes', 'papers'):\n"
         "    assert completion.complete(kind, ''), kind\n",
         "torch scipy matplotlib transformers",
     ),
@@ -60,16 +61,35 @@ def test_lists(counterfoil):
     assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
 
 
-# A command, one that prints by itself, one beside another, a list and the whole program.
-@pytest.mark.parametrize("command", ["evaluate", "benchmarks fetch", "compare rankings", "list recipes", ""])
-def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "200")
-    said = counterfoil.succeeds(*command.split(), "--help")
-    assert "<bool>" not in said.out
-    assert "BOOLEAN" not in said.out
-    if command not in ("", "list recipes"):
-        assert "Examples:" in said.out
-        assert f"counterfoil {command}" in said.out
+# One that prints by itself, one beside another, a list, a step and the whole program.
+@pytest.mark.parametrize(
+    "command", ["benchmarks fetch", "compare rankings", "list recipes", "build refine", ""]
+)
+def test_every_kind_of_command_has_help(counterfoil, command):
+    said = counterfoil.succeeds(*command.split(), "--help").out
+    assert said.startswith(f"Usage: counterfoil {command}".rstrip())
+    assert f"  counterfoil {command}" in said or "Example: counterfoil" in said or not command
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_help_has_sections_with_ranges_and_defaults(counterfoil, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = counterfoil.succeeds("evaluate", "--help").out
+    assert max(map(len, said.splitlines())) <= width
+    for heading in ("Arguments", "Options", "Model", "Work", "Statistics", "Examples"):
+        assert f"\n{heading}:\n" in said
+    assert "--draws INTEGER Draws of a bootstrap. [100 to 1,000,000; default: 10000]" in " ".join(
+        said.split()
+    )
+
+
+def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for shell in ("bash", "zsh", "fish") * 2:
+        monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+        file = counterfoil.succeeds("--install-completion").out.split()[-1]
+        assert counterfoil.succeeds("--show-completion").out.strip() == Path(file).read_text().strip()
+    assert [(tmp_path / name).read_text().count("\n") for name in (".bashrc", ".zshrc")] == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -84,11 +104,14 @@ def test_help_shows_examples_and_flags_as_flags(counterfoil, monkeypatch, comman
         (("reproduce", "--paper", "pac"), {"pac-s"}),
         (("captions", "score", "--metrics", "cider,rou"), {"cider,rouge-l"}),
         (("train", "mix", "a", "b", "--task", "bivl"), {"bivlc"}),
+        (("evaluate", "--measure", "group_mat"), {"group_match"}),
+        (("evaluate", "--ties", "st"), {"strict"}),
+        (("li",), {"list"}),
     ],
 )
 def test_a_shell_completes_names(counterfoil, monkeypatch, typed, completed):
-    monkeypatch.setenv("_COUNTERFOIL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_COUNTERFOIL_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(("counterfoil", *typed)))
     monkeypatch.setenv("COMP_CWORD", str(len(typed)))
     said = counterfoil()
-    assert set(said.out.split()) == completed, said.err
+    assert {line.partition(",")[2] for line in said.out.splitlines()} == completed, said.err

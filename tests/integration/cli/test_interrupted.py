@@ -52,12 +52,13 @@ class Finalised:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
         sum(range(10))
-def work(args, prog_name, standalone_mode):
+def work(_):
     {}
     for _ in range(500):
         time.sleep(0.01)
     sys.exit(7)
-cli.app = work
+cli.app.invoke = work
+sys.argv = ["counterfoil", "list"]
 cli.main()
 """
 _CASES = {

@@ -13,12 +13,12 @@ from contracts.forms import ratings_of
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from counterfoil.cli.list import print_words
 from counterfoil.cli.tables import (
     comparison_table,
     differences_table,
     groups_table,
     measures_table,
-    print_words,
 )
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate

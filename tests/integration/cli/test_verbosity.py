@@ -6,7 +6,6 @@ from types import ModuleType
 import pytest
 
 from counterfoil import terminal
-from counterfoil.cli import app
 
 
 @pytest.fixture
@@ -42,20 +41,6 @@ def test_more_or_less_of_it(clock, capsys, monkeypatch, name, lines):
     _worked(clock, seconds=100)
     terminal.note("decided")
     assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
-
-
-def test_every_command_has_both():
-    import typer
-
-    def commands(group):
-        for command in group.commands.values():
-            yield from commands(command) if hasattr(command, "commands") else (command,)
-
-    found = list(commands(typer.main.get_command(app)))
-    assert len(found) > 15
-    for command in found:
-        options = {name for each in command.params for name in each.opts}
-        assert {"--quiet", "--verbose"} <= options, command.name
 
 
 def test_a_notebook_has_a_bar_of_characters(monkeypatch, capsys):

@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 from rich.console import Console
 
-from counterfoil.cli.demo import show
+from counterfoil.cli.show import show_study
 from counterfoil.studies.demo import write
 from counterfoil.studies.plan import SHORT
 from counterfoil.studies.runs import TUNED
@@ -76,7 +76,7 @@ def test_the_seed_is_the_recipe_s():
 
 def test_what_was_found_is_said_in_full(made):
     console = Console(file=io.StringIO(), width=60, highlight=False)
-    show(made, console)
+    show_study(made, console)
     words = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
     assert "Networks of seed 0." in words
     for finding in [*made.findings, *made.captions.findings]:
