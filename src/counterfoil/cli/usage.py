@@ -73,7 +73,7 @@ _REMOVED = {
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
     "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
-    "train --checkpoint-activations": "use --chunk-size N: memory falls with N, and the gradient is the batch's",
+    "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",
     **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},
 }
