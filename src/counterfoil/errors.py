@@ -13,12 +13,14 @@
   * `StorageError` -- the disk is full or a folder cannot be written (exit code 2)
 """
 
+import copyreg
 import errno
 import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import PurePath
+from typing import Any
 
 #: A URL. A path that went through pathlib has one slash where the URL had two, so that one is enough. One
 #: letter before a colon is a drive of Windows, not a scheme.
@@ -106,6 +108,10 @@ class CounterfoilError(Exception):
         if hint is not None:
             parts.append(_cut(hint, _WHAT))
         super().__init__("; ".join(parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The line goes to another process, not the parts that it was made of.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__ or None  # type: ignore[attr-defined]
 
 
 class InputError(CounterfoilError):

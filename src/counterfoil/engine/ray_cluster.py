@@ -218,7 +218,7 @@ class WorkerPool:
         if problem is None:
             worker.sees = worker.handshake.cache
         elif worker.handshake is self._handshake and all(place.read(probe) for place, probe in self._probes):
-            raise problem.error()
+            raise problem
 
 
 def _remove_probes(probes: list[tuple[Place, str]]) -> None:

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.ray_cluster import Worker, WorkerPool
-from counterfoil.engine.ray_worker import ChunkOutcome
 from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardWork, at_once
 from counterfoil.errors import InputError, StorageError
 from counterfoil.models.base import source_of
@@ -217,14 +216,13 @@ class _Stage:
             self._lose(worker, error)
             return
         if ref == worker.meeting:
-            self._pool.take_answer(worker, answer[1])
+            self._pool.take_answer(worker, answer)
             return
-        shards, outcome = worker.chunks.pop(ref), answer
-        assert isinstance(outcome, ChunkOutcome)
-        if outcome.error is not None:
-            raise outcome.error.error()
+        shards = worker.chunks.pop(ref)
+        if isinstance(answer, Exception):
+            raise answer
         # What other processes are at stays open, and is looked for in the cache.
-        self._finish({shards[place] for place in outcome.finished})
+        self._finish({shards[place] for place in answer})
 
     def _lose(self, worker: Worker, error: Exception) -> None:
         """Let a worker go that has ended, and do again what it had not finished."""

@@ -45,42 +45,21 @@ class Handshake:
     modules: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
 
 
-@dataclass(frozen=True)
-class ChunkOutcome:
-    """What became of a chunk: the shards that are in the cache now, by place, or what went wrong."""
+def sendable(error: Exception) -> Exception:
+    """An exception as another process gets it; one whose parts cannot travel is a `RuntimeError`.
 
-    finished: frozenset[int] = frozenset()
-    error: "WorkerFailure | None" = None
+    The worker's traceback stands beside it, unless it is one of ours, which say all in a line.
+    """
+    from ray import cloudpickle
 
-
-@dataclass(frozen=True)
-class WorkerFailure:
-    """An exception on its way to another process; those whose parts cannot travel go as a `RuntimeError`."""
-
-    kind: type[BaseException]
-    args: tuple[Any, ...]
-    #: Where in the worker's code it was raised.
-    trace: str
-
-    @classmethod
-    def of(cls, error: BaseException) -> "WorkerFailure":
-        """The exception without what it holds on to."""
-        from ray import cloudpickle
-
-        trace = "".join(traceback.format_exception(error))
-        with suppress(Exception):
-            cloudpickle.loads(cloudpickle.dumps((type(error), error.args)))
-            return cls(type(error), error.args, trace)
-        return cls(RuntimeError, (f"{type(error).__name__}: {error}",), trace)
-
-    def error(self) -> BaseException:
-        """The exception; one of ours with its one line, another one with the worker's traceback beside it."""
-        # Those of ours are made of parts and hold the line that came of them.
-        error = self.kind.__new__(self.kind, *self.args)
-        error.args = self.args
-        if not isinstance(error, CounterfoilError):
-            error.add_note(f"in a worker:\n{self.trace}")
-        return error
+    note = "in a worker:\n" + "".join(traceback.format_exception(error))
+    try:
+        sent: Exception = cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        sent = RuntimeError(f"{type(error).__name__}: {error}")
+    if not isinstance(sent, CounterfoilError):
+        sent.add_note(note)
+    return sent
 
 
 class ShardWorker:
@@ -90,8 +69,8 @@ class ShardWorker:
         self._name = ""
         self._scorer: Any = None
 
-    def meet(self, handshake: Handshake) -> tuple[str, "WorkerFailure | None"]:
-        """The name of this worker's machine, and what is in the way of its work."""
+    def meet(self, handshake: Handshake) -> CounterfoilError | None:
+        """What is in the way of this worker's work, if anything."""
         node = f"{socket.gethostname()} (process {os.getpid()})"
         with suppress(OSError):  # a folder of the driver alone: paths in it are not found later
             os.chdir(handshake.folder)
@@ -99,11 +78,14 @@ class ShardWorker:
         try:
             _agree(handshake, node)
         except CounterfoilError as error:
-            return node, WorkerFailure.of(error)
-        return node, None
+            return error
+        return None
 
-    def compute(self, chunk: bytes, name: str, scorer: bytes | None) -> ChunkOutcome:
-        """Compute the shards of a chunk that no other process is at; `scorer` is sent where it is new."""
+    def compute(self, chunk: bytes, name: str, scorer: bytes | None) -> frozenset[int] | Exception:
+        """Compute the shards of a chunk that no other process is at; `scorer` is sent where it is new.
+
+        Returns the places of those that are in the cache now, or what went wrong.
+        """
         from ray import cloudpickle
 
         try:
@@ -115,9 +97,9 @@ class ShardWorker:
             work = replace(work, scorer=self._scorer)
             with work.leases() as leases:
                 done, finished = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
-            return ChunkOutcome(frozenset(done | finished))
+            return frozenset(done | finished)
         except Exception as error:
-            return ChunkOutcome(error=WorkerFailure.of(error))
+            return sendable(error)
 
 
 def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:

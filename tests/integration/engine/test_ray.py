@@ -24,7 +24,7 @@ from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
-from counterfoil.engine.ray_worker import Handshake, ShardWorker, WorkerFailure, versions
+from counterfoil.engine.ray_worker import Handshake, ShardWorker, sendable, versions
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
@@ -180,12 +180,10 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch):
 def test_a_worker_with_another_version_is_refused(tmp_path, name):
     (tmp_path / "probe").write_text("token")
     asked = {**versions(), name: "0.0.1"}
-    _, failure = ShardWorker().meet(Handshake(asked, tmp_path, "probe", "token"))
-    assert failure is not None
-    error = failure.error()
+    error = ShardWorker().meet(Handshake(asked, tmp_path, "probe", "token"))
     assert isinstance(error, InputError)
     assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
-    assert ShardWorker().meet(Handshake(versions(), tmp_path, "probe", "token"))[1] is None
+    assert ShardWorker().meet(Handshake(versions(), tmp_path, "probe", "token")) is None
 
 
 def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(tmp_path, monkeypatch):
@@ -204,12 +202,12 @@ def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(tmp_path, mo
     assert open_place(first).read(asked[0].probe) is not None
     pool.name_cache(second)
     assert open_place(first).read(asked[0].probe) is None
-    gone = ShardWorker().meet(replace(asked[0], versions={}))[1]
+    gone = ShardWorker().meet(replace(asked[0], versions={}))
     assert gone is not None
     pool.take_answer(worker, gone)
     assert not pool.sees_cache(worker)
     assert [each.cache for each in asked] == [first, second]
-    pool.take_answer(worker, ShardWorker().meet(asked[1])[1])
+    pool.take_answer(worker, ShardWorker().meet(asked[1]))
     assert pool.sees_cache(worker)
     worker.sees = None
     assert not pool.sees_cache(worker)
@@ -226,7 +224,7 @@ def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(tmp_path, mo
 
 
 def test_errors_travel_as_themselves():
-    ours = WorkerFailure.of(UnknownNameError("colour", "rde", ["red"])).error()
+    ours = sendable(UnknownNameError("colour", "rde", ["red"]))
     assert type(ours) is UnknownNameError
     assert str(ours) == "unknown colour; given: rde; allowed: red; did you mean 'red'?"
 
@@ -234,7 +232,7 @@ def test_errors_travel_as_themselves():
         def __reduce__(self):
             raise TypeError("cannot be sent")
 
-    found = WorkerFailure.of(HeldError(item for item in ())).error()
+    found = sendable(HeldError(item for item in ()))
     assert type(found) is RuntimeError
     assert str(found).startswith("HeldError: <generator")
 
