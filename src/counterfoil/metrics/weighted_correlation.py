@@ -37,12 +37,6 @@ class Entries:
     counts: Int[ndarray, "entries"]
     level: Int[ndarray, "entries"]
     score: Int[ndarray, "entries"]
-    n_clusters: int
-
-    @property
-    def n_levels(self) -> int:
-        """How many levels there are."""
-        return int(self.level[-1]) + 1
 
     def chosen(self, rows: Int[ndarray, "some"] | slice) -> "Chosen":
         """Some of the entries, in this order."""
@@ -156,10 +150,10 @@ class WeightedCorrelation:
         level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
         columns, counts = np.unique(np.stack([level, score, clusters]), axis=1, return_counts=True)
         level, score, cluster = columns.astype(np.int64)
-        entries = Entries(cluster, counts.astype(np.int64), level, score, int(cluster.max()) + 1)
+        entries = Entries(cluster, counts.astype(np.int64), level, score)
         x, y = _standardised(scores), _standardised(ratings)
         products = [np.ones(len(x)), x, y, x * x, x * y, y * y]
-        size = entries.n_clusters
+        size = int(cluster.max()) + 1
         sums = np.stack([np.bincount(clusters, weights=part, minlength=size) for part in products], axis=1)
         # Rounded so that weighted sums are exact: a sample has as many clusters as there are, and may be the
         # largest one again and again.
@@ -170,7 +164,7 @@ class WeightedCorrelation:
     @property
     def n_clusters(self) -> int:
         """How many clusters a sample weighs."""
-        return self.entries.n_clusters
+        return len(self.sums)
 
     def correlations(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
         """tau-b, tau-c, Spearman's and Pearson's correlation (`MEASURES`) of each sample.
@@ -195,7 +189,7 @@ class WeightedCorrelation:
 
     @cached_property
     def _bits(self) -> tuple[_Bit, ...]:
-        highest = (self.entries.n_levels - 1).bit_length()
+        highest = int(self.entries.level[-1]).bit_length()
         return tuple(_Bit.of(self.entries, bit) for bit in range(highest))
 
     @cached_property

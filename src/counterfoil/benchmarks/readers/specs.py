@@ -18,7 +18,7 @@ from string import Formatter
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
 from counterfoil.benchmarks.forms import Paraphrase
@@ -48,32 +48,15 @@ from counterfoil.inputs.files import check_model, read_json, read_toml
 from counterfoil.registry import resolve
 
 
-def _regular(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    return pattern
-
-
-def _template(text: str) -> str:
-    list(Formatter().parse(text))
-    return text
-
-
-Pattern = Annotated[str, AfterValidator(_regular)]
-#: A column, or a template of columns.
-Text = Annotated[str, AfterValidator(_template)]
-
-
 class Label(BaseModel):
     """A text of each row: what a pattern takes of other cells, under another name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    of: Text
+    #: A column, or a template of columns.
+    of: str
     #: The first group that matched is taken, without groups the whole match; a cell without a match has "".
-    pattern: Pattern = ""
+    pattern: str = ""
     #: New names, and what is called so.
     names: dict[str, str | tuple[str, ...]] = {}
     #: What texts without a new name are called, where not by themselves.
@@ -84,7 +67,7 @@ class Label(BaseModel):
 
 #: A text of each row, as it is or made into labels.
 Labelled = Annotated[
-    Annotated[Text, Tag("text")] | Annotated[Label, Tag("label")],
+    Annotated[str, Tag("text")] | Annotated[Label, Tag("label")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "label"),
 ]
 
@@ -106,7 +89,7 @@ class Layout(BaseModel):
     partial: str = "never"
     #: The pattern of the paths of files that are read together, from a slash in the folder on; of a file that
     #: is named, the name. Its groups are columns. NAME is the last part of the card's name.
-    pattern: Pattern = ""
+    pattern: str = ""
     #: The files of that pattern in words.
     allowed: str = ""
     #: Rows may be any table, Parquet files, saved by `datasets`, or on the hub where the card says so.
@@ -131,21 +114,21 @@ class Layout(BaseModel):
     where: dict[str, str | int] = {}
     #: Functions from table to table, {call, options}.
     steps: tuple[dict[str, Any], ...] = ()
-    id: Text = "{#}"
+    id: str = "{#}"
     #: Whether ids may come again, the second time as ID/2.
     repeats: bool = False
     #: None are those of a gallery that a column `captions` holds.
     captions: tuple[Labelled, ...] = ("caption",)
     #: What captions are called, where not by the question: the only one, or each that people judged.
-    caption_ids: tuple[Text, ...] = ()
+    caption_ids: tuple[str, ...] = ()
     images: tuple[Labelled, ...] = ("image",)
     #: The files of images that are called otherwise, and what images in cells are called.
     image_files: tuple[Labelled, ...] = ()
-    image_ids: tuple[Text, ...] = ()
+    image_ids: tuple[str, ...] = ()
     #: Whether images are called by their question even where they are files.
     by_question: bool = False
     #: What the paths of images begin with.
-    prefix: Text = ""
+    prefix: str = ""
     #: Other endings that files of images may have.
     suffixes: tuple[str, ...] = ()
     #: Folders that images may be in, here or in the folder "images", which may be left out.
@@ -154,7 +137,7 @@ class Layout(BaseModel):
     #: not.
     known_photos: tuple[bool, ...] = ()
     #: The column that says which photograph an image shows.
-    photo: Text = ""
+    photo: str = ""
     #: Left edge, top, width and height of the part that an image shows.
     crop: tuple[str, ...] = ()
     #: Number of right candidates, which come first; or the column with the place of the only one.
@@ -236,7 +219,7 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
     """The benchmark of one's own that the TOML file `path` describes, of the files in `data`; as `read`."""
     try:
         benchmark = read_layouts(own_spec(path)[1], card, data, images)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+    except (IndexError, KeyError, TypeError, ValueError, re.error) as error:
         problem = f"{type(error).__name__}: {error}"
         raise DataError(
             "the layout fits neither its form nor its files", where=path, given=problem
