@@ -372,7 +372,7 @@ annotate export | nowhere photos pairs.csv
 annotate export nowhere
     --kind xls ''
     --partly some
-annotate simulate photos
+annotate simulate unasked
     --mix '' able able=x nobody=1 able=nan able=-1 able=0
     --out photos pairs.csv
     nothing
@@ -382,6 +382,7 @@ annotate create yes-no --from pairs.csv --images photos --out new
     --golden nowhere.csv pairs.csv auto
     --onboarding nowhere.csv votes.csv
     --keep-until soon
+    --entry nothing mturk ''
     --set x rationale=yes
     --instructions nowhere.md photos
     --out photos pairs.csv

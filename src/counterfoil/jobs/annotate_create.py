@@ -27,6 +27,7 @@ from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.golden import drawn_golden
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures, figures_in, read_figure
+from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder
 from counterfoil.benchmarks.readers.own import kind_of
@@ -255,7 +256,10 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
         values["languages"] = tuple(",".join(values["languages"]).split(","))
     entry.form(own, where=where)
     values["title"] = values.get("title") or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
-    return CampaignRecipe(form=form, **values, settings=own)
+    recipe = CampaignRecipe(form=form, **values, settings=own)
+    if recipe.entry not in OWN_ENTRIES:
+        campaign_platform(recipe.entry, recipe.completion)
+    return recipe
 
 
 class _ItemReader:
