@@ -63,7 +63,7 @@ BENCHMARK = Option(
     complete="benchmarks",
 )
 BENCHMARKS = Option(
-    "Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
+    "Names (see 'counterfoil list benchmarks'), folders or TOML files of benchmarks.",
     complete="benchmarks",
 )
 SCORER = Option(

@@ -1,5 +1,6 @@
 """The built package serves every file that its pages name, in an empty environment."""
 
+import io
 import os
 import re
 import subprocess
@@ -8,11 +9,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
+import PIL.Image
 import pytest
 
 from served_campaign import PICTURES
 
 ROOT = Path(__file__).resolve().parents[4]
+
+
+def pixels(picture):
+    """What a picture shows: those of a campaign are encoded anew."""
+    with PIL.Image.open(io.BytesIO(picture)) as image:
+        return image.size, image.convert("RGB").tobytes()
 
 
 @pytest.mark.slow
@@ -44,28 +52,28 @@ def test_the_wheel_in_an_empty_environment_serves_all_pages(tmp_path):
     counterfoil("create", "yes-no", "--from", "pairs.csv", "--images", "photos", "--out", "campaign")
     (link,) = counterfoil("links", "campaign", "--n", "1").split()
     serve = [bin / "counterfoil", "annotate", "serve", "campaign", "--port", "0"]
-    server = subprocess.Popen(serve, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
-    try:
-        _, site, token = (server.stdout.readline().split()[1] for _ in range(3))
-        with httpx.Client(base_url=site.removesuffix("/research"), follow_redirects=True) as client:
-            page = client.get(httpx.URL(link).path)
-            waiting, seen = page.text, {}
-            while found := set(re.findall(r'(?:/static/|from "\./)([\w.-]+)"', waiting)) - set(seen):
-                seen |= {name: client.get(f"/static/{name}") for name in found}
-                waiting += "".join(seen[name].text for name in found)
-            assert {reply.status_code for reply in seen.values()} == {200}
-            assert {"work.js", "fields.js", "drafts.js", "work.css"} <= set(seen)
-            api = f"/api{page.url.path}"
-            item = client.post(f"{api}/consent", json={}).json()["items"][0]
-            assert client.get(item["shown"][0]["content"]).content in PICTURES.values()
-            given = {"lease": item["lease"], "key": "key-0001", "answer": {"match": 0}, "seconds": 1.0}
-            assert client.post(f"{api}/answers", json=given).json()["accepted"]
-            login = client.post("/research/login", data={"token": token})
-            assert (login.status_code, "Progress" in login.text) == (200, True)
-            assert "research.js" in login.text
-            for path in ("/research/disputes", "/static/research.js"):
-                assert client.get(path).status_code == 200
-    finally:
-        server.terminate()
-        server.wait(30)
+    with subprocess.Popen(serve, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            _, site, token = (server.stdout.readline().split()[1] for _ in range(3))
+            with httpx.Client(base_url=site.removesuffix("/research"), follow_redirects=True) as client:
+                page = client.get(httpx.URL(link).path)
+                waiting, seen = page.text, {}
+                while found := set(re.findall(r'(?:/static/|from "\./)([\w.-]+)"', waiting)) - set(seen):
+                    seen |= {name: client.get(f"/static/{name}") for name in found}
+                    waiting += "".join(seen[name].text for name in found)
+                assert {reply.status_code for reply in seen.values()} == {200}
+                assert {"work.js", "fields.js", "drafts.js", "work.css"} <= set(seen)
+                api = f"/api{page.url.path}"
+                item = client.post(f"{api}/consent", json={}).json()["items"][0]
+                shown = client.get(item["shown"][0]["content"]).content
+                assert pixels(shown) in map(pixels, PICTURES.values())
+                given = {"lease": item["lease"], "key": "key-0001", "answer": {"match": 0}, "seconds": 1.0}
+                assert client.post(f"{api}/answers", json=given).json()["accepted"]
+                login = client.post("/research/login", data={"token": token})
+                assert (login.status_code, "Progress" in login.text) == (200, True)
+                assert "research.js" in login.text
+                for path in ("/research/disputes", "/static/research.js"):
+                    assert client.get(path).status_code == 200
+        finally:
+            server.terminate()
     assert "1, " in counterfoil("status", "campaign")
