@@ -79,7 +79,7 @@ class WorkPages(Views):
     """Views of one campaign, and what is put into its templates."""
 
     @cached_property
-    def keys(self) -> Mapping[str, tuple[int, int]]:
+    def keys(self) -> Mapping[str, Any]:
         """The platform's keys, by which it signs who it sends; none where it does not.
 
         Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
