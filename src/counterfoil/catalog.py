@@ -119,20 +119,8 @@ def register(entry: Any) -> None:
         if registry.takes(entry):
             registry.register(entry)
             return
-    raise InputError(
-        "nothing that can be registered",
-        given=type(entry).__name__,
-        allowed=[
-            "Card",
-            "ScorerEntry",
-            "Measure",
-            "MeasureAtK",
-            "MetricEntry",
-            "Recipe",
-            "FormEntry",
-            "StepEntry",
-        ],
-    )
+    kinds = [registry.kind for registry in registries]
+    raise InputError("nothing that can be registered", given=type(entry).__name__, allowed=kinds)
 
 
 def benchmark(
@@ -219,10 +207,7 @@ def _stored(place: Path) -> Benchmark | None:
 
 
 def benchmark_card(name: str) -> Card:
-    """The card of the benchmark called `name`, or of a TOML file that describes one of one's own.
-
-    Raises `UnknownNameError`, and says how a table is named.
-    """
+    """The card of a benchmark, by its name or its TOML file; raises `UnknownNameError` for other names."""
     if name.endswith(".toml"):
         from counterfoil.benchmarks.readers.specs import own_spec
 

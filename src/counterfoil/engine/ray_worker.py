@@ -52,13 +52,12 @@ def sendable(error: Exception) -> Exception:
     """
     from ray import cloudpickle
 
-    note = "in a worker:\n" + "".join(traceback.format_exception(error))
     try:
         sent: Exception = cloudpickle.loads(cloudpickle.dumps(error))
     except Exception:
         sent = RuntimeError(f"{type(error).__name__}: {error}")
     if not isinstance(sent, CounterfoilError):
-        sent.add_note(note)
+        sent.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
     return sent
 
 
