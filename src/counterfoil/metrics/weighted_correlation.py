@@ -4,10 +4,11 @@ A bootstrap asks for thousands of correlations of the same points, which differ 
 cluster was drawn. What depends on the points alone (their order, who ties with whom) is worked out once.
 Spearman's is a sum over the points in the order of their scores: a sample costs some passes over them.
 Kendall's numerator is the pairs of points in the same order by score and by level, less those in opposite
-orders; a pair counts as often as the product of the weights of its points. Pairs are counted bit by bit of
-the level's number: two levels differ in a highest bit; the points whose levels agree above it are a segment,
-and in it the pairs of one with the bit and one without are counted by running sums over the scores:
-O(n log levels) for each sample.
+orders; a pair counts as often as the product of the weights of its points. Of many samples of few clusters
+that is a quadratic form of the weights (`_Pairs`), which products of matrices take twice as fast. Else pairs
+are counted bit by bit of the level's number (`_Bit`): two levels differ in a highest bit; the points whose
+levels agree above it are a segment, and in it the pairs of one with the bit and one without are counted by
+running sums over the scores: O(n log levels) for each sample.
 
 All of it but Pearson's is arithmetic of whole numbers, exact up to 200,000 points, so equal samples give
 equal bits, and the values are those of scipy on the points written out as often as they weigh.
@@ -15,6 +16,7 @@ equal bits, and the values are those of scipy on the points written out as often
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,88 +25,120 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import correlation
-from counterfoil.metrics.correlation import middle_ranks
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
-    """Points with scores and levels as numbers from 0; an entry is `counts` equal points of a cluster.
+class Points:
+    """The cluster of each point, and its level and score as numbers from 0, in an order that is said."""
 
-    Sorted by level, then by score.
-    """
-
-    clusters: Int[ndarray, "entries"]
-    counts: Int[ndarray, "entries"]
-    level: Int[ndarray, "entries"]
-    score: Int[ndarray, "entries"]
-
-    def chosen(self, rows: Int[ndarray, "some"] | slice) -> "Chosen":
-        """Some of the entries, in this order."""
-        counts = self.counts[rows]
-        return Chosen(self.clusters[rows], counts if counts.max(initial=1) > 1 else None)
+    clusters: Int[ndarray, "n"]
+    level: Int[ndarray, "n"]
+    score: Int[ndarray, "n"]
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """Clusters of some entries, and their counts unless all are 1."""
-
-    clusters: Int[ndarray, "some"]
-    counts: Int[ndarray, "some"] | None
-
-    def weighed(self, weights: Int[ndarray, "draws clusters"]) -> Int[ndarray, "draws some"]:
-        """What each of them weighs in each sample."""
-        # Positions are right by construction; the default mode would copy through a buffer.
-        rows: NDArray[np.int64] = np.take(weights, self.clusters, axis=1, mode="clip")
-        if self.counts is not None:
-            rows *= self.counts
-        return rows
+def columns(table: Int[ndarray, "draws n"], places: Int[ndarray, "m"]) -> Int[ndarray, "draws m"]:
+    """The columns at some places: of weights, at the clusters of points, what each point weighs."""
+    # Places are right by construction; the default mode would copy through a buffer.
+    return np.asarray(np.take(table, places, axis=1, mode="clip"))
 
 
 @dataclass(frozen=True, eq=False)
 class _Bit:
-    """The pairs of entries whose levels differ in this bit first.
+    """The pairs of points whose levels differ in this bit first.
 
-    `without` and `having` lie in the order of segments and scores. For each entry of `having`, `first` of
-    those in `without` score less or are of an earlier segment, and `last` score no more (None where these are
-    the same). Segments are cut at `without_cuts` and `having_cuts`.
+    `without` and `having` are their clusters, in the order of segments and scores. For each of `having`,
+    `first` of those in `without` score less or are of an earlier segment, and `last` score no more. Segments
+    are cut at `without_cuts` and `having_cuts`.
     """
 
-    without: Chosen
-    having: Chosen
+    without: NDArray[np.int64]
+    having: NDArray[np.int64]
     first: NDArray[np.int64]
-    last: NDArray[np.int64] | None
+    last: NDArray[np.int64]
     without_cuts: NDArray[np.int64]
     having_cuts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, entries: Entries, bit: int) -> "_Bit":
+    def of(cls, points: Points, bit: int) -> "_Bit":
         """That of one bit, counted from the lowest."""
-        segment, has = entries.level >> (bit + 1), (entries.level >> bit) & 1 == 1
+        segment, has = points.level >> (bit + 1), (points.level >> bit) & 1 == 1
         # One number for segment and score, so that places are found by bisection.
-        width = int(entries.score.max()) + 2
-        key = segment * width + entries.score
+        width = int(points.score.max()) + 2
+        key = segment * width + points.score
         order = np.argsort(key, kind="stable")
         without, having = order[~has[order]], order[has[order]]
         keys, having_keys = key[without], key[having]
         edges = np.arange(int(segment.max()) + 2) * width
-        first, last = (np.searchsorted(keys, having_keys, side=side) for side in ("left", "right"))
         return cls(
-            entries.chosen(without),
-            entries.chosen(having),
-            first,
-            None if (first == last).all() else last,
+            points.clusters[without],
+            points.clusters[having],
+            np.searchsorted(keys, having_keys, side="left"),
+            np.searchsorted(keys, having_keys, side="right"),
             np.searchsorted(keys, edges),
             np.searchsorted(having_keys, edges),
         )
 
     def sums(self, weights: Int[ndarray, "draws clusters"]) -> Int[ndarray, "draws"]:
         """Half the pairs in the same order less half those in opposite orders, of each sample."""
-        below, having = running(self.without.weighed(weights)), self.having.weighed(weights)
-        order = np.take(below, self.first, axis=1, mode="clip")
-        order += order if self.last is None else np.take(below, self.last, axis=1, mode="clip")
+        below, having = running(columns(weights, self.without)), columns(weights, self.having)
+        order = columns(below, self.first) + columns(below, self.last)
         # What lies below a segment, and below its end, is the same for all of it.
         edges, of_segment = below[:, self.without_cuts], np.diff(running(having)[:, self.having_cuts])
         return _dot(having, order) - _dot(of_segment, edges[:, :-1] + edges[:, 1:])
+
+
+#: The most numbers in a table of pairs (256 MiB), and steps of making it; so many samples are worth one.
+_MOST, _STEPS, _MANY = 1 << 26, 1 << 30, 64
+#: Whole numbers below this are exact in float32; columns of one part of a product of matrices.
+_EXACT_32, _PART = 2.0**24, 1024
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What two clusters add to Kendall's numerator, above the diagonal, and each with itself."""
+
+    table: Float[ndarray, "clusters clusters"]
+    own: Float[ndarray, "clusters"]
+    sizes: Float[ndarray, "clusters"]
+
+    @classmethod
+    def of(cls, points: Points, sizes: Float[ndarray, "clusters"]) -> "_Pairs | None":
+        """The table, made as points pass in the order of their scores; None where it would be too large.
+
+        `order` holds for each level and cluster what a point of this level, if it passed now, would make with
+        the cluster: the sum over the cluster's points of the sign of (level - the point's), times 1 for
+        points that have passed and -1 for those that have not.
+        """
+        n, levels = len(sizes), int(points.level[-1]) + 1
+        if n * max(n, levels) > _MOST or len(points.level) * (n + levels) > _STEPS:
+            return None
+        of_level = np.bincount(points.level * n + points.clusters, minlength=levels * n).reshape(levels, n)
+        order = (sizes - 2 * np.cumsum(of_level, axis=0) + of_level).astype(np.float32)
+        signs = np.sign(np.arange(1 - levels, levels)).astype(np.float32)
+        table = np.zeros((n, n), dtype=np.float32)
+        by_score = np.argsort(points.score, kind="stable")
+        passing = np.stack([points.clusters, points.level], axis=1)[by_score].tolist()
+        cuts = np.flatnonzero(np.diff(points.score[by_score])) + 1
+        for start, stop in pairwise([0, *cuts.tolist(), len(passing)]):
+            # Points of equal scores make nothing with each other: they are neither before nor behind.
+            for half in (True, False):
+                for cluster, level in passing[start:stop]:
+                    order[:, cluster] += signs[levels - 1 - level : 2 * levels - 1 - level]
+                for cluster, level in passing[start:stop] if half else ():
+                    table[cluster] += order[level]
+        return cls(np.triu(table, 1), np.diagonal(table).astype(np.float64), sizes)
+
+    def sums(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
+        """Kendall's numerator of each sample."""
+        total = weights**2 @ self.own
+        # What a sample makes with a cluster is at most this; if that is not exact in float32, nothing is.
+        most = float((weights @ self.sizes).max(initial=0)) * float(self.sizes.max())
+        rows = weights.astype(np.float32 if most < _EXACT_32 else np.float64)
+        for start in range(0, len(self.table), _PART):
+            part, above = slice(start, start + _PART), slice(start + _PART)
+            products = rows[:, above] @ self.table[above, part].astype(rows.dtype, copy=False)
+            total += 2 * np.einsum("ij,ij->i", products.astype(np.float64, copy=False), weights[:, part])
+        return total
 
 
 def running(weights: Int[ndarray, "draws n"]) -> Int[ndarray, "draws m"]:
@@ -130,7 +164,8 @@ _AT_ONCE = 1 << 18
 class WeightedCorrelation:
     """Scores and ratings of points in clusters, made ready for any number of samples."""
 
-    entries: Entries
+    #: By level, then by score.
+    points: Points
     #: Sums of every cluster: points, x, y, xx, xy, yy of standardised scores x and ratings y.
     sums: NDArray[np.float64]
 
@@ -148,18 +183,16 @@ class WeightedCorrelation:
             raise InputError("scores and ratings to correlate must be finite numbers")
         score = np.unique(scores, return_inverse=True)[1].reshape(-1)
         level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
-        columns, counts = np.unique(np.stack([level, score, clusters]), axis=1, return_counts=True)
-        level, score, cluster = columns.astype(np.int64)
-        entries = Entries(cluster, counts.astype(np.int64), level, score)
+        order, size = np.lexsort((score, level)), int(clusters.max()) + 1
+        points = Points(*(of[order].astype(np.int64) for of in (clusters, level, score)))
         x, y = _standardised(scores), _standardised(ratings)
         products = [np.ones(len(x)), x, y, x * x, x * y, y * y]
-        size = int(cluster.max()) + 1
         sums = np.stack([np.bincount(clusters, weights=part, minlength=size) for part in products], axis=1)
         # Rounded so that weighted sums are exact: a sample has as many clusters as there are, and may be the
         # largest one again and again.
         reach = size * float(np.abs(sums).max(initial=1.0))
         unit = 2.0 ** np.ceil(np.log2(reach) - 52)
-        return cls(entries, np.rint(sums / unit) * unit)
+        return cls(points, np.rint(sums / unit) * unit)
 
     @property
     def n_clusters(self) -> int:
@@ -179,49 +212,55 @@ class WeightedCorrelation:
                [1.   , 0.889, 1.   , 1.   ]])
         """
         whole = weights.astype(np.int64)
-        rows = max(1, _AT_ONCE // len(self.entries.clusters))
-        blocks = [self._block(whole[i : i + rows]) for i in range(0, len(whole), rows)]
-        return np.concatenate([np.empty((0, len(MEASURES))), *blocks])
+        rows = max(1, _AT_ONCE // len(self.points.clusters))
+        pairs = self._pairs if len(whole) >= _MANY else None
+        orders = None if pairs is None else pairs.sums(weights.astype(np.float64))
+        blocks = [np.empty((0, len(MEASURES)))]
+        for i in range(0, len(whole), rows):
+            part = whole[i : i + rows]
+            blocks.append(self._block(part, self.order(part) if orders is None else orders[i : i + rows]))
+        return np.concatenate(blocks)
 
     def order(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
         """Kendall's numerator: pairs in the same order less pairs in opposite orders, of each sample."""
         return 2.0 * sum((bit.sums(weights) for bit in self._bits), np.zeros(len(weights)))
 
     @cached_property
+    def _pairs(self) -> _Pairs | None:
+        return _Pairs.of(self.points, self.sums[:, 0])
+
+    @cached_property
     def _bits(self) -> tuple[_Bit, ...]:
-        highest = int(self.entries.level[-1]).bit_length()
-        return tuple(_Bit.of(self.entries, bit) for bit in range(highest))
+        highest = int(self.points.level[-1]).bit_length()
+        return tuple(_Bit.of(self.points, bit) for bit in range(highest))
 
     @cached_property
-    def _sorted(self) -> tuple[tuple[Chosen, NDArray[np.int64]], ...]:
-        """The entries by their scores, and by their levels, each with the cuts between values."""
-        entries, orders = self.entries, []
-        for values, rows in ((entries.score, self._by_score[0]), (entries.level, slice(None))):
-            cuts = np.searchsorted(values[rows], np.arange(int(values.max()) + 2))
-            orders.append((entries.chosen(rows), cuts))
-        return tuple(orders)
+    def _by_score(self) -> Points:
+        """The points in the order of their scores."""
+        points = self.points
+        rows = np.argsort(points.score, kind="stable")
+        return Points(points.clusters[rows], points.level[rows], points.score[rows])
 
     @cached_property
-    def _by_score(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of the entries in the order of their scores, and the score and the level of each."""
-        rows = np.argsort(self.entries.score, kind="stable")
-        return rows, self.entries.score[rows], self.entries.level[rows]
+    def _cuts(self) -> tuple[NDArray[np.int64], ...]:
+        """Where the score changes in that order, and the level in the order of levels."""
+        orders = self._by_score.score, self.points.level
+        return tuple(np.searchsorted(values, np.arange(int(values[-1]) + 2)) for values in orders)
 
-    def _block(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
-        """The same of a few samples."""
-        order = self.order(weights)
-        along, levels = (chosen.weighed(weights) for chosen, _ in self._sorted)
+    def _block(
+        self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
+    ) -> Float[ndarray, "draws 4"]:
+        """The same of a few samples, of which Kendall's numerator is known."""
+        by_score, (score_cuts, level_cuts) = self._by_score, self._cuts
+        along = columns(weights, by_score.clusters)
         n = along.sum(axis=1)
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        (of_score, rank), (of_level, rank_level) = (
-            _ranked(np.take(running(weighed), cuts, axis=1, mode="clip"))
-            for weighed, (_, cuts) in zip((along, levels), self._sorted, strict=True)
-        )
-        _, score, level = self._by_score
-        along *= np.take(rank, score, axis=1, mode="clip")
+        of_score, rank = _ranked(columns(running(along), score_cuts))
+        of_level, rank_level = _ranked(columns(running(columns(weights, self.points.clusters)), level_cuts))
+        along *= columns(rank, by_score.score)
         classes, squares, cubes = zip(_ties(of_score), _ties(of_level), strict=True)
         fewer = np.minimum(*classes)
-        product = _dot(along, np.take(rank_level, level, axis=1, mode="clip"))
+        product = _dot(along, columns(rank_level, by_score.level))
         # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
         spearman = _cosine(product, *((n**3 - of) // 3 for of in cubes))
         points, x, y, xx, xy, yy = (weights.astype(np.float64) @ self.sums).T
@@ -288,7 +327,7 @@ def influences(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> Flo
     n = len(scores)
     if any(np.ptp(column) == 0 for column in (scores, ratings)):
         return np.full((n, len(MEASURES)), np.nan)
-    x, y = (np.rint(2 * middle_ranks(column)).astype(np.int64) for column in (scores, ratings))
+    x, y = (np.rint(2 * correlation.middle_ranks(column)).astype(np.int64) for column in (scores, ratings))
     concordant = np.zeros(n)
     level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
     for one in range(int(level.max()) + 1):

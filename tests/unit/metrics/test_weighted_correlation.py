@@ -36,8 +36,10 @@ def test_equal_to_scipy_with_ties_everywhere(data):
     assert points.correlations(weights.astype(float)) == pytest.approx(expected, abs=1e-12, nan_ok=True)
     signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
     of_points = weights[:, clusters].astype(float)
-    # Every pair.
-    assert points.order(weights).tolist() == np.einsum("di,ij,dj->d", of_points, signs, of_points).tolist()
+    # Every pair, by the bits of levels and by a table of clusters.
+    every = np.einsum("di,ij,dj->d", of_points, signs, of_points).tolist()
+    assert points.order(weights).tolist() == every
+    assert points._pairs.sums(weights.astype(float)).tolist() == every
 
 
 def test_continuous_ratings_and_many_points_in_several_blocks():
@@ -95,11 +97,14 @@ def test_heavy_samples_are_exact(clusters):
     n = 3 * clusters
     x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)
     weights = np.stack([rng.integers(0, 3, clusters), rng.integers(200_000, 300_000, clusters)])
-    found = WeightedCorrelation.of(x, y, np.arange(n) % clusters).order(weights)
+    points = WeightedCorrelation.of(x, y, np.arange(n) % clusters)
     # Half of the ordered pairs, in Python's whole numbers.
     signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
     of_clusters = sum(
         signs[:, at : at + clusters].reshape(3, clusters, clusters).sum(axis=0)
         for at in range(0, n, clusters)
     ).astype(np.int64)
-    assert found.tolist() == [float(int((row @ of_clusters) @ row)) for row in weights]
+    expected = [float(int((row @ of_clusters) @ row)) for row in weights]
+    assert points.order(weights).tolist() == expected
+    if clusters == 40:
+        assert points._pairs.sums(weights.astype(float)).tolist() == expected
