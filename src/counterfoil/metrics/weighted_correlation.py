@@ -28,7 +28,7 @@ from counterfoil.metrics import correlation
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class SortedPoints:
     """The cluster of each point, and its level and score as numbers from 0, in an order that is said."""
 
     clusters: Int[ndarray, "n"]
@@ -59,7 +59,7 @@ class _Bit:
     having_cuts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, points: Points, bit: int) -> "_Bit":
+    def of(cls, points: SortedPoints, bit: int) -> "_Bit":
         """That of one bit, counted from the lowest."""
         segment, has = points.level >> (bit + 1), (points.level >> bit) & 1 == 1
         # One number for segment and score, so that places are found by bisection.
@@ -102,7 +102,7 @@ class _Pairs:
     sizes: Float[ndarray, "clusters"]
 
     @classmethod
-    def of(cls, points: Points, sizes: Float[ndarray, "clusters"]) -> "_Pairs | None":
+    def of(cls, points: SortedPoints, sizes: Float[ndarray, "clusters"]) -> "_Pairs | None":
         """The table, made as points pass in the order of their scores; None where it would be too large.
 
         `order` holds for each level and cluster what a point of this level, if it passed now, would make with
@@ -165,7 +165,7 @@ class WeightedCorrelation:
     """Scores and ratings of points in clusters, made ready for any number of samples."""
 
     #: By level, then by score.
-    points: Points
+    points: SortedPoints
     #: Sums of every cluster: points, x, y, xx, xy, yy of standardised scores x and ratings y.
     sums: NDArray[np.float64]
 
@@ -184,7 +184,7 @@ class WeightedCorrelation:
         score = np.unique(scores, return_inverse=True)[1].reshape(-1)
         level = np.unique(ratings, return_inverse=True)[1].reshape(-1)
         order, size = np.lexsort((score, level)), int(clusters.max()) + 1
-        points = Points(*(of[order].astype(np.int64) for of in (clusters, level, score)))
+        points = SortedPoints(*(of[order].astype(np.int64) for of in (clusters, level, score)))
         x, y = _standardised(scores), _standardised(ratings)
         products = [np.ones(len(x)), x, y, x * x, x * y, y * y]
         sums = np.stack([np.bincount(clusters, weights=part, minlength=size) for part in products], axis=1)
@@ -235,11 +235,11 @@ class WeightedCorrelation:
         return tuple(_Bit.of(self.points, bit) for bit in range(highest))
 
     @cached_property
-    def _by_score(self) -> Points:
+    def _by_score(self) -> SortedPoints:
         """The points in the order of their scores."""
         points = self.points
         rows = np.argsort(points.score, kind="stable")
-        return Points(points.clusters[rows], points.level[rows], points.score[rows])
+        return SortedPoints(points.clusters[rows], points.level[rows], points.score[rows])
 
     @cached_property
     def _cuts(self) -> tuple[NDArray[np.int64], ...]:
