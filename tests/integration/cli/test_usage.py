@@ -39,3 +39,25 @@ def test_arguments_stand_in_a_file_too(counterfoil, tmp_path):
         ("explain", "study.toml: no table of this command; allowed: [explain]"),
     ):
         counterfoil.refused(command, "--config", study, says=line)
+
+
+def test_outputs_and_switches_in_a_file_count_as_those_that_are_typed(counterfoil, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("image,caption,negative_caption\na.png,a cat,a dog\n")
+    rows = {"0": {"filename": "a.jpg", "caption": "a cat", "negative_caption": "a cat and a dog"}}
+    (tmp_path / "add_obj.json").write_text(json.dumps(rows))
+
+    def table(text):
+        (tmp_path / "study.toml").write_text(f'[evaluate]\nscorer = "blind:length"\ndraws = 100\n{text}\n')
+        return "evaluate --no-cache --config study.toml"
+
+    pairs = 'benchmarks = ["pairs"]\ndata = "p.csv"\n'
+    counterfoil.succeeds(table(f'{pairs}json = "r.json"'))
+    counterfoil.refused(table(f'{pairs}json = "r.json"'), says="r.json: the file exists")
+    counterfoil.succeeds(table(f'{pairs}json = "r.json"\noverwrite = true'))
+    for read in ("p.csv", "study.toml"):
+        line = f"{read}: would replace what this command reads"
+        counterfoil.refused(table(f'{pairs}json = "{read}"\noverwrite = true'), says=line)
+    released = 'benchmarks = ["sugarcrepe"]\ndata = "add_obj.json"\n'
+    counterfoil.refused(table(released), says="not the number of questions")
+    counterfoil.succeeds(table(f"{released}counts = false"))
