@@ -296,7 +296,7 @@ def test_arrows_and_quick_presses_answer_nothing_by_accident(serve, visit):
     page.keyboard.press("Enter")
     title(page, "Item 1")
     # Fields take nothing before the image is there.
-    page.wait_for_function("!document.querySelector('[inert]')")
+    page.locator("[inert]").wait_for(state="detached")
     page.locator("input").first.focus()
     press(page, ["ArrowDown", "ArrowDown"])
     page.locator("main input:checked").wait_for(state="attached")
