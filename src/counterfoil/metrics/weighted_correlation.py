@@ -90,7 +90,7 @@ class _Bit:
 #: The most numbers in a table of pairs (256 MiB), and steps of making it; so many samples are worth one.
 _MOST, _STEPS, _MANY = 1 << 26, 1 << 30, 64
 #: Whole numbers below this are exact in float32; columns of one part of a product of matrices.
-_EXACT_32, _PART = 2.0**24, 1024
+_EXACT_32, _PART = 2.0**24, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,23 +242,23 @@ class WeightedCorrelation:
         return SortedPoints(points.clusters[rows], points.level[rows], points.score[rows])
 
     @cached_property
-    def _cuts(self) -> tuple[NDArray[np.int64], ...]:
-        """Where the score changes in that order, and the level in the order of levels."""
-        orders = self._by_score.score, self.points.level
-        return tuple(np.searchsorted(values, np.arange(int(values[-1]) + 2)) for values in orders)
+    def _starts(self) -> tuple[NDArray[np.int64], ...]:
+        """Where each score begins in that order, and each level in the order of levels."""
+        return tuple(np.unique(of, return_index=True)[1] for of in (self._by_score.score, self.points.level))
 
     def _block(
         self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
     ) -> Float[ndarray, "draws 4"]:
         """The same of a few samples, of which Kendall's numerator is known."""
-        by_score, (score_cuts, level_cuts) = self._by_score, self._cuts
+        by_score, (score_starts, level_starts) = self._by_score, self._starts
         along = columns(weights, by_score.clusters)
         n = along.sum(axis=1)
-        # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        of_score, rank = _ranked(columns(running(along), score_cuts))
-        of_level, rank_level = _ranked(columns(running(columns(weights, self.points.clusters)), level_cuts))
-        along *= columns(rank, by_score.score)
+        untied = len(score_starts) == along.shape[1]
+        of_score = along if untied else np.add.reduceat(along, score_starts, axis=1)
+        of_level = np.add.reduceat(columns(weights, self.points.clusters), level_starts, axis=1)
+        rank, rank_level = _ranks(of_score), _ranks(of_level)
         classes, squares, cubes = zip(_ties(of_score), _ties(of_level), strict=True)
+        along = along * (rank if untied else columns(rank, by_score.score))
         fewer = np.minimum(*classes)
         product = _dot(along, columns(rank_level, by_score.level))
         # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
@@ -280,12 +280,10 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return moved if spread == 0 else moved / spread
 
 
-def _ranked(before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Weights of distinct values, and twice the middle rank of each less twice the mean of all ranks.
-
-    `before` is how much weighs less than each value, and last all of it.
-    """
-    return np.diff(before, axis=1), before[:, :-1] + before[:, 1:] - before[:, -1:]
+def _ranks(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Twice the middle rank of each of some distinct values, less twice the mean of all ranks."""
+    before = running(weights)
+    return before[:, :-1] + before[:, 1:] - before[:, -1:]
 
 
 def _ties(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
