@@ -1,6 +1,6 @@
 """Texts, images and answers that a step has made: once by all processes that share a build's cache.
 
-A maker makes items in batches (`engine.shard_work`). What one of several processes has made is found by the
+A maker makes items in batches (`engine.executor`). What one of several processes has made is found by the
 others in the cache; a process alone keeps unfinished work beside the build, and nothing in the cache.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.build.step import StepContext
+from counterfoil.engine.executor import BatchGenerator, batch_keys
 from counterfoil.engine.session import Session
-from counterfoil.engine.shard_work import BatchGenerator, batch_keys
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import Identity, Options, remember_source, source_of

@@ -18,7 +18,7 @@ import httpx2
 from counterfoil.benchmarks.records import decode
 from counterfoil.build.imaging import ImageRequest, ImageSettings, facts_of, png
 from counterfoil.build.step import Generated, StepContext
-from counterfoil.engine.shard_work import batch_keys
+from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import Identity

@@ -23,7 +23,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from counterfoil.build.generation import elsewhere
 from counterfoil.build.step import BuiltStep, Generated, StepContext
-from counterfoil.engine.shard_work import batch_keys
+from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.pictures import open_picture

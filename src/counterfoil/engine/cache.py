@@ -32,12 +32,14 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.engine.leases import LEASES
 from counterfoil.errors import DataError, ScoreError, StorageError
 from counterfoil.inputs.arrays import member
 from counterfoil.models.base import Identity
 from counterfoil.storage import Place, PlaceEntry, location, open_place
 from counterfoil.store import digest, json_bytes
+
+#: The folder of leases in a cache.
+LEASES = "leases"
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
 SCHEMA = 1

@@ -1,18 +1,293 @@
-"""Who computes the shards that a cache lacks: this process alone, or this one beside others.
+"""The work of one stage of a session in shards, and who computes them: this process, or others beside it.
 
-An executor decides who does which shard and nothing else. The shards are cut the same everywhere, and each is
-found in the cache when it is done, so that executors can be mixed and any process may be killed: what it had
-not finished is done by another one, and the values are the same bytes.
+A shard is what is written to the cache at once and lost at most. Shards are cut the same everywhere, and each
+is found in the cache when it is done. So any process that has the scorer and sees the cache can compute any
+of them, executors can be mixed, and any process may be killed: another one does what it had not finished, and
+the values are the same bytes. An executor decides who does which shard and nothing else.
+
+A generator gets the items of a batch together and answers with bytes for each: an image, a text. Those are
+taken one by one as they come, from the generator or from the cache where another process has put them, so
+that no more than a few lie in memory. One process alone keeps nothing of it in the cache.
 """
 
 import os
 import re
 import time
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from counterfoil.engine.shard_work import Advance, ShardWork, at_once
-from counterfoil.errors import InputError
+import numpy as np
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.engine.cache import Cache, Kind, NamedRows, Parts, StreamedParts, Vectors, shard_name
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.models.base import (
+    CaptionBatches,
+    Classifier,
+    Embedder,
+    Identity,
+    ImageBatches,
+    PairBatches,
+    PairScorer,
+    Scorer,
+    TextEmbedder,
+    stream_pairs,
+)
+from counterfoil.store import digest_value
+
+if TYPE_CHECKING:
+    from counterfoil.engine.leases import Leases
+    from counterfoil.models.captions.base import LocalEmbedder
+
+#: Called with the row of an item and what was generated for it.
+Take = Callable[[int, bytes], None]
+
+
+@runtime_checkable
+class BatchGenerator(Protocol):
+    """Makes bytes for items; equal identities and equal batches give equal bytes."""
+
+    @property
+    def identity(self) -> Identity:
+        """All that the bytes depend on, besides the items."""
+
+    def make(self, batches: Sequence[Sequence[Any]]) -> Iterator[Sequence[bytes]]:
+        """The bytes for the items of each batch, as a stream."""
+
+
+class GeneratedBytes(StreamedParts):
+    """The bytes of each item; they go to `take` and are not held. Those of a batch are one shard."""
+
+    miscounted = "the maker gave the wrong number of items"
+
+    def __init__(
+        self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, keeps: bool = True
+    ) -> None:
+        super().__init__(kind, keys)
+        self._give, self._keeps = take, keeps
+
+    def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
+        """Keep what was made for some batches as one shard, where other processes look for it."""
+        if self._keeps:
+            super().write(cache, rows, parts)
+
+    def _take(self, row: int, parts: Parts, where: str) -> Parts:
+        if self._give is not None:
+            self._give(row, parts["bytes"].tobytes())
+        return {}
+
+
+def generated_parts(
+    maker: BatchGenerator, batches: Sequence[Sequence[Any]], workers: int
+) -> Iterator[list[dict[str, np.ndarray]]]:
+    """What a maker makes, as named arrays."""
+    for batch in maker.make(batches):
+        yield [{"bytes": np.frombuffer(data, dtype=np.uint8)} for data in batch]
+
+
+def batch_keys(content: Sequence[Any], size: int) -> list[str]:
+    """A key for each item from its content (plain values) and that of the items of its batch of `size`.
+
+    >>> one, two = batch_keys(["a", "b", "c"], 2), batch_keys(["a", "b", "d"], 2)
+    >>> one[:2] == two[:2], one[2] == two[2]
+    (True, False)
+    """
+    keys = []
+    for start in range(0, len(content), size):
+        batch = list(content[start : start + size])
+        together = digest_value(batch)
+        keys += [digest_value([together, place]) for place in range(len(batch))]
+    return keys
+
+
+#: Called with a number of items whose values are there now.
+Advance = Callable[[int], None]
+
+#: (scorer, batches, processes that decode images) -> the values of each batch, as a stream.
+Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ShardWork:
+    """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
+
+    `values` takes what is computed, `cache` is the scorer's. All of it but the scorer travels to another
+    process by pickle: `compute` is a function of a module.
+    """
+
+    stage: str
+    scorer: Any
+    compute: Compute
+    values: Vectors | NamedRows | GeneratedBytes
+    cache: Cache
+    items: Sequence[Any]
+    cut: Sequence[Sequence[Sequence[int]]]
+    workers: int = 0
+
+    def __len__(self) -> int:
+        return len(self.cut)
+
+    def rows(self, shard: int) -> list[int]:
+        """The rows of a shard's items."""
+        return [row for batch in self.cut[shard] for row in batch]
+
+    def size(self, shard: int) -> int:
+        """How many items a shard has."""
+        return sum(map(len, self.cut[shard]))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each shard is called in the cache: equal keys in equal order, equal names."""
+        return tuple(shard_name([self.values.keys[row] for row in self.rows(n)]) for n in range(len(self)))
+
+    def finished(self) -> set[str]:
+        """The names of all shards that are in the cache now, whatever process computed them."""
+        return self.cache.shards(self.values.kind)
+
+    def leases(self) -> "Leases":
+        """The leases of this process on the shards."""
+        from counterfoil.engine.leases import Leases
+        from counterfoil.storage import open_place
+
+        assert self.cache.folder is not None
+        place = open_place(self.cache.folder)
+        return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
+
+    def part(self, shards: Sequence[int]) -> "ShardWork":
+        """These shards alone, with their own items and nothing of the others, and without the scorer."""
+        rows = [row for shard in shards for row in self.rows(shard)]
+        number = {row: place for place, row in enumerate(rows)}
+        return replace(
+            self,
+            scorer=None,
+            values=self.values.alike([self.values.keys[row] for row in rows]),
+            items=[self.items[row] for row in rows],
+            cut=[[[number[row] for row in batch] for batch in self.cut[shard]] for shard in shards],
+        )
+
+    def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
+        """Compute shards, in order: each is yielded when its values are taken and kept.
+
+        All of their batches go to the scorer in one call, so that it can prepare the next ones meanwhile.
+        `advance` is called after every batch. Raises `ScoreError` where the scorer gives too few values or
+        such as cannot be.
+        """
+        batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
+        stream = self.compute(self.scorer, batches, self.workers)
+        try:
+            for shard in shards:
+                parts = []
+                for batch in self.cut[shard]:
+                    where = partial(self._place, batch)
+                    values = next(stream, None)
+                    if values is None:
+                        raise ScoreError("the scorer stopped before all batches were done", where=where(0))
+                    self.values.put(batch, values, where)
+                    parts.append(values)
+                    advance(len(batch))
+                self.values.write(self.cache, self.rows(shard), parts)
+                yield shard
+        finally:
+            # A generator that is closed stops the scorer's workers at once where something fails.
+            getattr(stream, "close", lambda: None)()
+
+    def run_free(
+        self, shards: Collection[int], leases: "Leases", advance: Advance, *, at_once: int
+    ) -> tuple[set[int], set[int]]:
+        """Compute those of the shards that no other process has done or is at, `at_once` at most.
+
+        Returns the shards that were computed here, and those that were finished already.
+        """
+        taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
+        # Only now, since another process may have finished a shard until its lease was taken.
+        finished = self.finished()
+        done_already = {shard for shard in shards if self.names[shard] in finished}
+        for shard in sorted(done_already):
+            advance(self.size(shard))
+        free = [shard for shard in taken if shard not in done_already]
+        for _ in self.run(free, advance) if free else ():
+            pass
+        # At the end: between files that are flushed to the disk each further change takes longer.
+        for shard in taken:
+            leases.release(self.names[shard])
+        return set(free), done_already
+
+    def _place(self, batch: Sequence[int], at: int) -> str:
+        """An item of a batch in words, for an error."""
+        from counterfoil.benchmarks.videos import Video
+
+        match item := self.items[batch[at]]:
+            case (Image() as image, Caption() as caption):
+                words = f"image '{image.id}' with caption {caption.text!r}"
+            case Caption():
+                words = f"caption {item.text!r}"
+            case Image():
+                words = f"'{item.id}'" if isinstance(item, Video) else f"image '{item.id}'"
+            case _:
+                row = getattr(item, "row", None)
+                words = "an item" if row is None else f"row '{row}'"
+        return f"{self.stage}, {words}"
+
+
+def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
+    """The embeddings of images."""
+    return scorer.embed_images(batches, workers=workers)
+
+
+def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
+    """The embeddings of captions."""
+    return scorer.embed_captions(batches)
+
+
+def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
+    """The probability of being synthetic of images, as a column."""
+    return map(_column, scorer.image_probabilities(batches, workers=workers))
+
+
+def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
+    """The probability of being synthetic of captions, as a column."""
+    return map(_column, scorer.caption_probabilities(batches))
+
+
+def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
+    """The scores of pairs, as a column of float64."""
+    for part in stream_pairs(scorer, batches, workers=workers):
+        values = np.asarray(part, dtype=np.float64)
+        yield _column(values) if values.ndim == 1 else values
+
+
+def frame_parts(scorer: "LocalEmbedder", batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
+    """The vectors of the frames of videos or images."""
+    for batch in scorer.embed_frames(batches, workers=workers):
+        yield [{"vectors": vectors} for vectors in batch]
+
+
+def token_parts(scorer: "LocalEmbedder", batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
+    """The tokens of captions."""
+    for batch in scorer.embed_tokens(batches):
+        yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
+
+
+def _column(values: Any) -> ndarray:
+    return np.asarray(values)[:, None]
+
+
+#: Shards that a process takes at once at most: enough to keep its decoding ahead.
+AT_ONCE = 8
+
+
+def at_once(left: int, processes: int) -> int:
+    """How many of the shards that are left a process takes, at least 1, so that all have some to the end.
+
+    >>> at_once(1000, processes=2), at_once(20, processes=2), at_once(3, processes=2)
+    (8, 5, 1)
+    """
+    return max(1, min(AT_ONCE, left // (2 * processes)))
+
 
 _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
 _RAY = re.compile(r"ray(?:(://|:)([\w.-]+:\d{1,5}))?(?:\?cpus=(\d{1,4}(?:\.\d{1,3})?))?", re.ASCII)

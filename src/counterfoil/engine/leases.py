@@ -17,12 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from counterfoil.engine.cache import LEASES
 from counterfoil.errors import StorageError
 from counterfoil.storage import Place, Tagged
 from counterfoil.store import digest_value
 
-#: The folder of leases in a cache.
-LEASES = "leases"
 #: How many times a lease is renewed within its patience.
 _RENEWALS = 4
 

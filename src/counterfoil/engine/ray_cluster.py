@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from counterfoil.engine.leases import LEASES, alive
+from counterfoil.engine.cache import LEASES
+from counterfoil.engine.leases import alive
 from counterfoil.engine.ray_worker import Handshake, ShardWorker, versions
 from counterfoil.errors import InputError, MissingExtraError, StorageError
 from counterfoil.storage import Place, open_place

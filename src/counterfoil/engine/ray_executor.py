@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from counterfoil.engine.cache import Cache
+from counterfoil.engine.executor import AT_ONCE, Advance, ShardWork, at_once
 from counterfoil.engine.ray_cluster import Worker, WorkerPool
-from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardWork, at_once
 from counterfoil.errors import InputError, StorageError
 from counterfoil.models.base import source_of
 from counterfoil.storage import location

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from counterfoil.engine.shard_work import ShardWork
+from counterfoil.engine.executor import ShardWork
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Identity, identity_of, version_of
 from counterfoil.storage import open_place

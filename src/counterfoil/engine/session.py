@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int
@@ -17,7 +17,6 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine import shard_work
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.deduplicate import (
     Asked,
@@ -32,8 +31,23 @@ from counterfoil.engine.deduplicate import (
     used_images,
     warn,
 )
-from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.shard_work import BatchGenerator, Compute, GeneratedBytes, ShardWork, Take
+from counterfoil.engine.executor import (
+    LOCAL,
+    BatchGenerator,
+    Compute,
+    Executor,
+    GeneratedBytes,
+    ShardWork,
+    Take,
+    caption_probabilities,
+    caption_vectors,
+    frame_parts,
+    generated_parts,
+    image_probabilities,
+    image_vectors,
+    pair_scores,
+    token_parts,
+)
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.models.base import (
     Classifier,
@@ -45,8 +59,10 @@ from counterfoil.models.base import (
     check_kept,
     identity_of,
 )
-from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.storage import located
+
+if TYPE_CHECKING:
+    from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
 
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
 _COUNTED = 4096
@@ -158,14 +174,14 @@ class Session:
         return captions, images
 
     def embed_images(
-        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = shard_work.image_vectors
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = image_vectors
     ) -> Float32[ndarray, "images width"]:
         """The embeddings of the distinct images, or what else `compute` gets of each."""
         values = Vectors("images", work.image_keys)
         return self._finish(embedder, compute, values, work.images, cache=cache).values
 
     def embed_captions(
-        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = shard_work.caption_vectors
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = caption_vectors
     ) -> Float32[ndarray, "captions width"]:
         """The embeddings of the distinct captions, or what else `compute` gets of each."""
         values, order = Vectors("captions", work.caption_keys), _by_length(embedder.lengths)
@@ -180,10 +196,10 @@ class Session:
         """
         probabilities: dict[str, ndarray] = {}
         if "images" in kinds:
-            rows = self.embed_images(classifier, work, cache, shard_work.image_probabilities)
+            rows = self.embed_images(classifier, work, cache, image_probabilities)
             probabilities["images"] = rows[:, 0]
         if "captions" in kinds:
-            rows = self.embed_captions(classifier, work, cache, shard_work.caption_probabilities)
+            rows = self.embed_captions(classifier, work, cache, caption_probabilities)
             probabilities["captions"] = rows[:, 0]
         for values in probabilities.values():
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
@@ -205,7 +221,7 @@ class Session:
             values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
         order = _by_length(lambda own: [len(caption.text or "") for _, caption in own]) if alone else None
-        numbers = self._finish(scorer, shard_work.pair_scores, values, items, order=order, cache=cache).values
+        numbers = self._finish(scorer, pair_scores, values, items, order=order, cache=cache).values
         if numbers.shape[1] != 1:
             problem = "a scorer of pairs gave more than one number for a pair"
             raise ScoreError(problem, where=scorer.identity.name)
@@ -222,7 +238,7 @@ class Session:
         return scores
 
     def frames(
-        self, local: LocalEmbedder, work: ScoringPlan, cache: Cache
+        self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache
     ) -> list[Float[ndarray, "frames width"]]:
         """The frames of the distinct videos or images. A video is kept as soon as it is done.
 
@@ -244,7 +260,7 @@ class Session:
             if rows:
                 parts = self._finish(
                     local,
-                    shard_work.frame_parts,
+                    frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
                     cache=row_cache,
@@ -254,11 +270,13 @@ class Session:
                 frames_of |= {row: item_parts["vectors"] for row, item_parts in zip(rows, parts, strict=True)}
         return [frames_of[row] for row in range(len(items))]
 
-    def tokens(self, local: LocalEmbedder, work: ScoringPlan, cache: Cache) -> list[CaptionTokens]:
+    def tokens(self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache) -> "list[CaptionTokens]":
         """The tokens of the distinct captions."""
+        from counterfoil.models.captions.base import CaptionTokens
+
         parts = self._finish(
             local,
-            shard_work.token_parts,
+            token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
@@ -279,13 +297,13 @@ class Session:
     ) -> None:
         """Have something made for each item, `size` of them at a time, and given to `take` with its row.
 
-        `keys` name the items (`engine.shard_work.batch_keys`). Processes that share the cache make each batch
+        `keys` name the items (`engine.executor.batch_keys`). Processes that share the cache make each batch
         once; this one alone takes what others left there, and keeps nothing. With `here` workers of
         a cluster are not asked, as for endpoints, whose keys and pace are this process's.
         """
         session = replace(self, executor=LOCAL) if here and self.executor.distant else self
         values = GeneratedBytes("made", keys, take, keeps=self.executor is not LOCAL)
-        cache, compute = self.cache_for(maker), shard_work.generated_parts
+        cache, compute = self.cache_for(maker), generated_parts
         session._finish(
             maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
         )

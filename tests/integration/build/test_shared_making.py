@@ -11,9 +11,8 @@ from typing import ClassVar
 
 import pytest
 
-from counterfoil.engine.executor import RankExecutor
+from counterfoil.engine.executor import RankExecutor, batch_keys
 from counterfoil.engine.session import Session
-from counterfoil.engine.shard_work import batch_keys
 from counterfoil.models.base import Identity
 
 #: A maker whose every item takes a while and is noted in a file.
@@ -22,7 +21,7 @@ import sys, time
 from pathlib import Path
 from counterfoil.engine.session import Session
 from counterfoil.engine.executor import executor_named
-from counterfoil.engine.shard_work import batch_keys
+from counterfoil.engine.executor import batch_keys
 from counterfoil.models.base import Identity
 
 rank, folder = sys.argv[1], Path(sys.argv[2])

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from counterfoil.engine.leases import _RENEWALS, LEASES, Leases
+from counterfoil.engine.cache import LEASES
+from counterfoil.engine.leases import _RENEWALS, Leases
 from counterfoil.storage import open_place
 
 

@@ -30,7 +30,7 @@ from counterfoil.build.step import (
     with_column,
     with_generated,
 )
-from counterfoil.engine.shard_work import batch_keys
+from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Identity
 from counterfoil.world.compositions import imagine_caption
