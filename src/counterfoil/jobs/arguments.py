@@ -14,7 +14,6 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values
-from counterfoil.inputs.secrets import secret
 from counterfoil.jobs.job import (
     Feedback,
     at_end,
@@ -249,6 +248,8 @@ def api_key(variable: str | None = None) -> str:
 
     Raises `InputError` for a variable that is named and not set.
     """
+    from counterfoil.inputs.secrets import secret
+
     name = variable or "COUNTERFOIL_API_KEY"
     key = secret(os.environ.get(name, ""), where=name)
     if variable is not None and not key:

@@ -9,7 +9,6 @@ from typing import Any, Literal, cast
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
-from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.jobs import arguments as shared
@@ -204,6 +203,8 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
     None where nothing says where it is.
     """
     if place is not None:
+        from counterfoil.benchmarks.folder import is_benchmark_folder, load
+
         return (
             load(place) if is_benchmark_folder(place) else catalog.benchmark(name, data=place, images=images)
         )
