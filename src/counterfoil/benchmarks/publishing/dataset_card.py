@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.release import FormRelease, ReleaseTable
+from counterfoil.benchmarks.forms.release import FormRelease
 from counterfoil.benchmarks.publishing.facts import Publication
-from counterfoil.benchmarks.publishing.tables import WrittenFile, feature_of
+from counterfoil.benchmarks.publishing.tables import WrittenFile
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
@@ -21,10 +21,9 @@ def dataset_card(
     benchmark: Benchmark,
     release: FormRelease,
     files: Sequence[WrittenFile],
-    sizes: Mapping[str, int],
     about: Publication,
 ) -> str:
-    """The README as text; `sizes` are the bytes of the files by path."""
+    """The README as text."""
     card = benchmark.card
     title = card.title or name
     config = f', "{release.tables[0].name}"' if len(release.tables) > 1 else ""
@@ -36,7 +35,7 @@ def dataset_card(
         people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
     parts = [
         "---",
-        *_yaml(_header(title, benchmark, release, files, sizes, about)),
+        *_yaml(_header(title, benchmark, release, files, about)),
         "---",
         "",
         f"# {title}",
@@ -101,7 +100,6 @@ def _header(
     benchmark: Benchmark,
     release: FormRelease,
     files: Sequence[WrittenFile],
-    sizes: Mapping[str, int],
     about: Publication,
 ) -> dict[str, Any]:
     licence = about.licence
@@ -136,34 +134,6 @@ def _header(
             }
             for at, table in enumerate(release.tables)
         ],
-        "dataset_info": [_info(table, splits[table.name], files, sizes) for table in release.tables],
-    }
-
-
-def _info(
-    table: ReleaseTable, splits: Sequence[str], files: Sequence[WrittenFile], sizes: Mapping[str, int]
-) -> dict[str, Any]:
-    own = [file for file in files if file.table == table.name]
-    features: list[dict[str, Any]] = []
-    for name, column in table.columns.items():
-        feature = feature_of(column)
-        if feature["_type"] == "List":
-            features.append({"name": name, "list": feature["feature"]["dtype"]})
-        else:
-            features.append({"name": name, "dtype": feature.get("dtype", feature["_type"].lower())})
-    return {
-        "config_name": table.name,
-        "features": features,
-        "splits": [
-            {
-                "name": split,
-                "num_bytes": sum(file.bytes for file in own if file.split == split),
-                "num_examples": sum(file.rows for file in own if file.split == split),
-            }
-            for split in splits
-        ],
-        "download_size": sum(sizes[file.path] for file in own),
-        "dataset_size": sum(file.bytes for file in own),
     }
 
 

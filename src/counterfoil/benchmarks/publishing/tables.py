@@ -38,7 +38,6 @@ class WrittenFile:
     table: str
     split: str
     rows: int
-    bytes: int
 
 
 def feature_of(column: ReleaseColumn) -> dict[str, Any]:
@@ -95,16 +94,15 @@ def write_tables(
             shards = list(_shards(table, rows, sizes))
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
-                size = _write(benchmark, table, part, folder / path)
-                files.append(WrittenFile(path, table.name, split, len(part), size))
+                _write(benchmark, table, part, folder / path)
+                files.append(WrittenFile(path, table.name, split, len(part)))
                 done += len(part)
                 progress("writing tables", done, total)
     return files
 
 
-def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
-    """Write some rows, and give how many bytes they take in memory."""
-    schema, size = schema_of(table), 0
+def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> None:
+    schema = schema_of(table)
     step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -116,10 +114,7 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
                 if column.kind == "image":
                     cells = [None if image is None else image_cell(image) for image in cells]
                 columns.append(pa.array(cells, schema.field(name).type))
-            batch = pa.table(columns, schema=schema)
-            size += batch.nbytes
-            writer.write_table(batch, row_group_size=step)
-    return size
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=step)
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:

@@ -161,8 +161,7 @@ def _write(
     saved = own.load(folder, verify=False)
     files = write_tables(saved, release.tables, splits, folder, progress)
     digests = {file.path: _digest(folder / file.path) for file in files}
-    sizes = {file.path: (folder / file.path).stat().st_size for file in files}
-    write_text(folder / README, dataset_card(name, benchmark, release, files, sizes, about))
+    write_text(folder / README, dataset_card(name, benchmark, release, files, about))
     title = f"{card.title or name}. {describe(benchmark, release)}"
     write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
     digest_of = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
