@@ -14,7 +14,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.publishing.facts import Publication
-from counterfoil.benchmarks.publishing.tables import WrittenFile
+from counterfoil.benchmarks.publishing.tables import TYPE_NAMES, WrittenFile, arrow_type
 
 VERSION = "http://mlcommons.org/croissant/1.1"
 RESPONSIBLE = "http://mlcommons.org/croissant/RAI/1.0"
@@ -52,7 +52,6 @@ _PARQUET = "application/x-parquet"
 #: A digest that is none: a repository changes, and readers ask for one of every file.
 _NO_DIGEST = "https://github.com/mlcommons/croissant/issues/80"
 _SPLITS = {"train": "cr:TrainingSplit", "validation": "cr:ValidationSplit", "test": "cr:TestSplit"}
-_TYPES = {"string": "sc:Text", "int64": "sc:Integer", "double": "sc:Float", "bool": "sc:Boolean"}
 _ROLES = {"_by": "prov:wasAttributedTo", "_from": "prov:wasDerivedFrom"}
 
 
@@ -195,22 +194,16 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
 def _field(
     table: ReleaseTable, name: str, column: ReleaseColumn, source: Mapping[str, Any]
 ) -> dict[str, Any]:
-    extract: dict[str, Any] = {**source, "extract": {"column": name}}
-    entry: dict[str, Any] = {
-        "@type": "cr:Field",
-        "@id": _id(table, name),
-        "name": name,
-        "description": column.about,
-    }
-    kind = column.values.type if column.kind == "value" else None
-    listed = column.kind == "captions" or (kind is not None and pa.types.is_list(kind))
+    kind, extract = arrow_type(column), {**source, "extract": {"column": name}}
+    entry: dict[str, Any] = {"@type": "cr:Field", "@id": _id(table, name), "name": name}
+    entry["description"] = column.about
     if column.kind == "image":
         entry["dataType"] = "sc:ImageObject"
         extract["transform"] = {"jsonPath": "bytes"}
+    elif pa.types.is_list(kind):
+        entry |= {"dataType": TYPE_NAMES[kind.value_type][1], "isArray": True, "arrayShape": "-1"}
     else:
-        entry["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]
-    if listed:
-        entry |= {"isArray": True, "arrayShape": "-1"}
+        entry["dataType"] = TYPE_NAMES[kind][1]
     entry["source"] = extract
     annotations = [_annotation(table, name, role, source) for role in _ROLES if name + role in table.columns]
     if annotations:

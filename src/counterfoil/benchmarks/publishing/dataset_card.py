@@ -4,7 +4,7 @@ Its text is the template `dataset_card.md`.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files as resources
