@@ -250,10 +250,13 @@ def digest_file(path: str | Path) -> str:
 
 def digest_stream(file: BufferedReader) -> str:
     """The digest of what is left to read of an open file, read in blocks."""
-    state = hashlib.blake2b(digest_size=16)
-    while block := file.read(1 << 20):
-        state.update(block)
-    return state.hexdigest()
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def sha256_file(path: str | Path) -> str:
+    """The SHA-256 of a file's bytes, by which others check files that are passed on."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_table(table: pa.Table) -> str:

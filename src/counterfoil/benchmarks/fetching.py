@@ -6,7 +6,6 @@ size and checksum are right. What came from where is written last, to `fetched.j
 whose files have other sizes, does not count as fetched.
 """
 
-import hashlib
 import http.client
 import json
 import os
@@ -15,7 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from functools import cache
@@ -30,7 +29,7 @@ from counterfoil.claims import claimed
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from counterfoil.inputs.files import read_bytes, regular
 from counterfoil.inputs.secrets import secret
-from counterfoil.store import check_writable, write_text
+from counterfoil.store import check_writable, sha256_file, storage_error, write_text
 
 #: Where the files of each kind of repository are served from; `--mirror` puts another address in its place.
 HOSTS = {"github": "https://raw.githubusercontent.com", "hub": "https://huggingface.co"}
@@ -80,8 +79,7 @@ def releases() -> dict[str, Release]:
     'RAIVNLab/sugar-crepe'
     """
     text = files("counterfoil.benchmarks").joinpath("downloads.toml").read_text(encoding="utf-8")
-    rows = tomllib.loads(text)
-    return {name: Release(name=name, **facts) for name, facts in rows.items()}
+    return {name: Release(name=name, **facts) for name, facts in tomllib.loads(text).items()}
 
 
 def release(name: str) -> Release:
@@ -111,6 +109,10 @@ _MOST = 64 << 30
 #: How often a connection that broke is opened again, from where it stopped.
 _TRIES = 4
 _TIMEOUT = 30.0
+#: What goes wrong on a connection.
+_BROKEN = (ConnectionError, TimeoutError, http.client.HTTPException)
+_GATED = "the data set is gated: accept its licence and set HF_TOKEN"
+_MOVED = "the file has moved: give another address with --mirror, or the files with --data"
 
 Progress = Callable[[str, int, int], None]
 
@@ -144,23 +146,21 @@ class Fetched:
 
     folder: Path
     revision: str
-    new: tuple[str, ...] = ()
-    present: tuple[str, ...] = ()
-    unpinned: tuple[str, ...] = ()
-    digests: Mapping[str, str] = field(default_factory=dict)
+    new: tuple[str, ...]
+    present: tuple[str, ...]
+    unpinned: tuple[str, ...]
+    digests: Mapping[str, str]
 
 
 def fetched(release: Release, folder: Path) -> Path | None:
     """The folder in `folder` with all files of `release`, None where they were not fetched whole."""
     place = folder / release.name
-    record = _record(place)
-    if record is None or not record.files:
-        return None
-    for name, known in record.files.items():
-        path = place / name
-        if not path.is_file() or path.stat().st_size != known.size:
-            return None
-    return place
+    files = _recorded(place, None)
+    whole = all(
+        (place / name).is_file() and (place / name).stat().st_size == file.size
+        for name, file in files.items()
+    )
+    return place if files and whole else None
 
 
 def fetch(
@@ -185,70 +185,72 @@ def fetch(
         raise InputError(
             "not an address", where="--mirror", given=mirror, allowed="http://... or https://..."
         )
-    place = folder / release.name
+    place, token = folder / release.name, token if mirror is None else None
     check_writable(place, folder=True)
     with claimed(place, "benchmarks fetch", (RECORD,)):
-        return _fetch(release, place, base, token if mirror is None else None, overwrite, progress)
-
-
-def _fetch(
-    release: Release, place: Path, base: str, token: str | None, overwrite: bool, progress: Progress
-) -> Fetched:
-    revision, files = _listed(release, base, token)
-    before = _record(place)
-    known = {} if before is None else dict(before.files)
-    new, unchanged, records = [], [], {}
-    for file in files:
-        target = file.path if release.host == "hub" else file.target
-        path = place / target
-        # A file without a pinned checksum keeps the one that it had when it was first fetched.
-        first = known[target].sha256 if before and before.revision == revision and target in known else ""
-        expected = file.sha256 or first
-        if path.exists():
-            regular(path)
-            digest = _sha256(path)
-            if expected and digest == expected:
-                unchanged.append(target)
-                size, pinned = path.stat().st_size, bool(file.sha256)
-                records[target] = FetchedFile(size=size, sha256=digest, pinned=pinned)
-                continue
-            ours = target in known and known[target].sha256 == digest
-            if not (ours or overwrite):
-                what = "another file of that name" if expected else "a file of that name already"
-                hint = "move it away, choose another folder with --to, or say --overwrite"
-                raise InputError(f"there is {what}", where=path, hint=hint)
-        source = urllib.parse.quote(file.path)
+        revision, files = _listed(release, base, token)
+        source = f"{release.repository}/{revision}"
         if release.host == "hub":
-            address = f"{base}/datasets/{release.repository}/resolve/{revision}/{source}"
-        else:
-            address = f"{base}/{release.repository}/{revision}/{source}"
-        digest = _download(address, path, file, token, progress)
-        new.append(target)
-        records[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
-    record = Record(
-        release=release.name,
-        repository=release.repository,
-        revision=revision,
-        address=base,
-        fetched=f"{datetime.now(UTC).isoformat(timespec='seconds')} by counterfoil {__version__}",
-        files=records,
-    )
-    write_text(place / RECORD, record.model_dump_json(indent=2) + "\n")
+            source = f"datasets/{release.repository}/resolve/{revision}"
+        # A file without a pinned checksum keeps the one that it had when it was first fetched.
+        known, first = _recorded(place, None), _recorded(place, revision)
+        new, records = [], {}
+        for file in files:
+            path = place / file.target
+            expected = file.sha256 or (first[file.target].sha256 if file.target in first else "")
+            ours = known[file.target].sha256 if file.target in known else None
+            digest = _present(path, expected, ours, overwrite)
+            if digest is None:
+                address = f"{base}/{source}/{urllib.parse.quote(file.path)}"
+                digest = _download(address, path, file, token, progress)
+                new.append(file.target)
+            records[file.target] = FetchedFile(
+                size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256)
+            )
+        record = Record(
+            release=release.name,
+            repository=release.repository,
+            revision=revision,
+            address=base,
+            fetched=f"{datetime.now(UTC).isoformat(timespec='seconds')} by counterfoil {__version__}",
+            files=records,
+        )
+        write_text(place / RECORD, record.model_dump_json(indent=2) + "\n")
     return Fetched(
         place,
         revision,
-        tuple(new),
-        tuple(unchanged),
-        tuple(name for name, file_record in records.items() if not file_record.pinned),
-        {name: file_record.sha256 for name, file_record in records.items()},
+        new=tuple(new),
+        present=tuple(name for name in records if name not in new),
+        unpinned=tuple(name for name, one in records.items() if not one.pinned),
+        digests={name: one.sha256 for name, one in records.items()},
     )
 
 
-def _record(place: Path) -> Record | None:
+def _recorded(place: Path, revision: str | None) -> Mapping[str, FetchedFile]:
+    """The files in a folder by its record, those of `revision` alone where one is given."""
     try:
-        return Record.model_validate_json(read_bytes(place / RECORD))
+        record = Record.model_validate_json(read_bytes(place / RECORD))
     except (DataError, ValidationError):
+        return {}
+    return record.files if revision in (None, record.revision) else {}
+
+
+def _present(path: Path, expected: str, ours: str | None, overwrite: bool) -> str | None:
+    """The digest of a file that is there as expected; None where it is to be fetched.
+
+    `ours` is the digest with which it was fetched before. Raises `InputError` where another file is there.
+    """
+    if not path.exists():
         return None
+    regular(path)
+    digest = sha256_file(path)
+    if expected and digest == expected:
+        return digest
+    if digest != ours and not overwrite:
+        what = "another file of that name" if expected else "a file of that name already"
+        hint = "move it away, choose another folder with --to, or say --overwrite"
+        raise InputError(f"there is {what}", where=path, hint=hint)
+    return None
 
 
 def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[ReleasedFile, ...]]:
@@ -256,24 +258,21 @@ def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[
     if release.host != "hub":
         return release.revision, release.files
     address = f"{base}/api/datasets/{release.repository}/revision/{release.revision or 'main'}?blobs=true"
+    listed = []
     with _open(address, token) as answer:
         try:
             repository: Any = json.loads(answer.read(32 << 20))
             revision = str(repository["sha"])
-            listed = [
-                ReleasedFile(
-                    path=str(entry["rfilename"]),
-                    size=(entry.get("lfs") or entry).get("size"),
-                    sha256=str((entry.get("lfs") or {}).get("sha256") or ""),
-                )
-                for entry in repository["siblings"]
-                if fnmatch(str(entry["rfilename"]), release.select)
-            ]
+            for entry in repository["siblings"]:
+                path, facts = str(entry["rfilename"]), entry.get("lfs") or entry
+                if fnmatch(path, release.select):
+                    digest = str(facts.get("sha256") or "")
+                    listed.append(ReleasedFile(path=path, name=path, size=facts.get("size"), sha256=digest))
         except (ValueError, KeyError, TypeError, AttributeError, http.client.HTTPException, OSError) as error:
             raise DataError(f"no list of a data set's files: {error}", where=address) from None
-    for entry in listed:
-        if Path(entry.path).is_absolute() or ".." in Path(entry.path).parts:
-            raise DataError("a file outside the folder", where=address, given=entry.path)
+    for file in listed:
+        if Path(file.path).is_absolute() or ".." in Path(file.path).parts:
+            raise DataError("a file outside the folder", where=address, given=file.path)
     if not listed:
         raise DataError("the data set has no such files", where=address, allowed=release.select)
     if release.revision and revision != release.revision:
@@ -287,26 +286,26 @@ def _download(address: str, path: Path, file: ReleasedFile, token: str | None, p
     """The file at `address` as `path`, once it is whole and right; its SHA-256."""
     part = path.with_name(f"{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    for attempt in range(_TRIES):
+    for left in reversed(range(_TRIES)):
         try:
             _continue(address, part, file, token, progress)
             break
-        except (ConnectionError, TimeoutError, http.client.HTTPException) as error:
-            if attempt + 1 == _TRIES:
-                raise DataError(
-                    f"the connection broke {_TRIES} times: {error}",
-                    where=address,
-                    hint="run it again: it goes on where it stopped",
-                ) from None
-    size, digest = part.stat().st_size, _sha256(part)
+        except _BROKEN as error:
+            if not left:
+                what, hint = (
+                    f"the connection broke {_TRIES} times",
+                    "run it again: it goes on where it stopped",
+                )
+                raise DataError(f"{what}: {error}", where=address, hint=hint) from None
+    size, digest = part.stat().st_size, sha256_file(part)
     if (file.size is not None and size != file.size) or (file.sha256 and digest != file.sha256):
         part.unlink()
+        pinned = f"{file.size:,} bytes, " if file.size is not None else ""
         raise DataError(
             "not the file that was pinned",
             where=address,
             given=f"{size:,} bytes, sha256 {digest}",
-            allowed=(f"{file.size:,} bytes, " if file.size is not None else "")
-            + f"sha256 {file.sha256 or 'any'}",
+            allowed=f"{pinned}sha256 {file.sha256 or 'any'}",
             hint="was it changed on the way? nothing was kept",
         )
     try:
@@ -314,7 +313,7 @@ def _download(address: str, path: Path, file: ReleasedFile, token: str | None, p
             os.fsync(written.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror or error}", where=path) from None
+        raise storage_error(path, error) from None
     return digest
 
 
@@ -322,19 +321,16 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
     """Append to `part` what is missing; from the start where the server does not serve parts of files."""
     if part.is_symlink() or (part.exists() and not part.is_file()):
         raise StorageError("is no file of a download", where=part, hint="move it away")
-    have = part.stat().st_size if part.is_file() else 0
-    if file.size is not None and have >= file.size:
+    # Where nothing says how long it should be, nothing would show that it ended where it did.
+    have = part.stat().st_size if part.is_file() and file.size is not None else 0
+    most = _MOST if file.size is None else file.size
+    if have >= most:
         return
-    if file.size is None and have:
-        # Nothing says how long it should be, so nothing would show that it ended where it did.
-        part.unlink()
-        have = 0
     with _open(address, token, have) as answer:
-        if have and answer.status != 206:
+        if answer.status != 206:
             have = 0
         left = answer.headers.get("Content-Length", "")
         total = have + int(left) if left.isdecimal() else file.size or 0
-        most = file.size if file.size is not None else _MOST
         try:
             with open(part, "ab" if have else "wb") as out:
                 while block := answer.read(_BLOCK):
@@ -342,16 +338,13 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
                     have += len(block)
                     if have > most:
                         part.unlink()
-                        raise DataError(
-                            "larger than the file that was pinned", where=address, allowed=f"{most:,} bytes"
-                        )
+                        what = "larger than the file that was pinned"
+                        raise DataError(what, where=address, allowed=f"{most:,} bytes")
                     progress(file.target, have, max(total, have))
-        except (ConnectionError, TimeoutError, http.client.HTTPException):
+        except _BROKEN:
             raise
         except OSError as error:
-            raise StorageError(
-                f"cannot be written: {error.strerror or error}", where=part, hint="is the disk full?"
-            ) from None
+            raise storage_error(part, error) from None
     if left.isdecimal() and have < total:
         raise ConnectionError(f"{have:,} of {total:,} bytes came")
 
@@ -363,25 +356,13 @@ def _open(address: str, token: str | None, start: int = 0) -> Any:
         request.add_unredirected_header("Authorization", f"Bearer {secret(token, where='HF_TOKEN')}")
     if start:
         request.add_header("Range", f"bytes={start}-")
+    hint: str | None = "is there a network? another address goes with --mirror"
     try:
         return urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         # The error is the open answer.
         error.close()
-        hint = {
-            401: "the data set is gated: accept its licence and set HF_TOKEN",
-            403: "the data set is gated: accept its licence and set HF_TOKEN",
-            404: "the file has moved: give another address with --mirror, or the files with --data",
-        }.get(error.code)
-        raise DataError(f"cannot be fetched: {error.code} {error.reason}", where=address, hint=hint) from None
-    except (urllib.error.URLError, TimeoutError, http.client.HTTPException, ValueError) as error:
-        raise DataError(
-            f"cannot be fetched: {getattr(error, 'reason', error)}",
-            where=address,
-            hint="is there a network? another address goes with --mirror",
-        ) from None
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        reason, hint = f"{error.code} {error.reason}", {401: _GATED, 403: _GATED, 404: _MOVED}.get(error.code)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = str(getattr(error, "reason", error))
+    raise DataError(f"cannot be fetched: {reason}", where=address, hint=hint)

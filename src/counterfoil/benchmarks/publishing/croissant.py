@@ -14,7 +14,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.publishing.facts import Publication
-from counterfoil.benchmarks.publishing.tables import WrittenFile
+from counterfoil.benchmarks.publishing.tables import TYPE_NAMES, WrittenFile, arrow_type
 
 VERSION = "http://mlcommons.org/croissant/1.1"
 RESPONSIBLE = "http://mlcommons.org/croissant/RAI/1.0"
@@ -52,8 +52,11 @@ _PARQUET = "application/x-parquet"
 #: A digest that is none: a repository changes, and readers ask for one of every file.
 _NO_DIGEST = "https://github.com/mlcommons/croissant/issues/80"
 _SPLITS = {"train": "cr:TrainingSplit", "validation": "cr:ValidationSplit", "test": "cr:TestSplit"}
-_TYPES = {"string": "sc:Text", "int64": "sc:Integer", "double": "sc:Float", "bool": "sc:Boolean"}
-_ROLES = {"_by": "prov:wasAttributedTo", "_from": "prov:wasDerivedFrom"}
+#: What a column tells of another one, by the end of its name.
+_ROLES = {
+    "_by": ("maker", "prov:wasAttributedTo", ["prov:Agent", "prov:Person"]),
+    "_from": ("origin", "prov:wasDerivedFrom", ["prov:Entity"]),
+}
 
 
 def croissant(
@@ -69,43 +72,32 @@ def croissant(
     base = f"https://huggingface.co/datasets/{about.repository}" if about.repository else ""
     several = {table.name for table in release.tables if sum(f.table == table.name for f in files) > 1}
     provenance = about.provenance
+    sources = [
+        {"prov:label": entry.name, "license": entry.licence, "url": entry.url} for entry in provenance.sources
+    ]
+    steps = [f"{entry.name}: {entry.summary}".removesuffix(": ") for entry in provenance.steps]
     facts = {
         "rai:dataLimitations": [*card.pitfalls, *provenance.limits],
         "rai:dataUseCases": list(provenance.uses),
         "rai:dataCollection": provenance.method,
         "rai:annotatorDemographics": list(provenance.people),
-        "prov:wasDerivedFrom": [
-            {
-                "@type": "prov:Entity",
-                "prov:label": entry.name,
-                **({"license": entry.licence} if entry.licence else {}),
-                **({"url": entry.url} if entry.url else {}),
-            }
-            for entry in provenance.sources
-        ],
-        "prov:wasGeneratedBy": [
-            {
-                "@type": "prov:Activity",
-                "prov:label": f"{entry.name}: {entry.summary}" if entry.summary else entry.name,
-            }
-            for entry in provenance.steps
-        ],
+        "prov:wasDerivedFrom": [{"@type": "prov:Entity", **_stated(source)} for source in sources],
+        "prov:wasGeneratedBy": [{"@type": "prov:Activity", "prov:label": step} for step in steps],
     }
-    splits = {
-        "@type": "cr:RecordSet",
-        "@id": "splits",
-        "name": "splits",
-        "dataType": "cr:Split",
-        "key": {"@id": "splits/name"},
-        "field": [
-            {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"},
-            {"@type": "cr:Field", "@id": "splits/url", "name": "url", "dataType": ["sc:URL", "cr:Split"]},
+    splits = _node(
+        "RecordSet",
+        "splits",
+        dataType="cr:Split",
+        key={"@id": "splits/name"},
+        field=[
+            _node("Field", "splits/name", "name", dataType="sc:Text"),
+            _node("Field", "splits/url", "url", dataType=["sc:URL", "cr:Split"]),
         ],
-        "data": [
+        data=[
             {"splits/name": split, "splits/url": _SPLITS.get(split, f"cr:Split/{split}")}
             for split in dict.fromkeys(file.split for file in files)
         ],
-    }
+    )
     return {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
@@ -117,46 +109,46 @@ def croissant(
         "creator": [{"@type": "sc:Organization", "name": creator} for creator in about.creators_of(card)],
         "datePublished": about.date_of(card),
         "version": about.version,
-        **({"inLanguage": about.language} if about.language else {}),
+        **_stated({"inLanguage": about.language}),
         "citeAs": card.citation or f"{', '.join(about.creators_of(card))}: {card.title or name}",
         "keywords": ["vision-language", "benchmark", card.form],
-        **{key: value for key, value in facts.items() if value},
+        **_stated(facts),
         "distribution": _distribution(files, digests, several, base),
         "recordSet": [splits, *(_records(table, files, several) for table in release.tables)],
     }
+
+
+def _node(kind: str, identifier: str, name: str = "", **facts: Any) -> dict[str, Any]:
+    """An object of the format; where it has no other name it is called by its identifier."""
+    return {"@type": f"cr:{kind}", "@id": identifier, "name": name or identifier, **facts}
+
+
+def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in facts.items() if value}
 
 
 def _distribution(
     files: Sequence[WrittenFile], digests: Mapping[str, str], several: set[str], base: str
 ) -> list[dict[str, Any]]:
     """A file object per Parquet file; where a table has several, also a set of them."""
-    objects: list[dict[str, Any]] = [
-        {
-            "@type": "cr:FileObject",
-            "@id": file.path,
-            "name": file.path,
-            "contentUrl": f"{base}/resolve/main/{file.path}" if base else file.path,
-            "encodingFormat": _PARQUET,
-            "sha256": digests[file.path],
-        }
+    objects = [
+        _node(
+            "FileObject",
+            file.path,
+            contentUrl=f"{base}/resolve/main/{file.path}" if base else file.path,
+            encodingFormat=_PARQUET,
+            sha256=digests[file.path],
+        )
         for file in files
     ]
     if base and several:
-        repository = {"contentUrl": base, "encodingFormat": "git+https", "sha256": _NO_DIGEST}
-        objects.append({"@type": "cr:FileObject", "@id": "repository", "name": "repository", **repository})
-    for table in dict.fromkeys(file.table for file in files):
-        if table in several:
-            folders = {file.path.rpartition("/")[0] for file in files if file.table == table}
-            objects.append(
-                {
-                    "@type": "cr:FileSet",
-                    "@id": f"files-of-{table}",
-                    "name": f"files of {table}",
-                    **({"containedIn": {"@id": "repository"}} if base else {}),
-                    "encodingFormat": _PARQUET,
-                    "includes": f"{folders.pop()}/*.parquet",
-                }
-            )
+        facts = {"contentUrl": base, "encodingFormat": "git+https", "sha256": _NO_DIGEST}
+        objects.append(_node("FileObject", "repository", **facts))
+    inside = {"containedIn": {"@id": "repository"}} if base else {}
+    for table in dict.fromkeys(file.table for file in files if file.table in several):
+        folder = next(file.path.rpartition("/")[0] for file in files if file.table == table)
+        parts: dict[str, Any] = {**inside, "encodingFormat": _PARQUET, "includes": f"{folder}/*.parquet"}
+        objects.append(_node("FileSet", f"files-of-{table}", f"files of {table}", **parts))
     return objects
 
 
@@ -169,24 +161,17 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
     if table.questions and "split" not in table.columns:
         # The expression also takes the name that it gave: readers apply it again where they join.
         name_of_file = {"regex": r"^(?:.*/)?([^/]+?)(?:-\d+-of-\d+\.parquet)?$"}
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"{table.name}/split",
-                "name": "split",
-                "description": "The split that the row is in.",
-                "dataType": "sc:Text",
-                "source": {**source, "extract": {"fileProperty": "filename"}, "transform": name_of_file},
-                "references": {"field": {"@id": "splits/name"}},
-            }
+        split = _node(
+            "Field",
+            f"{table.name}/split",
+            "split",
+            description="The split that the row is in.",
+            dataType="sc:Text",
+            source={**source, "extract": {"fileProperty": "filename"}, "transform": name_of_file},
+            references={"field": {"@id": "splits/name"}},
         )
-    records: dict[str, Any] = {
-        "@type": "cr:RecordSet",
-        "@id": table.name,
-        "name": table.name,
-        "description": table.about,
-        "field": fields,
-    }
+        fields.append(split)
+    records = _node("RecordSet", table.name, description=table.about, field=fields)
     if "id" in table.columns:
         records["key"] = {"@id": f"{table.name}/id"}
     return records
@@ -195,57 +180,27 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
 def _field(
     table: ReleaseTable, name: str, column: ReleaseColumn, source: Mapping[str, Any]
 ) -> dict[str, Any]:
-    extract: dict[str, Any] = {**source, "extract": {"column": name}}
-    entry: dict[str, Any] = {
-        "@type": "cr:Field",
-        "@id": _id(table, name),
-        "name": name,
-        "description": column.about,
-    }
-    kind = column.values.type if column.kind == "value" else None
-    listed = column.kind == "captions" or (kind is not None and pa.types.is_list(kind))
+    # The identifier has letters that need no escape; columns that differ in others alone are numbered.
+    plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", column) for column in table.columns]
+    at = list(table.columns).index(name)
+    identifier = f"{table.name}/{plain[at]}{f'.{at}' if plain.count(plain[at]) > 1 else ''}"
+    entry = _node("Field", identifier, name, description=column.about)
+    kind, extract = arrow_type(column), {**source, "extract": {"column": name}}
     if column.kind == "image":
         entry["dataType"] = "sc:ImageObject"
         extract["transform"] = {"jsonPath": "bytes"}
+    elif pa.types.is_list(kind):
+        entry |= {"dataType": TYPE_NAMES[kind.value_type][1], "isArray": True, "arrayShape": "-1"}
     else:
-        entry["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]
-    if listed:
-        entry |= {"isArray": True, "arrayShape": "-1"}
+        entry["dataType"] = TYPE_NAMES[kind][1]
     entry["source"] = extract
-    annotations = [_annotation(table, name, role, source) for role in _ROLES if name + role in table.columns]
-    if annotations:
-        entry["annotation"] = annotations
-    return entry
-
-
-def _annotation(table: ReleaseTable, name: str, role: str, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Who made a value, or what it was made from: an annotation of its field with one of its own."""
-    agent = role == "_by"
-    place = f"{_id(table, name)}/{'maker' if agent else 'origin'}"
-    return {
-        "@type": "cr:Field",
-        "@id": place,
-        "name": f"{'maker' if agent else 'origin'} of {name}",
-        "dataType": ["prov:Agent", "prov:Person"] if agent else ["prov:Entity"],
-        "equivalentProperty": _ROLES[role],
-        "subField": [
-            {
-                "@type": "cr:Field",
-                "@id": f"{place}/id",
-                "name": "id",
-                "dataType": "sc:Text",
-                "source": {**source, "extract": {"column": name + role}},
-            }
-        ],
-    }
-
-
-def _id(table: ReleaseTable, name: str) -> str:
-    """The identifier of a field, of letters that need no escape in one.
-
-    Columns whose names differ in others alone are numbered.
-    """
-    plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", column) for column in table.columns]
-    at = list(table.columns).index(name)
-    twice = plain.count(plain[at]) > 1
-    return f"{table.name}/{plain[at]}{f'.{at}' if twice else ''}"
+    # Who made a value, or what it was made from: an annotation of its field with one of its own.
+    annotations = []
+    for end, (what, meaning, types) in _ROLES.items():
+        if name + end in table.columns:
+            place = f"{identifier}/{what}"
+            value = {**source, "extract": {"column": name + end}}
+            inner = _node("Field", f"{place}/id", "id", dataType="sc:Text", source=value)
+            facts = {"dataType": types, "equivalentProperty": meaning, "subField": [inner]}
+            annotations.append(_node("Field", place, f"{what} of {name}", **facts))
+    return entry | _stated({"annotation": annotations})

@@ -1,14 +1,18 @@
-"""The dataset card of a release: a README whose header `datasets` and the hub read, and words for people."""
+"""The dataset card of a release: a README whose header `datasets` and the hub read, and words for people.
+
+Its text is the template `dataset_card.md`.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from importlib.resources import files as resources
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseTable
 from counterfoil.benchmarks.publishing.facts import Publication
-from counterfoil.benchmarks.publishing.tables import WrittenFile, feature_of
+from counterfoil.benchmarks.publishing.tables import WrittenFile
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
@@ -17,74 +21,69 @@ _MOST_GROUPS = 30
 
 
 def dataset_card(
-    name: str,
-    benchmark: Benchmark,
-    release: FormRelease,
-    files: Sequence[WrittenFile],
-    sizes: Mapping[str, int],
-    about: Publication,
+    name: str, benchmark: Benchmark, release: FormRelease, files: Sequence[WrittenFile], about: Publication
 ) -> str:
-    """The README as text; `sizes` are the bytes of the files by path."""
-    card = benchmark.card
-    title = card.title or name
-    config = f', "{release.tables[0].name}"' if len(release.tables) > 1 else ""
-    people = list(about.provenance.people)
+    """The README as text."""
+    from jinja2 import Environment, StrictUndefined
+
+    card, provenance = benchmark.card, about.provenance
+    rows_of: Counter[tuple[ReleaseTable, str]] = Counter()
+    splits: dict[str, dict[str, str]] = {table.name: {} for table in release.tables}
+    tables = {table.name: table for table in release.tables}
+    for file in files:
+        rows_of[tables[file.table], file.split] += file.rows
+        splits[file.table][file.split] = file.path.rpartition("/")[0]
+    people = list(provenance.people)
     opinions = benchmark.questions.opinions()
     if opinions is not None:
         kind, answers = opinions
         what = f"{answers.shape[1]} ratings" if kind == "ratings" else "votes"
         people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
-    parts = [
-        "---",
-        *_yaml(_header(title, benchmark, release, files, sizes, about)),
-        "---",
-        "",
-        f"# {title}",
-        "",
-        describe(benchmark, release),
-        "",
-        "## Composition",
-        *_composition(benchmark, release, files),
-        "## Process",
-        *_process(benchmark, about),
-        "## People",
-        *_bullets(
-            people,
-            "Nothing is recorded of the people who wrote captions, checked questions or are seen in images.",
-        ),
-        "## Licences",
-        *_licences(benchmark, about),
-        "## Known limits",
-        *_bullets(
-            [*card.pitfalls, *about.provenance.limits],
-            "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks",
-            "for answers that captions give away, for duplicates and for leakage.",
-        ),
-        "## Intended use",
-        *_bullets(
-            about.provenance.uses,
-            "Measuring models that compare images and captions. A model that was trained on these questions",
-            "cannot be measured with them.",
-        ),
-        "## How it is read",
-        "",
-        "```python",
-        "import datasets",
-        "",
-        f'rows = datasets.load_dataset("{about.repository or "FOLDER"}"{config})',
-        "```",
-        "",
-        "The folder is also a benchmark of counterfoil, which measures any scorer with it:",
-        "",
-        "    counterfoil evaluate SCORER FOLDER",
-        "",
-        "`checksums.sha256` has the digest of every file (`sha256sum -c checksums.sha256`), and",
-        "`croissant.json` describes the files in the Croissant format.",
-        "",
+    sources = [(entry.name, entry.licence or "not recorded", entry.url) for entry in provenance.sources]
+    if card.licence:
+        sources.insert(0, (card.title or card.name, card.licence, card.homepage))
+    steps = [
+        (
+            step.name,
+            step.summary,
+            ", ".join(f"{key} = {json.dumps(value)}" for key, value in step.settings.items()),
+            "" if step.rows_in is None else f"{step.rows_in:,}",
+            "" if step.rows_out is None else f"{step.rows_out:,}",
+            ", ".join(f"{reason}: {n:,}" for reason, n in step.dropped.items()),
+        )
+        for step in provenance.steps
     ]
-    if card.citation:
-        parts += ["## Citation", "", card.citation, ""]
-    return "\n".join(parts).rstrip("\n") + "\n"
+    missing = sum(image.source is None for image in benchmark.images)
+    environment = Environment(
+        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    environment.filters |= {
+        "plain": _plain,
+        "cell": lambda text: _plain(text).replace("|", "\\|"),
+        # Texts are quoted as in JSON, which YAML reads alike.
+        "json": partial(json.dumps, ensure_ascii=False),
+        "ascii": json.dumps,
+    }
+    template = resources("counterfoil.benchmarks.publishing").joinpath("dataset_card.md")
+    return environment.from_string(template.read_text(encoding="utf-8")).render(
+        title=card.title or name,
+        summary=describe(benchmark, release),
+        card=card,
+        release=release,
+        about=about,
+        licence=about.licence,
+        provenance=provenance,
+        size=_SIZE_NAMES[sum(max(map(len, release.tables)) >= most for most in _SIZES)],
+        splits=splits,
+        rows=[(table.name, split, f"{n:,}", table.about) for (table, split), n in rows_of.items()],
+        columns_of=lambda table: [(f"`{name}`", column.about) for name, column in table.columns.items()],
+        groupings={name: _groups(labels) for name, labels in benchmark.questions.groupings.items()},
+        missing=f"{missing:,}" if missing else "",
+        images=f"{len(benchmark.images):,}",
+        steps=steps,
+        people=people,
+        sources=sources,
+    )
 
 
 def describe(benchmark: Benchmark, release: FormRelease) -> str:
@@ -96,189 +95,12 @@ def describe(benchmark: Benchmark, release: FormRelease) -> str:
     )
 
 
-def _header(
-    title: str,
-    benchmark: Benchmark,
-    release: FormRelease,
-    files: Sequence[WrittenFile],
-    sizes: Mapping[str, int],
-    about: Publication,
-) -> dict[str, Any]:
-    licence = about.licence
-    other = (
-        {"license_name": licence.spdx or "other", "license_link": licence.url}
-        if licence.hub == "other"
-        else {}
-    )
-    splits = {
-        table.name: list(dict.fromkeys(f.split for f in files if f.table == table.name))
-        for table in release.tables
-    }
-    folders = {(file.table, file.split): file.path.rpartition("/")[0] for file in files}
-    main = max(len(table) for table in release.tables)
-    size = _SIZE_NAMES[sum(main >= most for most in _SIZES)]
-    return {
-        "pretty_name": title,
-        **({"language": [about.language]} if about.language else {}),
-        "license": licence.hub,
-        **other,
-        "task_categories": list(release.tasks),
-        "tags": ["benchmark", "counterfoil", benchmark.card.form],
-        "size_categories": [size],
-        "configs": [
-            {
-                "config_name": table.name,
-                **({"default": True} if at == 0 and len(release.tables) > 1 else {}),
-                "data_files": [
-                    {"split": split, "path": f"{folders[table.name, split]}/{split}-*"}
-                    for split in splits[table.name]
-                ],
-            }
-            for at, table in enumerate(release.tables)
-        ],
-        "dataset_info": [_info(table, splits[table.name], files, sizes) for table in release.tables],
-    }
-
-
-def _info(
-    table: ReleaseTable, splits: Sequence[str], files: Sequence[WrittenFile], sizes: Mapping[str, int]
-) -> dict[str, Any]:
-    own = [file for file in files if file.table == table.name]
-    features: list[dict[str, Any]] = []
-    for name, column in table.columns.items():
-        feature = feature_of(column)
-        if feature["_type"] == "List":
-            features.append({"name": name, "list": feature["feature"]["dtype"]})
-        else:
-            features.append({"name": name, "dtype": feature.get("dtype", feature["_type"].lower())})
-    return {
-        "config_name": table.name,
-        "features": features,
-        "splits": [
-            {
-                "name": split,
-                "num_bytes": sum(file.bytes for file in own if file.split == split),
-                "num_examples": sum(file.rows for file in own if file.split == split),
-            }
-            for split in splits
-        ],
-        "download_size": sum(sizes[file.path] for file in own),
-        "dataset_size": sum(file.bytes for file in own),
-    }
-
-
-def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Lines of YAML; texts are quoted as in JSON, which YAML reads alike."""
-    for key, entry in value.items():
-        if isinstance(entry, list):
-            yield f"{indent}{key}:"
-            for item in entry:
-                if isinstance(item, Mapping):
-                    first, *rest = _yaml(item, indent + "    ")
-                    yield f"{indent}  - {first.strip()}"
-                    yield from rest
-                else:
-                    yield f"{indent}  - {json.dumps(item, ensure_ascii=False)}"
-        else:
-            yield f"{indent}{key}: {json.dumps(entry, ensure_ascii=False)}"
-
-
-def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[WrittenFile]) -> Iterator[str]:
-    rows_of: dict[str, Counter[str]] = {table.name: Counter() for table in release.tables}
-    for file in files:
-        rows_of[file.table][file.split] += file.rows
-    yield ""
-    yield from _table(
-        ("table", "split", "rows", "what a row is"),
-        [
-            (table.name, split, f"{rows:,}", table.about)
-            for table in release.tables
-            for split, rows in rows_of[table.name].items()
-        ],
-    )
-    for table in release.tables:
-        yield from _table(
-            (f"column of {table.name}", "what it holds"),
-            [(f"`{name}`", column.about) for name, column in table.columns.items()],
-        )
-    for grouping, labels in benchmark.questions.groupings.items():
-        counts = Counter(label for label in labels if label)
-        listed = ", ".join(f"{label} ({n:,})" for label, n in list(counts.items())[:_MOST_GROUPS])
-        more = f" and {len(counts) - _MOST_GROUPS:,} more" if len(counts) > _MOST_GROUPS else ""
-        yield f"By `{_plain(grouping)}`: {_plain(listed)}{more}."
-        yield ""
-    for name, fact in release.facts.items():
-        yield f"`{name}`: {json.dumps(fact)}"
-        yield ""
-    missing = sum(image.source is None for image in benchmark.images)
-    if missing:
-        yield f"{missing:,} of {len(benchmark.images):,} images are named and not held here."
-        yield ""
-
-
-def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    provenance, card = about.provenance, benchmark.card
-    yield ""
-    if provenance.method:
-        yield _plain(provenance.method)
-    elif card.homepage or card.hub:
-        place = card.homepage or f"https://huggingface.co/datasets/{card.hub}"
-        at = f", revision {card.revision}" if card.revision else ""
-        yield f"The questions are those of the release at {place}{at}, as counterfoil reads them."
-    elif not provenance.steps:
-        yield "How the questions were made is not recorded."
-    yield ""
-    if provenance.steps:
-        yield from _table(
-            ("step", "what it does", "settings", "rows in", "rows out", "dropped"),
-            [
-                (
-                    step.name,
-                    step.summary,
-                    ", ".join(f"{key} = {json.dumps(value)}" for key, value in step.settings.items()),
-                    "" if step.rows_in is None else f"{step.rows_in:,}",
-                    "" if step.rows_out is None else f"{step.rows_out:,}",
-                    ", ".join(f"{reason}: {n:,}" for reason, n in step.dropped.items()),
-                )
-                for step in provenance.steps
-            ],
-        )
-    if provenance.rows is not None:
-        yield "Who made what of each question, from what and with which seed, is in the columns that end in"
-        yield "`_by`, `_from` and `_seed`."
-        yield ""
-
-
-def _bullets(texts: Sequence[str], *otherwise: str) -> Iterator[str]:
-    """A list of the texts, or what is said where there are none."""
-    yield ""
-    yield from (f"* {_plain(text)}" for text in texts)
-    if not texts:
-        yield from otherwise
-    yield ""
-
-
-def _licences(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    licence, card = about.licence, benchmark.card
-    yield ""
-    yield f"This data set: [{licence.spdx or licence.url}]({licence.url})."
-    yield ""
-    rows = [(entry.name, entry.licence or "not recorded", entry.url) for entry in about.provenance.sources]
-    if card.licence:
-        rows.insert(0, (card.title or card.name, card.licence, card.homepage))
-    if rows:
-        yield from _table(("source", "licence", "where"), rows)
-    for entry in about.overridden:
-        yield f"**Published although {_plain(entry)}.**"
-        yield ""
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + " --- |" * len(columns)
-    for row in rows:
-        yield "| " + " | ".join(_plain(cell).replace("|", "\\|") for cell in row) + " |"
-    yield ""
+def _groups(labels: Sequence[str]) -> str:
+    """The groups of a grouping with their numbers of questions."""
+    counts = Counter(label for label in labels if label)
+    listed = ", ".join(f"{label} ({n:,})" for label, n in list(counts.items())[:_MOST_GROUPS])
+    more = f" and {len(counts) - _MOST_GROUPS:,} more" if len(counts) > _MOST_GROUPS else ""
+    return f"{listed}{more}"
 
 
 def _plain(text: str) -> str:

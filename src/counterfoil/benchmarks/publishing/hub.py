@@ -7,13 +7,8 @@ The address of the hub and the token are those of `huggingface_hub`: HF_ENDPOINT
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from counterfoil.errors import InputError, MissingExtraError
-
-#: Files of a repository that are the hub's own.
-_HUBS = (".gitattributes",)
-
 
 #: What the hub refused, by the status of its answer, and what to do.
 _REFUSALS = {
@@ -58,24 +53,16 @@ def upload(
         raise MissingExtraError("huggingface_hub", "publish") from None
     disable_progress_bars()
     hub = huggingface_hub.HfApi(library_name="counterfoil")
-    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     created = False
     try:
         page = hub.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=update)
         created = True
-        operations: list[Any] = [
-            huggingface_hub.CommitOperationAdd(path_in_repo=path, path_or_fileobj=str(folder / path))
-            for path in paths
-        ]
-        if update:
-            there = hub.list_repo_files(repository, repo_type="dataset")
-            operations += [
-                huggingface_hub.CommitOperationDelete(path_in_repo=path)
-                for path in there
-                if path not in {*paths, *_HUBS}
-            ]
-        commit = hub.create_commit(
-            repository, operations, commit_message=message or "Publish", repo_type="dataset"
+        commit = hub.upload_folder(
+            repo_id=repository,
+            folder_path=folder,
+            repo_type="dataset",
+            commit_message=message or "Publish",
+            delete_patterns="*" if update else None,
         )
     # The library passes on whatever its own checks, its network library and its storage raise.
     except Exception as error:

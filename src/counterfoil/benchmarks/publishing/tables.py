@@ -27,7 +27,13 @@ MOST_BYTES = 256 << 20
 ROWS_WITH_IMAGES, ROWS = 100, 10_000
 
 _CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
-_VALUES = {"string": "string", "int64": "int64", "double": "float64", "bool": "bool"}
+#: What Arrow's types are called by `datasets` and in Croissant.
+TYPE_NAMES = {
+    pa.string(): ("string", "sc:Text"),
+    pa.int64(): ("int64", "sc:Integer"),
+    pa.float64(): ("float64", "sc:Float"),
+    pa.bool_(): ("bool", "sc:Boolean"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,33 +44,28 @@ class WrittenFile:
     table: str
     split: str
     rows: int
-    bytes: int
 
 
-def feature_of(column: ReleaseColumn) -> dict[str, Any]:
-    """What a column is in the features of `datasets`."""
-    if column.kind == "image":
+def arrow_type(column: ReleaseColumn) -> pa.DataType:
+    """The type of a column's cells."""
+    kinds = {"image": _CELL, "captions": pa.list_(pa.string()), "value": getattr(column.values, "type", None)}
+    return kinds.get(column.kind, pa.string())
+
+
+def feature_of(kind: pa.DataType) -> dict[str, Any]:
+    """What a column of this type is in the features of `datasets`."""
+    if kind == _CELL:
         return {"_type": "Image"}
-    if column.kind == "captions":
-        return {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
-    if column.kind != "value":
-        return {"dtype": "string", "_type": "Value"}
-    kind = column.values.type
     if pa.types.is_list(kind):
-        inner = {"dtype": _VALUES[str(kind.value_type)], "_type": "Value"}
-        return {"feature": inner, "_type": "List"}
-    return {"dtype": _VALUES[str(kind)], "_type": "Value"}
+        return {"feature": feature_of(kind.value_type), "_type": "List"}
+    return {"dtype": TYPE_NAMES[kind][0], "_type": "Value"}
 
 
 def schema_of(table: ReleaseTable) -> pa.Schema:
     """The Arrow schema of a table, with the features of `datasets` in its metadata."""
-    fields = []
-    for name, column in table.columns.items():
-        kinds = {"image": _CELL, "captions": pa.list_(pa.string()), "value": None}
-        kind = kinds.get(column.kind, pa.string())
-        fields.append(pa.field(name, column.values.type if kind is None else kind))
-    features = {name: feature_of(column) for name, column in table.columns.items()}
-    return pa.schema(fields, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+    types = {name: arrow_type(column) for name, column in table.columns.items()}
+    features = {name: feature_of(kind) for name, kind in types.items()}
+    return pa.schema(types, metadata={"huggingface": json.dumps({"info": {"features": features}})})
 
 
 def write_tables(
@@ -95,16 +96,15 @@ def write_tables(
             shards = list(_shards(table, rows, sizes))
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
-                size = _write(benchmark, table, part, folder / path)
-                files.append(WrittenFile(path, table.name, split, len(part), size))
+                _write(benchmark, table, part, folder / path)
+                files.append(WrittenFile(path, table.name, split, len(part)))
                 done += len(part)
                 progress("writing tables", done, total)
     return files
 
 
-def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
-    """Write some rows, and give how many bytes they take in memory."""
-    schema, size = schema_of(table), 0
+def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> None:
+    schema = schema_of(table)
     step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -116,10 +116,7 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
                 if column.kind == "image":
                     cells = [None if image is None else image_cell(image) for image in cells]
                 columns.append(pa.array(cells, schema.field(name).type))
-            batch = pa.table(columns, schema=schema)
-            size += batch.nbytes
-            writer.write_table(batch, row_group_size=step)
-    return size
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=step)
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:
@@ -136,13 +133,8 @@ def image_cell(image: Image) -> dict[str, Any] | None:
     ending = ending_of(data)
     # Folders of a machine say nothing to others.
     name = PurePosixPath(image.id.replace("\\", "/")).name or "image"
-    return {
-        "bytes": data,
-        "path": name if name.lower().endswith(_SAME.get(ending, (ending,))) else name + ending,
-    }
-
-
-_SAME = {".jpg": (".jpg", ".jpeg")}
+    endings = (".jpg", ".jpeg") if ending == ".jpg" else (ending,)
+    return {"bytes": data, "path": name if name.lower().endswith(endings) else name + ending}
 
 
 def _shards(

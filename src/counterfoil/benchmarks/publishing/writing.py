@@ -10,7 +10,6 @@ The folder is made beside its place and put there when it is whole. Equal benchm
 bytes.
 """
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -31,9 +30,9 @@ from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describ
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
 from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
 from counterfoil.benchmarks.stored_items import has_videos
-from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.errors import DataError, InputError
 from counterfoil.stats.dependence import Sharing
-from counterfoil.store import write_json, write_text
+from counterfoil.store import sha256_file, storage_error, write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
 #: A published folder is one output: every file in it is written, or goes.
@@ -160,12 +159,11 @@ def _write(
     own.save(copy, folder, progress=progress)
     saved = own.load(folder, verify=False)
     files = write_tables(saved, release.tables, splits, folder, progress)
-    digests = {file.path: _digest(folder / file.path) for file in files}
-    sizes = {file.path: (folder / file.path).stat().st_size for file in files}
-    write_text(folder / README, dataset_card(name, benchmark, release, files, sizes, about))
+    digests = {file.path: sha256_file(folder / file.path) for file in files}
+    write_text(folder / README, dataset_card(name, benchmark, release, files, about))
     title = f"{card.title or name}. {describe(benchmark, release)}"
     write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
-    digest_of = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
+    digest_of = {path: digests.get(path) or sha256_file(folder / path) for path in _paths(folder)}
     write_text(
         folder / CHECKSUMS, "".join(f"{file_digest}  {path}\n" for path, file_digest in digest_of.items())
     )
@@ -234,11 +232,6 @@ def _paths(folder: Path) -> list[str]:
     return sorted(path for path in paths if path != CHECKSUMS)
 
 
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 @contextmanager
 def _in_place(out: Path) -> Iterator[Path]:
     """A new folder beside `out` that takes its place when the block ends, and goes where it fails."""
@@ -246,9 +239,7 @@ def _in_place(out: Path) -> Iterator[Path]:
         out.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
     except OSError as error:
-        raise StorageError(
-            f"cannot be written: {error.strerror or error}", where=out, hint="choose another folder"
-        ) from None
+        raise storage_error(out, error) from None
     replaced = staging.with_suffix(".old.part")
     try:
         yield staging
@@ -261,11 +252,7 @@ def _in_place(out: Path) -> Iterator[Path]:
         except OSError as error:
             if replaced.exists() and not out.exists():
                 os.replace(replaced, out)
-            raise StorageError(
-                f"cannot be put in its place: {error.strerror or error}",
-                where=out,
-                hint="choose another folder",
-            ) from None
+            raise storage_error(out, error, "put in its place") from None
     finally:
         for left in (staging, replaced):
             with suppress(OSError):

@@ -10,14 +10,12 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
 from itertools import islice
-from queue import Empty, SimpleQueue
 from random import Random
 from typing import Any, Generic, TypeVar
 
@@ -102,7 +100,8 @@ class Client(ABC, Generic[Asked, Answer]):
     def __init__(self, settings: ClientSettings, *, key: str = "") -> None:
         self.settings, self.spent = settings, Spent()
         self._key = secret(key, where=f"the key of {self.kind}:{settings.url}")
-        self._lock, self._stop = threading.Lock(), threading.Event()
+        #: `_stop` is done where a run ends before its time.
+        self._lock, self._stop = threading.Lock(), Future[None]()
         self._next, self._reached = 0.0, False
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
@@ -144,7 +143,7 @@ class Client(ABC, Generic[Asked, Answer]):
         answer after all tries. Whatever was answered is kept.
         """
         under_way: dict[str, Future[Answer]] = {}
-        self._stop = threading.Event()
+        stop = self._stop = Future()
         limit = self.settings.concurrency
         # One that is given up holds its connection for a while; workers are as many as may be under way.
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=limit)
@@ -154,7 +153,7 @@ class Client(ABC, Generic[Asked, Answer]):
         timeout = self.settings.timeout
         with (
             httpx2.Client(headers=headers, timeout=timeout, limits=limits, verify=verify) as client,
-            _Workers(limit) as pool,
+            ThreadPoolExecutor(limit) as pool,
         ):
 
             def submit(request: Asked) -> Future[Answer]:
@@ -171,7 +170,8 @@ class Client(ABC, Generic[Asked, Answer]):
                     queue += [submit(following) for following in islice(coming, 1)]
             finally:
                 # Requests that wait for another try are given up; those under way may be finished and kept.
-                self._stop.set()
+                stop.set_result(None)
+                pool.shutdown(cancel_futures=True)
 
     def _answer(self, client: httpx2.Client, payload: Callable[[], Body], key: str) -> Answer:
         known = self.known(key)
@@ -235,10 +235,11 @@ class Client(ABC, Generic[Asked, Answer]):
         # The library's timeouts are of single reads, of which a slow sender may need any number.
         future: Future[tuple[httpx2.Response, bytes]] = Future()
         threading.Thread(target=_fulfil, args=(future, send), daemon=True).start()
-        try:
-            return future.result(most)
-        except TimeoutError:
-            raise slow from None
+        both: list[Future[Any]] = [future, self._stop]
+        wait(both, most, FIRST_COMPLETED)
+        if not wait([future], _GRACE if self._stop.done() else 0.0).done:
+            raise slow
+        return future.result()
 
     def _read(self, response: httpx2.Response, data: bytes) -> tuple[Answer | None, str, float]:
         """The answer in a response, or none, why, and how many seconds the endpoint asks to wait."""
@@ -274,7 +275,7 @@ class Client(ABC, Generic[Asked, Answer]):
         raise self._failed(problem, given=f"status {status}: {message}", hint=advice)
 
     def _sleep(self, seconds: float) -> None:
-        if self._stop.wait(max(0.0, seconds)):
+        if wait([self._stop], max(0.0, seconds)).done:
             raise self._failed("given up, since another request failed")
 
     def _backoff(self, tries: int) -> float:
@@ -295,42 +296,6 @@ class Client(ABC, Generic[Asked, Answer]):
             given=None if given is None else self._shown(given),
             hint=hint or (_GOES_ON if self.keeps else None),
         )
-
-
-class _Workers:
-    """Threads that make requests; when the block is left, those under way have some seconds to be finished.
-
-    An executor of the standard library would wait for each of them, up to the timeout of a request.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-
-        def run() -> None:
-            while (work := self._work.get()) is not None:
-                work()
-
-        self._threads = [threading.Thread(target=run, daemon=True) for _ in range(count)]
-
-    def __enter__(self) -> "_Workers":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(Empty):
-            while True:
-                self._work.get_nowait()
-        for _thread in self._threads:
-            self._work.put(None)
-        until = time.monotonic() + _GRACE
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-
-    def submit(self, call: Callable[..., Answer], *given: Any) -> "Future[Answer]":
-        future: Future[Answer] = Future()
-        self._work.put(lambda: _fulfil(future, partial(call, *given)))
-        return future
 
 
 def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
