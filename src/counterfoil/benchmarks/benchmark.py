@@ -343,13 +343,17 @@ SPEC_READER = "counterfoil.benchmarks.readers.specs:read"
 def cards_of(package: str) -> Iterator[Card]:
     """The cards in `catalog.toml` of a package of counterfoil, in the order of the file.
 
-    One that is `like` an earlier one says what differs; where none names a reader, its layout is read.
+    One that is `like` another says what differs; where none names a reader, its layout is read.
     """
-    facts_of: dict[str, dict[str, Any]] = {"": {"reader": SPEC_READER}}
-    for name, row in catalog(package).items():
-        facts = {field: value for field, value in row.items() if field not in ("like", "layout")}
-        facts_of[name] = {**facts_of[row.get("like", "")], **facts}
-        yield check_model({"name": name, **facts_of[name]}, Card, where=f"catalog.toml, [{name}]")
+    rows = catalog(package)
+
+    def facts_of(name: str) -> dict[str, Any]:
+        facts = {field: value for field, value in rows[name].items() if field not in ("like", "layout")}
+        others = facts_of(rows[name]["like"]) if "like" in rows[name] else {"reader": SPEC_READER}
+        return {**others, **facts}
+
+    for name in rows:
+        yield check_model({"name": name, **facts_of(name)}, Card, where=f"catalog.toml, [{name}]")
 
 
 @cache

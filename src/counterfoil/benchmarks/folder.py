@@ -197,11 +197,9 @@ def tables_of(
         photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
         images = save_items(benchmark.images, photos, None, _silent)
     questions, facts = benchmark.questions.to_tables()
-    captions = {
-        "id": pa.array([caption.id for caption in benchmark.captions], pa.string()),
-        "text": pa.array([caption.text for caption in benchmark.captions], pa.string()),
-    }
-    return {**questions, "captions.parquet": pa.table(captions), "images.parquet": images}, facts
+    rows = [{"id": caption.id, "text": caption.text} for caption in benchmark.captions]
+    captions = pa.Table.from_pylist(rows, schema=_CAPTIONS.arrow)
+    return {**questions, "captions.parquet": captions, "images.parquet": images}, facts
 
 
 def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify: bool = True) -> Benchmark:

@@ -65,24 +65,15 @@ def save_items(
 
     The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
     """
-    files: list[str | None] = []
-    digests: list[str | None] = []
-    for at, image in enumerate(images):
+    rows: list[dict[str, Any]] = []
+    for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
         progress("saving", at, len(images))
         file, name = _save(image, folder) if folder and image.source is not None else (None, None)
-        files.append(file)
-        digests.append(name)
-    columns = {
-        "id": pa.array([image.id for image in images], pa.string()),
-        "file": pa.array(files, pa.string()),
-        "digest": pa.array(digests, pa.string()),
-        "crop": pa.array([image.crop for image in images], pa.list_(pa.int64())),
-        "photo": pa.array(photos, pa.string()),
-    }
-    videos = [image if isinstance(image, Video) else None for image in images]
-    if any(videos):
-        columns |= _video_columns(videos)
-    return pa.table(columns)
+        row = {"id": image.id, "file": file, "digest": name, "crop": image.crop, "photo": photo}
+        rows.append({**row, **(_video_cells(image) if isinstance(image, Video) else {})})
+    videos = has_videos(images)
+    columns = [field for field in IMAGES.arrow if videos or IMAGES.columns[field.name].required]
+    return pa.Table.from_pylist(rows, schema=pa.schema(columns))
 
 
 def move_items(source: Path, target: Path) -> None:
@@ -180,23 +171,16 @@ def _save_frames(frames: FrameStack, folder: Path) -> tuple[str, str]:
     return name, name
 
 
-def _video_columns(videos: Sequence[Video | None]) -> dict[str, pa.Array]:
-    def column(kind: pa.DataType, value: Callable[[Video], Any]) -> pa.Array:
-        return pa.array([value(video) if video is not None else None for video in videos], kind)
-
+def _video_cells(video: Video) -> dict[str, Any]:
+    source, sampling = video.source, video.sampling
     return {
-        "video": column(
-            pa.string(),
-            lambda video: next(kind for source, kind in _KINDS if isinstance(video.source, source)),
-        ),
-        "start": column(pa.float64(), lambda video: video.start),
-        "end": column(pa.float64(), lambda video: video.end),
-        "count": column(pa.int64(), lambda video: video.sampling.count),
-        "rate": column(pa.float64(), lambda video: video.sampling.rate),
-        "duration": column(pa.float64(), lambda video: getattr(video.source, "duration", None)),
-        "frame_rate": column(
-            pa.float64(), lambda video: video.source.rate if isinstance(video.source, FrameStack) else None
-        ),
+        "video": next(name for kind, name in _KINDS if isinstance(source, kind)),
+        "start": video.start,
+        "end": video.end,
+        "count": sampling.count,
+        "rate": sampling.rate,
+        "duration": getattr(source, "duration", None),
+        "frame_rate": source.rate if isinstance(source, FrameStack) else None,
     }
 
 

@@ -190,10 +190,9 @@ def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iter
                 members.append(member)
             yield member
     if cache_file is not None:
-        types = [("name", pa.string()), ("offset", pa.int64()), ("size", pa.int64()), ("text", pa.string())]
         rows = [member._asdict() for member in members]
         with suppress(UnicodeError):  # A name that is no text is one that no column holds.
-            write_parquet(cache_file, pa.Table.from_pylist(rows, schema=pa.schema(types)))
+            write_parquet(cache_file, pa.Table.from_pylist(rows, schema=_KEPT.arrow))
 
 
 def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMember]:

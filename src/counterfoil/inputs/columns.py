@@ -60,6 +60,11 @@ class Schema:
             return self.columns[name]
         return next((schema for prefix, schema in self.prefixes.items() if name.startswith(prefix)), None)
 
+    @property
+    def arrow(self) -> pa.Schema:
+        """The named columns as Arrow has them."""
+        return pa.schema([(name, _KINDS[column.kind][1]) for name, column in self.columns.items()])
+
 
 def read_columns(path: Path, schema: Schema) -> pa.Table:
     """The table in a Parquet file of ours, its columns of the types that the schema names.

@@ -40,6 +40,9 @@ _Form = TypeVar("_Form", bound="Form")
 _Listed = TypeVar("_Listed", bound="Listed")
 _Judged = TypeVar("_Judged", bound="Judged")
 
+#: Fields that hold positions of items, which digests have by what lies there.
+_ITEMS = ("captions", "images", "query", "candidates")
+
 #: What an image is recognised by where questions are asked for what they share.
 Identity = Literal["photo", "item"]
 
@@ -262,6 +265,16 @@ class Form(ABC):
         }
         return values | {name: facts[name] for name, there in cls._own_facts().items() if not there}
 
+    def _values(self) -> dict[str, object]:
+        """What the fields hold that are no items, as the digest has it; None for NaN."""
+        names = [stored.field for fields in self.stored.values() for stored in fields]
+        fields = {name: getattr(self, name) for name in names if name not in _ITEMS}
+        return {
+            name: (np.where(np.isnan(values), None, values) if values.dtype.kind == "f" else values).tolist()
+            for name, values in fields.items()
+            if values is not None
+        }
+
     @classmethod
     def _own_facts(cls) -> dict[str, bool]:
         """The facts that the manifest has of the form alone, and whether each says that a field is there."""
@@ -468,6 +481,7 @@ class Listed(Form):
             "captions": [texts[i] for i in captions.reshape(-1).tolist()],
             "images": [names[i] for i in images.reshape(-1).tolist()],
             "shape": captions.shape,
+            **self._values(),
         }
 
 
@@ -530,6 +544,7 @@ class Judged(Listed):
             "images": [names[i] for i in self.images],
             "references": references
             and [references.counts.tolist(), [texts[i] for i in references.captions]],
+            **self._values(),
         }
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:

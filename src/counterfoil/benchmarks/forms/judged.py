@@ -102,13 +102,8 @@ class Rated(Judged):
         return () if self.references is None else (self.references,)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        given = [[None if np.isnan(value) else value for value in row] for row in self.ratings.tolist()]
-        return {
-            **super().digest_facts(texts, names),
-            "ratings": given,
-            "raters": self.raters,
-            "decimals": self.decimals,
-        }
+        facts = super().digest_facts(texts, names)
+        return {**facts, "raters": self.raters, "decimals": self.decimals}
 
     def release(self) -> FormRelease:
         """A row per candidate with its ratings, a column per rater, and its references where it has some."""
@@ -324,14 +319,7 @@ class Preference(Judged):
         )
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        return {
-            **super().digest_facts(texts, names),
-            "owners": self.owners.tolist(),
-            "sides": self.sides.tolist(),
-            "votes": self.votes.tolist(),
-            "label": self.label.tolist(),
-            "draws": [self.sample, self.draws, self.seed],
-        }
+        return {**super().digest_facts(texts, names), "draws": [self.sample, self.draws, self.seed]}
 
     def release(self) -> FormRelease:
         """A row per pair of captions with the votes for each.

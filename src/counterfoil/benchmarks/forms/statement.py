@@ -1,6 +1,6 @@
 """Statements that are true or false of one image."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -96,14 +96,6 @@ class Statement(Listed):
         if calibration is not None and (calibration.all() or not calibration.any()):
             entries["calibration"] = None
         return replace(self, **self.chosen(rows), **entries)
-
-    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        facts: dict[str, object] = {**super().digest_facts(texts, names), "truth": self.truth.tolist()}
-        if self.calibration is not None:
-            facts["calibration"] = self.calibration.tolist()
-        if self.votes is not None:
-            facts["votes"] = self.votes.tolist()
-        return facts
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         """Every true statement with every false one of the same image, which is its negative caption.

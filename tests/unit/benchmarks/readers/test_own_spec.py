@@ -11,17 +11,17 @@ from counterfoil.errors import CounterfoilError
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from refusals import refuses
 
-EXAMPLE = re.search(
-    r"```toml\n(\[signs\].*?)```", (Path(__file__).parents[4] / "docs" / "inputs.md").read_text(), re.DOTALL
-)[1]
-ROWS = "photo,sign,other,place\n0,a red sign,a blue sign,a park\n1,a blue door,a red door,a street\n"
+PAGE = (Path(__file__).parents[4] / "docs" / "inputs.md").read_text()
+EXAMPLE = re.search(r"```toml\n(# signs.toml.*?)```", PAGE, re.DOTALL)[1]
+ROWS = "photo,sign,other,place\n0,red,blue,a park\n1,dark blue,red,a street\n"
+LAYOUT = "[signs.layout]\n"
 
 
 @pytest.fixture
 def spec(tmp_path):
-    (tmp_path / "photos").mkdir()
+    (tmp_path / "images").mkdir()
     for at in range(2):
-        PIL.Image.new("RGB", (8, 8), (at, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
+        PIL.Image.new("RGB", (8, 8), (at, 0, 0)).save(tmp_path / "images" / f"{at}.png")
     (tmp_path / "signs.csv").write_text(ROWS)
     path = tmp_path / "signs.toml"
     path.write_text(EXAMPLE)
@@ -37,7 +37,7 @@ def test_the_example_of_the_documentation_is_read(spec):
     assert benchmark.questions.groupings == {"colour": ("red", "blue")}
     # Pages find the pictures again, by the file or by the folder of the data.
     assert whole_benchmark("signs", benchmark.path, None).images_at_hand
-    elsewhere = spec.rename(spec.parent / "photos" / "signs.toml")
+    elsewhere = spec.rename(spec.parent / "images" / "signs.toml")
     assert catalog.benchmark(str(elsewhere), data=spec.parent).path == spec.parent
 
 
@@ -50,7 +50,7 @@ def test_the_example_of_the_documentation_is_read(spec):
         ("[signs", "[bivlc", "a known benchmark has this name; given: bivlc"),
         ("[signs", '["../signs"', "not a name of a benchmark; given: ../signs"),
         ('"choice"', '"chance"', "field 'form'"),
-        ("licence", "license", "field 'license'"),
+        ("groupings", "grouping", "field 'grouping'"),
         (
             "measures",
             'reader = "os:system"\nmeasures',
@@ -63,10 +63,10 @@ def test_the_example_of_the_documentation_is_read(spec):
         ("{other}", "{other", "neither its form nor its files; given: ValueError: .*'{' in field name"),
         ("red|blue", "red|(blue", "neither its form nor its files; given: error: missing \\)"),
         ('"choice"', '"quad"', "the layout fits neither its form nor its files"),
-        ("folders", "wrong = 1\nfolders", "layout, field 'wrong'"),
+        (LAYOUT, LAYOUT + "wrong = 1\n", "layout, field 'wrong'"),
         ("of =", "from =", "layout: no field 'groups.colour.label.of'"),
-        ("folders", 'steps = [{ call = "os:system" }]\nfolders', "no such module or attribute"),
-        ("folders", 'steps = [{ call = "second_tags", all = 1 }]\nfolders', "neither its form nor its files"),
+        (LAYOUT, LAYOUT + 'steps = [{ call = "os:system" }]\n', "no such module or attribute"),
+        (LAYOUT, LAYOUT + 'steps = [{ call = "second_tags", all = 1 }]\n', "neither its form nor its files"),
     ],
 )
 def test_what_does_not_fit_is_one_line(spec, old, new, message):
