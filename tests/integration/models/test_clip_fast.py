@@ -1,6 +1,6 @@
-"""The fast towers: trees of tokens, and the structures they leave to the library.
+"""The fast text tower: trees of tokens, and the structures it leaves to the library.
 
-That their answers are the library's is tested where models are loaded (test_open_clip.py).
+That its answers are the library's is tested where models are loaded (test_open_clip.py).
 """
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from open_clip.transformer import LayerScale
 
-from counterfoil.models.clip_fast import FastTextTower, grow, image_tower, text_tower
+from counterfoil.models.clip_fast import FastTextTower, grow, plain_vision, text_tower
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))
@@ -42,12 +42,12 @@ def test_texts_are_cut_at_their_end_mark(end, kept):
         ("visual.transformer.resblocks.2.attn.add_zero_attn", True),
     ],
 )
-def test_other_image_towers_are_left_to_the_library(path, value, tiny_model):
+def test_patches_are_of_plain_image_towers_alone(path, value, tiny_model):
     model = tiny_model("tiny")
-    assert image_tower(model) is not None
+    assert plain_vision(model)
     owner, _, name = path.rpartition(".")
     setattr(model.get_submodule(owner), name, value)
-    assert image_tower(model) is None
+    assert not plain_vision(model)
 
 
 @pytest.mark.usefixtures("tiny_architectures")
