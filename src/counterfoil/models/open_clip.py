@@ -32,7 +32,7 @@ from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
-from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenIds, Towers, input_of
+from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenTower, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
@@ -394,22 +394,6 @@ class OpenClipTokens:
         return [max(0, length - len(row)) for length, row in zip(lengths, self.rows(texts), strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class CausalTokens:
-    """A `TokenTower` around a causal text tower: no token depends on what follows it."""
-
-    tokens: OpenClipTokens
-    tower: clip_fast.CausalText
-
-    def read(self, texts: Sequence[str]) -> list[TokenIds]:
-        """The ids of each text, up to the end mark and all of them."""
-        return [TokenIds.of(self.tower.cut(row), len(row)) for row in self.tokens.rows(texts)]
-
-    def states(self, texts: Sequence[str]) -> Any:
-        """(texts, longest, width) features of all tokens."""
-        return self.tower.states(self.tokens.rows(texts))
-
-
 # -- the network ------------------------------------------------------------------------------------------
 
 
@@ -496,7 +480,14 @@ class OpenClipNetwork(LibraryNetwork):
             # The library's own tower computes all texts at full length.
             return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
 
-        causal, patches = fast_texts or self.causal, None
+        causal, patches, of_tokens = fast_texts or self.causal, None, None
+        if causal is not None:
+
+            def ids(texts: Sequence[str]) -> list[Sequence[int]]:
+                return [causal.cut(row) for row in tokens.rows(texts)]
+
+            length = len(tokens.rows([""])[0])
+            of_tokens = TokenTower(ids, lambda texts: causal.states(tokens.rows(texts)), length)
         if (of_patches := patch_features(self.model)) is not None:
             seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
             patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
@@ -508,7 +499,7 @@ class OpenClipNetwork(LibraryNetwork):
             texts=texts,
             count=count,
             left_out=tokens.left_out,
-            tokens=None if causal is None else CausalTokens(tokens, causal),
+            tokens=of_tokens,
             patches=patches,
             notes={"text tower": "fast, cut to the longest caption" if fast_texts else "library"},
         )
