@@ -588,8 +588,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     processor, tokens = opened.processor, HfTokens(opened.tokenizer, length)
     place = opened.model, context.device, opened.dtype, where
     matcher = family(*place, processor, opened.tokenizer, protocol)
-    facts = {"preprocessing": loading.processing_of(processor), "length": length, "protocol": protocol}
-    identity = context.identity(**opened.facts, **facts)
+    preprocessing = loading.processing_of(processor)
+    identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
     heats: Any = saliency.PairSaliency(identity, matcher, tokens)
     scorer = CrossEncoder(
         identity,

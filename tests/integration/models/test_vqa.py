@@ -152,7 +152,7 @@ def test_control_tokens_of_a_caption_are_text(answering):
         scorer.decoder.template.tokenizer.convert_tokens_to_ids(mark)
         for mark in ("<|im_end|>", "<|image_pad|>")
     }
-    (plain_row,), (cut_row,) = scorer.rows(plain), scorer.rows(cut)
+    plain_row, cut_row = scorer.row(plain), scorer.row(cut)
     assert [sum(each in marks for each in row.ids) for row in (plain_row, cut_row)] == [1, 1]
 
 
@@ -163,7 +163,7 @@ def test_a_model_that_can_think_is_told_not_to(models, tmp_path):
     thought = "{% if enable_thinking is defined and not enable_thinking %}no thoughts{% endif %}"
     file.write_text(file.read_text().replace("<|im_start|>assistant\n", "<|im_start|>assistant\n" + thought))
     scorer = vqa.load(str(folder), Options(device="cpu"))
-    (row,) = scorer.rows("a cat")
+    row = scorer.row("a cat")
     assert scorer.decoder.template.tokenizer.decode(row.ids).endswith("assistant\nno thoughts")
 
 
@@ -338,7 +338,7 @@ def test_the_whole_prompt_is_shared(models):
     """PaliGemma's as well: it attends to itself both ways, and no caption is a part of it."""
     for name in ("qwen2-vl", "paligemma"):
         scorer = likely(name, models)
-        (row,) = scorer.rows("a cat")
+        row = scorer.row("a cat")
         assert scorer.decoder.shares
         assert row.ids[: row.prompt] == scorer.decoder.read
 

@@ -43,14 +43,14 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     answers = {answer: spelled(decoder.template, answer, where) for answer in SPELLINGS}
     ask = Question(question, decoder, [*answers["yes"], *answers["no"]])
     read = common([decoder.template.text(question.replace("{}", probe)) for probe in PROBES])
-    decoder = decoder.checked([row for probe in PROBES[1:3] for row in ask.rows(probe)], read, where)
+    decoder = decoder.checked([ask.row(probe) for probe in PROBES[1:3]], read, where)
     ask = Question(question, decoder, ask.answers)
     many = len(answers["yes"])
 
-    def value(parts: Sequence[ndarray]) -> float:
+    def value(part: ndarray) -> float:
         # Of all spellings together.
-        (logs,) = parts[0]
-        yes, no = (np.logaddexp.reduce(part) for part in (logs[:many], logs[many:]))
+        (logs,) = part
+        yes, no = (np.logaddexp.reduce(side) for side in (logs[:many], logs[many:]))
         return float(np.exp(yes)) if score == "p-yes" else float(yes) - float(no)
 
     spellings = {answer: [[one] for one in ids] for answer, ids in answers.items()}
@@ -59,7 +59,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     return GenerativeScorer(
         identity=identity,
         decoder=decoder,
-        rows=ask.rows,
+        row=ask.row,
         values=lambda _, parts: list(map(value, parts)),
         too_long=lambda text: ask.shortened(text) != text,
         provenance={**model.versions, "computed": sharing(decoder)},
@@ -89,10 +89,10 @@ class Question:
         self.question, self.template, self.answers = question, decoder.template, answers
         self.room = decoder.room(len(self.template.text(filled(question, ""))) + 1)
 
-    def rows(self, text: str) -> list[TextRow]:
+    def row(self, text: str) -> TextRow:
         """The row of a caption, cut to what the model reads."""
         prompt = self.template.text(filled(self.question, self.shortened(text)))
-        return [TextRow(prompt, np.array([self.answers]))]
+        return TextRow(prompt, np.array([self.answers]))
 
     def shortened(self, text: str) -> str:
         """The beginning of a caption that the model has room for."""
