@@ -67,7 +67,7 @@ ANSWERS: Mapping[Ability, Answering] = {
     "given_scores": Answering("a table of answers (csv, json, parquet)", without=("gallery",)),
     "given_embeddings": Answering("embeddings (npz)"),
     "given_similarity": Answering("a similarity (npy)", ("gallery",)),
-    "given_rankings": Answering("rankings (json, npz)", ("gallery",)),
+    "given_rankings": Answering("rankings (json)", ("gallery",)),
 }
 
 

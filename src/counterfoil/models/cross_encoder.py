@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -47,8 +47,19 @@ class TokenizedPairs:
         return attention_bias(self.mask if rows is None else self.mask[rows], dtype)
 
 
+@dataclass(frozen=True, eq=False)
 class Matcher(ABC):
-    """A model of image-text matching on its device."""
+    """A model of image-text matching on its device, and how it is asked."""
+
+    #: The class of transformers.
+    kind: ClassVar[str]
+    #: Parameters that no score depends on.
+    unused: ClassVar[str] = ""
+
+    model: Any
+    device: Any
+    dtype: torch.dtype
+    where: str
 
     @abstractmethod
     def images(self, inputs: Sequence[Any]) -> Sequence[State]:
@@ -97,7 +108,6 @@ class CrossEncoder:
     matcher: Matcher
     tokens: HfTokens
     read: Read
-    device: Any
     needs: tuple[str, ...] = ("images", "captions")
     #: Facts for a run's manifest that change scores by rounding at most: versions and device.
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -140,7 +150,7 @@ class CrossEncoder:
         sides = padded_ids(rows, self.tokens.tokenizer.pad_token_id, "cpu")
         both, caption_of = np.unique(torch.stack(sides, dim=1).numpy(), axis=0, return_inverse=True)
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
-        return TokenizedPairs(*(torch.from_numpy(array).to(self.device) for array in arrays))
+        return TokenizedPairs(*(torch.from_numpy(array).to(self.matcher.device) for array in arrays))
 
     def try_out(self, inputs: Any) -> None:
         """Score one image, read already, with a sample caption; raises `ModelError` where that fails."""

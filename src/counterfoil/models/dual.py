@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from math import isqrt
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -39,40 +39,25 @@ from counterfoil.models.runtime import import_torch
 FRAMES = 32
 
 
-@dataclass(frozen=True)
-class TokenIds:
-    """The ids of a caption: all that fit into the model, and how many of them are its own.
-
-    `ids` are filled up with 0 to the length that the model reads, as OpenAI's tokenizer does it, whatever the
-    model's own fills up with: document frequencies are counted over all of them. The first `used` are those
-    from the mark of the begin to that of the end.
-    """
-
-    ids: tuple[int, ...]
-    used: int
-
-    @classmethod
-    def of(cls, own: Sequence[int], length: int) -> "TokenIds":
-        """The reading of a caption's own ids by a model of that length.
-
-        >>> TokenIds.of([7, 3, 9], 5)
-        TokenIds(ids=(7, 3, 9, 0, 0), used=3)
-        """
-        return cls((*own, *[0] * (length - len(own))), len(own))
-
-
-@runtime_checkable
-class TokenTower(Protocol):
+@dataclass(frozen=True, eq=False)
+class TokenTower:
     """A text tower that gives all tokens and not just one."""
 
-    def read(self, texts: Sequence[str]) -> list[TokenIds]:
-        """The ids of each text; a text that is too long is cut off as the tokenizer does."""
+    #: Texts to the ids of each, from the mark of the begin to that of the end; a text that is too long is cut
+    #: off as the tokenizer does.
+    ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]
+    #: Texts to a (texts, longest, width) tensor, projected and not normalised. What lies behind a caption's
+    #: last token means nothing.
+    states: Callable[[Sequence[str]], Any]
+    #: How many ids the model reads.
+    length: int
 
-    def states(self, texts: Sequence[str]) -> Any:
-        """A (texts, longest, width) tensor, projected and not normalised.
+    def filled(self, ids: Sequence[int]) -> ndarray:
+        """The ids of a text filled up with 0 to `length`, as OpenAI's tokenizer does it.
 
-        What lies behind a caption's last token means nothing.
+        Whatever the model's own fills up with: document frequencies are counted over all of them.
         """
+        return np.array([*ids, *[0] * (self.length - len(ids))], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +78,17 @@ class LocalEncoder:
             texts = base.prompted(self.identity, batch)
             states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
             captions = []
-            for reading, rows in zip(self.tower.read(texts), states, strict=True):
-                ids = np.array(reading.ids, dtype=np.int64)
+            for used, rows in zip(self.tower.ids(texts), states, strict=True):
+                ids = self.tower.filled(used)
                 # A copy: a view of three tokens would keep the whole batch in memory.
-                vectors = rows[: reading.used].copy()
-                captions.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
+                vectors = rows[: len(used)].copy()
+                captions.append(CaptionTokens(ids, ids[: len(used)], vectors, vectors[-1]))
             yield captions
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
-        readings = self.tower.read([base.filled(self.identity.prompt, text) for text in texts])
-        return [np.array(reading.ids, dtype=np.int64) for reading in readings]
+        inside = [base.filled(self.identity.prompt, text) for text in texts]
+        return [self.tower.filled(ids) for ids in self.tower.ids(inside)]
 
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch the unit vectors of its items' frames, float32; a picture has one.

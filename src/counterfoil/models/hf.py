@@ -24,7 +24,7 @@ from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
-from counterfoil.models.hf_loading import ClipTokens, HfTokens
+from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
@@ -62,7 +62,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     facts = {"tokenizer": loading.tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
     preprocessing = loading.processing_of(processor)
     identity = context.identity(revision=revision, weights=weights, preprocessing=preprocessing, **facts)
-    of_tokens = ClipTokens(model, tokens, device) if tokens.cut else None
+    of_tokens = loading.clip_tokens(model, tokens, device) if tokens.cut else None
     towers = Towers(images, texts, tokens.count, tokens.left_out, of_tokens, patches)
     text_tower = "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens"
     provenance = {**context.provenance(library), "text tower": text_tower}
@@ -372,7 +372,7 @@ class HfNetwork(LibraryNetwork):
             self.plain_towers(backbone, device, dtype),
             count=tokens.count,
             left_out=tokens.left_out,
-            tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
+            tokens=loading.clip_tokens(self.model, tokens, device) if tokens.cut else None,
             patches=patches_of(self.model, inputs_of, backbone.preparation),
         )
 

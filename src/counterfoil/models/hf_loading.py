@@ -20,7 +20,7 @@ from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
 from counterfoil.models.base import ScorerSettings, digest_tensors
-from counterfoil.models.dual import TokenIds
+from counterfoil.models.dual import TokenTower
 from counterfoil.models.runtime import LoadContext, loading_errors, to_device
 from counterfoil.models.runtime import quiet as quiet
 from counterfoil.store import canonical_json, digest_value
@@ -268,30 +268,23 @@ class HfTokens:
         return [text.lower() for text in texts] if self.lower else list(texts)
 
 
-@dataclass(frozen=True, eq=False)
-class ClipTokens:
-    """A `TokenTower` around CLIP of transformers, whose text tower is causal and pools its end mark."""
+def clip_tokens(model: Any, tokens: HfTokens, device: Any) -> TokenTower:
+    """All tokens of CLIP of transformers, whose text tower is causal and pools its end mark."""
+    end = model.config.text_config.eos_token_id
 
-    model: Any
-    ids: HfTokens
-    device: Any
-
-    def read(self, texts: Sequence[str]) -> list[TokenIds]:
-        """The ids of each text up to the end mark, padded with 0 and not as the tokenizer does it."""
-        end = self.model.config.text_config.eos_token_id
-        readings = []
-        for ids in self.ids.ids(texts):
+    def used(texts: Sequence[str]) -> list[list[int]]:
+        rows = []
+        for ids in tokens.ids(texts):
             # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
             mark = max(ids) if end == 2 else end
             # Without an end mark the library pools the first token, and so does this.
-            own = ids[: ids.index(mark) + 1] if mark in ids else ids[:1]
-            readings.append(TokenIds.of(own, self.ids.length))
-        return readings
+            rows.append(ids[: ids.index(mark) + 1] if mark in ids else ids[:1])
+        return rows
 
-    def states(self, texts: Sequence[str]) -> Any:
-        """(texts, longest, width) features of all tokens."""
-        rows = [reading.ids[: reading.used] for reading in self.read(texts)]
+    def states(texts: Sequence[str]) -> Any:
+        rows = used(texts)
         # Padding stands behind every end mark, so that its ids do not matter.
-        ids, _ = padded_ids(rows, rows[0][-1], self.device)
-        output = self.model.text_model(input_ids=ids, return_dict=True)
-        return self.model.text_projection(output.last_hidden_state)
+        ids, _ = padded_ids(rows, rows[0][-1], device)
+        return model.text_projection(model.text_model(input_ids=ids, return_dict=True).last_hidden_state)
+
+    return TokenTower(used, states, tokens.length)

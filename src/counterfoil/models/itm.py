@@ -43,30 +43,14 @@ from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.region_files import BOXES, Regions, read_regions
 from counterfoil.models.runtime import LoadContext, drawn_from, to_device
 
-
-@dataclass(frozen=True, eq=False)
-class Family(Matcher):
-    """A model on its device, and how it is asked."""
-
-    #: The class of transformers.
-    kind: ClassVar[str]
-    #: Parameters that no score depends on.
-    unused: ClassVar[str] = ""
-
-    model: Any
-    device: Any
-    dtype: torch.dtype
-    where: str
-
-
-Kind = TypeVar("Kind", bound=Family)
+Kind = TypeVar("Kind", bound=Matcher)
 
 
 # -- families that look at pixels --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class PixelFamily(Family):
+class PixelFamily(Matcher):
     """A model with its image processor."""
 
     #: The ways to score a pair, the default first.
@@ -442,7 +426,7 @@ class BridgeTower(PixelFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class RegionFamily(Family):
+class RegionFamily(Matcher):
     """A model of regions."""
 
     #: The name of the width of features in the configuration.
@@ -601,14 +585,20 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     text = config if family.text == "text_config" else getattr(config, family.text, config)
     most = loading.length_of(text, opened.tokenizer)
     length = loading.length_within(context.settings, most, family.lengths.get(protocol, most))
-    model, processor, tokenizer = opened.model, opened.processor, opened.tokenizer
-    matcher = family(model, context.device, opened.dtype, where, processor, tokenizer, protocol)
-    preprocessing, read = loading.processing_of(processor), partial(prepared, preparation=Untouched())
+    processor, tokens = opened.processor, HfTokens(opened.tokenizer, length)
+    place = opened.model, context.device, opened.dtype, where
+    matcher = family(*place, processor, opened.tokenizer, protocol)
+    preprocessing = loading.processing_of(processor)
     identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
-    tokens, provenance = HfTokens(tokenizer, length), context.provenance(library, model=family.kind)
     heats: Any = saliency.PairSaliency(identity, matcher, tokens)
-    heats = heats if heats.methods else None
-    scorer = CrossEncoder(identity, matcher, tokens, read, context.device, provenance=provenance, heats=heats)
+    scorer = CrossEncoder(
+        identity,
+        matcher,
+        tokens,
+        partial(prepared, preparation=Untouched()),
+        provenance=context.provenance(library, model=family.kind),
+        heats=heats if heats.methods else None,
+    )
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
 
@@ -631,16 +621,13 @@ def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     library, family = _family(REGION_FAMILIES, argument, where, " on regions", allowed=allowed, hint=hint)
     match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
     opened = _opened(context, library, argument, family, tokenizer=settings.get("tokenizer"))
-    model, device, tokenizer = opened.model, context.device, opened.tokenizer
-    length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
-    regions, tokens = read_regions(settings.get("features")), HfTokens(tokenizer, length)
-    matcher = family(model, device, opened.dtype, where, match)
+    length = loading.length_within(settings, loading.length_of(opened.model.config, opened.tokenizer))
+    regions, tokens = read_regions(settings.get("features")), HfTokens(opened.tokenizer, length)
+    matcher = family(opened.model, context.device, opened.dtype, where, match)
     identity = context.identity(**opened.facts, preprocessing=regions.digest, length=length, match=match)
     provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
     heats = saliency.PairSaliency(identity, matcher, tokens, regions.of)
-    scorer = CrossEncoder(
-        identity, matcher, tokens, regions.batches, device, ("captions",), provenance, heats
-    )
+    scorer = CrossEncoder(identity, matcher, tokens, regions.batches, ("captions",), provenance, heats)
     # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())
     return scorer
@@ -659,7 +646,7 @@ def _family(
 
 
 def _opened(
-    context: LoadContext, library: Any, argument: str, family: type[Family], **options: Any
+    context: LoadContext, library: Any, argument: str, family: type[Matcher], **options: Any
 ) -> loading.Pretrained:
     """The model of a family; raises `ModelError` as `pretrained`, and for a tokenizer that knows no words."""
     kind = getattr(library, family.kind)

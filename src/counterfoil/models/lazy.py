@@ -21,7 +21,7 @@ from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
 from counterfoil.models.captions.base import BatchFrames
-from counterfoil.models.dual import PatchEncoder, given_frames, is_given
+from counterfoil.models.dual import given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.store import digest_value, write_json
 
@@ -89,13 +89,18 @@ def lazy(
     return loaded
 
 
-def _delegated(method: str) -> Any:
+def _delegated(method: str, nothing: Callable[[], Any] = lambda: iter(())) -> Any:
     """The method of that name of the model; nothing is loaded for no items."""
 
     def ask(self: Any, items: Sequence[Any], **options: Any) -> Any:
-        return getattr(self.model(), method)(items, **options) if len(items) else iter(())
+        return getattr(self.model(), method)(items, **options) if len(items) else nothing()
 
     return ask
+
+
+def _held(name: str) -> Any:
+    """What the model has under that name, which is loaded now; None where it has nothing."""
+    return property(lambda self: getattr(self.model(), name, None))
 
 
 @dataclass(eq=False)
@@ -146,10 +151,7 @@ class LazyPairScorer(_Lazy):
         """As the model's; nothing is loaded for no batches."""
         return base.stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
 
-    @property
-    def heats(self) -> Any:
-        """The heatmaps that the model has in it, which is loaded now; None where it has none."""
-        return getattr(self.model(), "heats", None)
+    heats = _held("heats")
 
 
 class LazyEmbedder(_Lazy):
@@ -159,10 +161,8 @@ class LazyEmbedder(_Lazy):
 
     embed_images = _delegated("embed_images")
     embed_captions = _delegated("embed_captions")
-
-    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
-        """As the model's; nothing is loaded for no captions."""
-        return self.model().lengths(captions) if len(captions) else []
+    lengths = _delegated("lengths", list)
+    patches = _held("patches")
 
     def compare(self, captions: base.PairVectors, images: base.PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
@@ -172,11 +172,6 @@ class LazyEmbedder(_Lazy):
     def comparison(self) -> RowSimilarity | None:
         """How a gallery's rows are compared where that is not the cosine."""
         return None if self.cosine else getattr(self.model(), "comparison", None)
-
-    @property
-    def patches(self) -> PatchEncoder | None:
-        """The same model patch by patch, where it can be asked so; it is loaded now."""
-        return getattr(self.model(), "patches", None)
 
     @property
     def local(self) -> "LazyTokenEncoder | None":
@@ -192,10 +187,7 @@ class LazyTokenEncoder:
     _whole: LazyEmbedder
 
     embed_tokens = _delegated("embed_tokens")
-
-    def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
-        """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
-        return self.model().token_ids(texts) if len(texts) else []
+    token_ids = _delegated("token_ids", list)
 
     def model(self) -> Any:
         """The model's tokens and frames, loaded now."""

@@ -16,19 +16,22 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+#: A row for each of some pairs, and a number for each; rows of images and of captions, and a number for all.
+PairRows = Float[ndarray, "pairs width"]
+PairScores = Float[ndarray, "pairs"]
+ImageRows = Float[ndarray, "rows width"]
+CaptionRows = Float[ndarray, "columns width"]
+Block = Float[ndarray, "rows columns"]
+
 
 @runtime_checkable
 class RowSimilarity(Protocol):
     """A score of two rows; higher is a better match. Pure: the same rows always get the same score."""
 
-    def pairs(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
         """captions[i] with images[i], computed in float64."""
 
-    def block(
-        self, images: Float[ndarray, "rows width"], captions: Float[ndarray, "columns width"]
-    ) -> Float[ndarray, "rows columns"]:
+    def block(self, images: ImageRows, captions: CaptionRows) -> Block:
         """All images with all captions, in the precision of the rows; asked by several threads."""
 
 
@@ -45,9 +48,7 @@ class MostSimilarHeads:
 
     heads: int
 
-    def pairs(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
         """The score of captions[i] with images[i]."""
         left, right = (
             rows.astype(np.float64).reshape(len(rows), self.heads, rows.shape[1] // self.heads)
@@ -55,9 +56,7 @@ class MostSimilarHeads:
         )
         return np.einsum("nkd,nld->nkl", left, right).max(axis=(1, 2))
 
-    def block(
-        self, images: Float[ndarray, "rows width"], captions: Float[ndarray, "columns width"]
-    ) -> Float[ndarray, "rows columns"]:
+    def block(self, images: ImageRows, captions: CaptionRows) -> Block:
         """The scores of all images with all captions, one product of matrices per pair of heads."""
         best: ndarray | None = None
         for left in np.split(images, self.heads, axis=1):
@@ -97,9 +96,7 @@ class Sampled:
         noise = rng.standard_normal((self.samples, width)).astype(rows.dtype)
         return rows[:, None, :width] + np.exp(rows[:, None, width:] / 2) * noise
 
-    def pairs(
-        self, captions: Float[ndarray, "pairs twice"], images: Float[ndarray, "pairs twice"]
-    ) -> Float[ndarray, "pairs"]:
+    def pairs(self, captions: PairRows, images: PairRows) -> PairScores:
         """The log-probability of captions[i] with images[i]; at most 0."""
         scores = np.empty(len(captions))
         step = max(1, _AT_ONCE // max(1, self.samples**2 * captions.shape[1]))
@@ -112,9 +109,7 @@ class Sampled:
             scores[lo : lo + step] = log_mean_match(squares, self.scale, self.shift, axis=(1, 2))
         return scores
 
-    def block(
-        self, images: Float[ndarray, "rows twice"], captions: Float[ndarray, "columns twice"]
-    ) -> Float[ndarray, "rows columns"]:
+    def block(self, images: ImageRows, captions: CaptionRows) -> Block:
         """The log-probabilities of all images with all captions."""
         scores = np.empty((len(images), len(captions)), np.result_type(images, captions))
         n, width = self.samples, images.shape[1] // 2

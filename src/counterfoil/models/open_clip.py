@@ -1,7 +1,7 @@
 """Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the functions of
-`counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
+PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the text tower
+of `counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
 the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
 follows.
 
@@ -32,7 +32,7 @@ from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
-from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenIds, Towers, input_of
+from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenTower, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
@@ -394,28 +394,12 @@ class OpenClipTokens:
         return [max(0, length - len(row)) for length, row in zip(lengths, self.rows(texts), strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class CausalTokens:
-    """A `TokenTower` around a causal text tower: no token depends on what follows it."""
-
-    tokens: OpenClipTokens
-    tower: clip_fast.CausalText
-
-    def read(self, texts: Sequence[str]) -> list[TokenIds]:
-        """The ids of each text, up to the end mark and all of them."""
-        return [TokenIds.of(self.tower.cut(row), len(row)) for row in self.tokens.rows(texts)]
-
-    def states(self, texts: Sequence[str]) -> Any:
-        """(texts, longest, width) features of all tokens."""
-        return self.tower.states(self.tokens.rows(texts))
-
-
 # -- the network ------------------------------------------------------------------------------------------
 
 
 def patch_features(model: Any) -> Callable[[Any], Any] | None:
     """Pixels to (batch, patches, width) of open_clip's vision transformer with a class token, else None."""
-    if clip_fast.image_tower(model) is None:
+    if not clip_fast.plain_vision(model):
         return None
     visual = model.visual
     block = visual.transformer.resblocks[-1]
@@ -453,7 +437,7 @@ class OpenClipNetwork(LibraryNetwork):
 
     def local_images(self, pixels: Tensor) -> Local:
         """The whole and every patch, where the tower is open_clip's vision transformer with a class token."""
-        if clip_fast.image_tower(self.model) is None:
+        if not clip_fast.plain_vision(self.model):
             return super().local_images(pixels)
         visual: Any = self.model.visual
         pooled, patches = visual._pool(visual.transformer(visual._embeds(pixels)))
@@ -477,7 +461,7 @@ class OpenClipNetwork(LibraryNetwork):
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
-        """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
+        """The towers for scoring; of texts `clip_fast`'s where it agrees with the library's on a sample."""
         tokens = backbone.tokens
         assert isinstance(tokens, OpenClipTokens)
         pixels = OpenClipPixels.of(backbone.card["preprocess"], device, dtype)
@@ -485,9 +469,7 @@ class OpenClipNetwork(LibraryNetwork):
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
             prepare = DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
-        fast_images, fast_texts = clip_fast.agreeing(
-            self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
-        )
+        fast_texts = clip_fast.agreeing(self.model, tokens.rows(SAMPLE), tolerance=TOLERANCE[precision])
 
         def texts(texts: Sequence[str]) -> Tensor:
             rows = tokens.rows(texts)
@@ -498,11 +480,18 @@ class OpenClipNetwork(LibraryNetwork):
             # The library's own tower computes all texts at full length.
             return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
 
-        causal, patches = fast_texts or self.causal, None
+        causal, patches, of_tokens = fast_texts or self.causal, None, None
+        if causal is not None:
+
+            def ids(texts: Sequence[str]) -> list[Sequence[int]]:
+                return [causal.cut(row) for row in tokens.rows(texts)]
+
+            length = len(tokens.rows([""])[0])
+            of_tokens = TokenTower(ids, lambda texts: causal.states(tokens.rows(texts)), length)
         if (of_patches := patch_features(self.model)) is not None:
             seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
             patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
-        encode_images: Any = fast_images or self.model.encode_image
+        encode_images: Any = self.model.encode_image
         if backbone.route.compile != "no":
             encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
         return Towers(
@@ -510,12 +499,9 @@ class OpenClipNetwork(LibraryNetwork):
             texts=texts,
             count=count,
             left_out=tokens.left_out,
-            tokens=None if causal is None else CausalTokens(tokens, causal),
+            tokens=of_tokens,
             patches=patches,
-            notes={
-                "image tower": "fast" if fast_images else "library",
-                "text tower": "fast, cut to the longest caption" if fast_texts else "library",
-            },
+            notes={"text tower": "fast, cut to the longest caption" if fast_texts else "library"},
         )
 
     def _pooled(self, states: Tensor, tokens: Tensor) -> Tensor:

@@ -100,7 +100,7 @@ def load(
 ) -> PrecomputedTable | galleries.PrecomputedSimilarity | galleries.PrecomputedRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
-    An npy file is a similarity, a JSON object with "i2t" and "t2i" and an npz file are rankings (see
+    An npy file is a similarity, a JSON object with "i2t" and "t2i" are rankings (see
     `precomputed_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
     folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
     is passed over, and `described` says so. Raises `ScoreError` for headers that say nothing or too much, and
@@ -112,6 +112,9 @@ def load(
         return galleries.load_similarity(argument, other)
     if galleries.holds_rankings(Path(argument)):
         return galleries.load_rankings(argument, other)
+    if Path(argument).suffix.lower() == ".npz":
+        hint = f"embeddings are given as embeddings:{argument}, similarities as npy"
+        raise DataError("no table of scores", where=argument, given="an npz file", hint=hint)
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
     path = Path(argument)
     if (path / "answers.parquet").is_file():

@@ -57,7 +57,7 @@ _ENTRIES = (
         "given",
         "PATH",
         "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them; "
-        "of a gallery a similarity (npy) or rankings (json, npz)",
+        "of a gallery a similarity (npy) or rankings (json)",
         "given:scores/clip.jsonl",
         "counterfoil.models.precomputed:load",
     ),

@@ -1,17 +1,22 @@
 """Workers: order, errors that arrive as themselves, and sizes computed as torchvision does."""
 
 import multiprocessing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import PIL.Image
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.records import FileSource, Image
-from counterfoil.errors import DataError, InputError
-from counterfoil.models.images import Resized, Untouched, inputs_of, prepared
+from counterfoil.errors import DataError, InputError, ModelError
+from counterfoil.models.base import Options
+from counterfoil.models.device_pixels import CompiledTower, DevicePixels
+from counterfoil.models.images import ImageRoute, Resized, Untouched, inputs_of, prepared
+from counterfoil.models.open_clip import load
 from refusals import refuses
 
 
@@ -73,3 +78,117 @@ def test_a_picture_as_thin_as_a_line_takes_no_gigabytes(preparation, tmp_path):
     assert (tmp_path / "line.png").stat().st_size < 200
     with pytest.raises(DataError, match=r"line.png: image too long for its width; given: 1 x 20000 pixels"):
         inputs_of(preparation, Image("line", FileSource(tmp_path / "line.png")))
+
+
+# -- routes of pictures to a tower ------------------------------------------------------------------------
+
+
+def smooth(width, height, seed=0):
+    rng = np.random.default_rng(seed)
+    coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
+    return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
+
+
+# -- resizing on the device -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["shortest", "squash"])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+@pytest.mark.parametrize("corner", ["even", "floor"])
+def test_the_device_resizes_as_pillow_does(mode, interpolation, corner):
+    resized = Resized(48, mode, interpolation, corner)
+    sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
+    pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
+    pixels = DevicePixels(resized, (0.0,) * 3, (1.0,) * 3, torch.device("cpu"), torch.float32)
+    found = pixels(pictures)
+    assert found.shape == (6, 3, 48, 48)
+    for one, picture in zip(found, pictures, strict=True):
+        expected = resized(PIL.Image.fromarray(picture)).astype(float)
+        levels = (one * 255).permute(1, 2, 0).numpy()
+        assert abs(levels - levels.round()).max() < 1e-3
+        assert abs(levels - expected).max() <= 2.001
+        assert abs(levels - expected).mean() < 0.5
+
+
+def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
+    picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    picture.setflags(write=False)
+    mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
+    found = DevicePixels(Resized(32), mean, std, torch.device("cpu"), torch.float32)([picture])
+    expected = (
+        torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
+    )
+    assert torch.allclose(found[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
+
+
+# -- scorers ----------------------------------------------------------------------------------------------
+
+
+ROUTES = ({}, {"resize": "device"})
+
+
+def test_the_reference_has_the_name_it_always_had(tiny_architectures, checkpoint):
+    where = f"tiny/{checkpoint('tiny')}"
+    plain = load(where, Options(device="cpu")).identity
+    named = load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
+    assert plain == named
+    assert set(plain.options) == {"activation", "device"}
+
+
+#: To trace a tower takes a second, and to write and compile a program of it half a minute.
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_a_compiled_tower_is_that_tower(backend, tiny_architectures, checkpoint, drawn_images, monkeypatch):
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
+    where = f"tiny/{checkpoint('tiny')}"
+    plain, made = (load(where, Options(device="cpu", settings={"compile": mode})) for mode in ("no", "yes"))
+    assert plain.identity.key != made.identity.key
+    assert made.identity.options["compile"] == "yes"
+    batches = [drawn_images[:4], drawn_images[4:6], drawn_images[6:]]
+    for one, other in zip(plain.embed_images(batches), made.embed_images(batches), strict=True):
+        assert one.shape == other.shape
+        assert abs(one - other).max() < 1e-5
+
+
+class Counting:
+    """A tower that counts the sizes that it is called with."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def __call__(self, pixels):
+        self.sizes.append(len(pixels))
+        return pixels.flatten(1)[:, :4] + 1
+
+
+def test_smaller_batches_are_filled_up(monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda tower, **_: tower)
+    tower = Counting()
+    compiled = CompiledTower(tower, tolerance=1e-4, where="x")
+    pixels = torch.arange(3 * 3 * 4.0).view(3, 3, 2, 2)
+    for rows in (3, 1, 2):
+        assert torch.equal(compiled(pixels[:rows]), pixels[:rows].flatten(1)[:, :4] + 1)
+    # Twice the first time: as the program and as the tower that it is compared with.
+    assert tower.sizes == [3, 3, 3, 3]
+
+
+def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch):
+    def made(program):
+        monkeypatch.setattr(torch, "compile", lambda tower, **_: program)
+        return CompiledTower(Counting(), tolerance=1e-4, where="x")
+
+    pixels = torch.rand(2, 3, 2, 2)
+    with pytest.raises(ModelError, match=r"^x: the compiled image tower does not agree.*--set compile$"):
+        made(lambda pixels: pixels.flatten(1)[:, :4] + 1.01 * pixels.flatten(1)[:, :4])(pixels)
+    with pytest.raises(ModelError, match="does not agree"):
+        made(lambda pixels: pixels.flatten(1)[:, :4] * float("nan"))(pixels)
+
+    def failing(pixels):
+        raise RuntimeError("no compiler\nfound")
+
+    with pytest.raises(ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler"):
+        made(failing)(pixels)
+
+
+def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else():
+    with pytest.raises(InputError, match="prepared by its library alone; given: resize=device"):
+        ImageRoute(resize="device").preparation(Untouched(), where="s")

@@ -14,9 +14,13 @@ import transformers
 import tiny_generative
 from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.references import References
+from counterfoil.engine.caption_scoring import CaptionInputs, score_captions
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.jobs.explain import explain
+from counterfoil.models import text_models
 from counterfoil.models.base import Options
+from counterfoil.models.captions.base import LocalEmbedder
 from embedded import embedded, scored
 from refusals import refuses
 from tiny_families import save_words
@@ -288,3 +292,106 @@ def test_an_embedder_of_texts_and_pictures_in_one_tower_reads_texts(tmp_path):
     place = tiny_generative.save("qwen3-vl", tmp_path)
     found = rows(encoder(f"text-encoder:{place}", pooling="last"), TEXTS)
     np.testing.assert_allclose(found, pooled_twin(place, transformers.AutoModel, POOLS["last"]), atol=1e-5)
+
+
+# -- tokens of texts, and token-match on them as BERTScore has it -----------------------------------------
+
+
+CANDIDATES = ["a cat sits on the mat", "two dogs run", "the red dog", "a small cat runs"]
+REFERENCES = [
+    ["the cat sits", "a red cat"], ["two dog runs on a mat"], ["a dog", "the small dog", "red"], ["a cat"],
+]  # fmt: skip
+
+
+@pytest.fixture
+def bert(folder):
+    """Of two layers, as checkpoints of BERT are kept: with a head for masked words, and no pooler."""
+    return folder / "bert"
+
+
+def captions(texts):
+    return [Caption(str(number), text) for number, text in enumerate(texts)]
+
+
+def states(bert, text, layer):
+    """The unit vectors of one text's tokens, marks included, straight from transformers."""
+    model = transformers.AutoModel.from_pretrained(bert).eval()
+    ids = transformers.AutoTokenizer.from_pretrained(bert)(
+        text, return_tensors="pt", truncation=True, max_length=40
+    )
+    rows = model(**ids, output_hidden_states=True).hidden_states[layer][0].numpy()
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def bert_score(bert, candidate, reference, layer):
+    """F1 of greedy matching, equations 1 to 3 of Zhang et al. 2020; marks may be found and weigh nothing."""
+    own, other = states(bert, candidate, layer), states(bert, reference, layer)
+    near = own @ other.T
+    precision, recall = near.max(axis=1)[1:-1].mean(), near.max(axis=0)[1:-1].mean()
+    return 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize("layer", [None, 0, 1])
+def test_tokens_are_those_of_the_layer_whatever_the_batch(bert, layer):
+    encoder = text_models.load_tokens(
+        f"{bert}@{layer}" if layer is not None else str(bert), Options(device="cpu")
+    )
+    assert isinstance(encoder, LocalEmbedder)
+    (together,) = encoder.embed_tokens([captions(CANDIDATES)])
+    for text, found in zip(CANDIDATES, together, strict=True):
+        expected = states(bert, text, 2 if layer is None else layer)
+        np.testing.assert_allclose(found.vectors, expected, atol=1e-5)
+        np.testing.assert_array_equal(found.whole, found.vectors[0])
+    assert [ids.tolist() for ids in encoder.token_ids(CANDIDATES)] == [
+        found.ids.tolist() for found in together
+    ]
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_token_match_is_bertscore(bert, layer):
+    metric = catalog.scorer("metric:token-match", Options(device="cpu", backbone=f"hf-text:{bert}@{layer}"))
+    texts = [*CANDIDATES, *(text for own in REFERENCES for text in own)]
+    rows, at = [], len(CANDIDATES)
+    for own in REFERENCES:
+        rows.append(list(range(at, at + len(own))))
+        at += len(own)
+    asked = CaptionInputs((), tuple(captions(texts)), None, np.arange(4), References.of(rows))
+    expected = [
+        max(bert_score(bert, text, other, layer) for other in own)
+        for text, own in zip(CANDIDATES, REFERENCES, strict=True)
+    ]
+    np.testing.assert_allclose(score_captions(asked, metric), expected, atol=1e-5)
+
+
+def test_layers_are_other_scorers(bert):
+    names = [str(bert), f"{bert}@2", f"{bert}@1"]
+    first, same, other = (text_models.load_tokens(name, Options(device="cpu")).identity for name in names)
+    assert first.options == same.options
+    assert other.options["layer"] == 1
+    assert len({first.weights, same.weights, other.weights}) == 1
+
+
+def test_what_it_cannot_do(bert):
+    with pytest.raises(InputError, match=r"no such layer; given: 3; allowed: 0 to 2"):
+        text_models.load_tokens(f"{bert}@3", Options(device="cpu"))
+    with pytest.raises(InputError, match="no such layer; given: last"):
+        text_models.load_tokens(f"{bert}@last", Options(device="cpu"))
+    with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --scorer hf"):
+        catalog.scorer(f"hf-text:{bert}")
+    for name in ("clip-s", "em-score", "ref-pac-s"):
+        with pytest.raises(InputError, match="the model reads captions and looks at no images"):
+            catalog.scorer(f"metric:{name}", Options(device="cpu", backbone=f"hf-text:{bert}"))
+    with pytest.raises(ModelError, match=r"no image and text features.*an encoder of texts is hf-text"):
+        catalog.scorer(f"hf:{bert}", Options(device="cpu"))
+    with pytest.raises(InputError, match="reads captions and looks at nothing"):
+        text_models.load_tokens(str(bert), Options(device="cpu")).embed_frames([[Image("x")]])
+
+
+def test_a_tokenizer_without_marks_is_refused(bert, tmp_path):
+    config = transformers.GPT2Config(vocab_size=300, n_embd=8, n_layer=1, n_head=1, n_positions=16)
+    transformers.GPT2Model(config).save_pretrained(tmp_path)
+    letters = {chr(code): code for code in range(33, 127)}
+    tokenizer = transformers.GPT2TokenizerFast(vocab={**letters, "<|endoftext|>": 299}, merges=[])
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="sets no marks around a text"):
+        text_models.load_tokens(str(tmp_path), Options(device="cpu"))

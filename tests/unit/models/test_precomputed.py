@@ -7,9 +7,12 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.tables import DataTable
-from counterfoil.errors import DataError, ScoreError
+from counterfoil.catalog import scorer
+from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
+from counterfoil.models.precomputed import PrecomputedTable
+from counterfoil.models.precomputed_galleries import PrecomputedRankings, load_similarity
 from counterfoil.models.score_table_layouts import recognise
 from counterfoil.store import write_parquet
 from refusals import refuses
@@ -271,3 +274,158 @@ def test_embeddings_that_cannot_be_right(arrays, pattern, tmp_path):
 def test_a_missing_file_of_embeddings(tmp_path):
     with pytest.raises(DataError, match="no such file; check the path after 'embeddings:'"):
         precomputed_galleries.load_embeddings(str(tmp_path / "none.npz"))
+
+
+# -- similarities -----------------------------------------------------------------------------------------
+
+
+SCORES = np.array([[0.5, 1.0, -2.0], [0.25, 0.0, 8.0]])
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.save(tmp_path / "s.npy", SCORES)
+    return tmp_path / "s.npy"
+
+
+def ids_at(path, **arrays):
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return Options(ids=path)
+
+
+@pytest.mark.parametrize("dtype", ["f2", ">f4", "i8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_stay_as_stored_and_on_the_disk(dtype, order, tmp_path):
+    stored = np.array([[1, 0, 2], [3, 250, 4]]).astype(dtype, order=order)
+    np.save(tmp_path / "s.npy", stored)
+    found = load_similarity(str(tmp_path / "s.npy"))
+    assert isinstance(found.values, np.memmap)
+    assert found.values.dtype == stored.dtype
+    assert found.values.tolist() == stored.tolist()
+    assert (found.image_ids, found.caption_ids) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("image", "caption"), [("image_ids", "caption_ids"), ("img_ids", "cap_ids"), ("image_id", "text_ids")]
+)
+def test_ids_under_the_names_of_embeddings(image, caption, file, tmp_path):
+    options = ids_at(tmp_path / "i.npz", **{image: np.array([42, 7]), caption: np.array(["c", "a", "b"])})
+    found = load_similarity(str(file), options)
+    assert found.image_ids == ("42", "7")
+    assert found.caption_ids == ("c", "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("array", "pattern"),
+    [
+        (np.zeros(3), r"wrong shape; given: \(3,\); allowed: \(images, captions\)"),
+        (np.zeros((2, 3, 1)), r"wrong shape; given: \(2, 3, 1\)"),
+        (np.zeros((0, 3)), r"wrong shape; given: \(0, 3\)"),
+        (np.zeros((2, 2), bool), "not of real numbers; given: bool"),
+        (np.array([["a"]]), "not of real numbers; given: <U1"),
+    ],
+)
+def test_arrays_that_are_no_similarity(array, pattern, tmp_path):
+    np.save(tmp_path / "s.npy", array, allow_pickle=True)
+    refused(tmp_path / "s.npy", pattern)
+
+
+def refused(path, pattern, options=Options()):  # noqa: B008
+    refuses(pattern, load_similarity, str(path), options)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "pattern"),
+    [
+        ({"image_ids": np.arange(2)}, "no ids of captions; given: image_ids; allowed: image_ids and caption"),
+        ({"caption_ids": np.arange(3)}, "no ids of images; given: caption_ids"),
+        ({"image_ids": np.arange(3), "caption_ids": np.arange(2)}, "array 'image_ids': not one id per row"),
+        ({"image_ids": np.arange(2), "caption_ids": np.arange(2)}, "array 'caption_ids': not one id per"),
+        ({"image_ids": np.arange(2), "caption_ids": np.array(["a", "b", "a"])}, "array 'caption_ids', rows"),
+        ({"image_ids": np.array([0.5, 1]), "caption_ids": np.arange(3)}, "ids are not a list of integers or"),
+    ],
+)
+def test_ids_that_do_not_fit(arrays, pattern, file, tmp_path):
+    refused(file, pattern, ids_at(tmp_path / "i.npz", **arrays))
+
+
+def test_where_the_path_of_a_missing_file_stands(file, tmp_path):
+    refused(tmp_path / "none.npy", "no such file; check the path after 'given:'")
+    refused(file, "no such file; check the path after '--ids'", Options(ids=tmp_path / "none.npz"))
+
+
+def test_ids_are_for_similarities_only(file, tmp_path):
+    (tmp_path / "t.csv").write_text("id,score\n1,2\n")
+    (tmp_path / "r.json").write_text('{"i2t": {"1": [2]}, "t2i": {}}')
+    options = ids_at(tmp_path / "i.npz", image_ids=np.arange(2), caption_ids=np.arange(3))
+    for spec in (f"given:{tmp_path}/t.csv", f"given:{tmp_path}/r.json", "blind:constant"):
+        refuses("has no use for the option 'ids'", scorer, spec, options, error=InputError)
+
+
+# -- rankings ---------------------------------------------------------------------------------------------
+
+
+I2T = {"10": [3, 1, 2], "11": [], "4": [2]}
+T2I = {"1": [4, 10], "2": [11, 4, 10], "3": [10]}
+
+
+def save_json(path, value):
+    path.write_text(json.dumps(value))
+    return path
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"i2t": I2T, "t2i": T2I},
+        {"t2i": T2I, "i2t": I2T},
+        {"i2t": {i: [str(c) for c in row] for i, row in I2T.items()}, "t2i": T2I},
+    ],
+)
+def test_every_form_says_the_same(value, tmp_path):
+    found = scorer(f"given:{save_json(tmp_path / 'r.json', value)}")
+    assert isinstance(found, PrecomputedRankings)
+    for lists, said in ((found.i2t, I2T), (found.t2i, T2I)):
+        assert list(lists.queries) == list(said)
+        assert [[int(i) for i in lists[q]] for q in lists.queries] == list(said.values())
+        assert lists.lengths.tolist() == [len(row) for row in said.values()]
+        assert len(set(lists.items)) == len(lists.items) == len({i for row in said.values() for i in row})
+        assert lists.entries.dtype == np.int32
+
+
+QUAD = {"c0_i0": 0.1, "c0_i1": 0.2, "c1_i0": 0.3, "c1_i1": 0.4}
+
+
+@pytest.mark.parametrize("value", [{"i2t": QUAD, "t2i": QUAD}, {"i2t": True, "t2i": False}, [QUAD]])
+def test_tables_with_such_names_stay_tables(value, tmp_path):
+    found = scorer(f"given:{save_json(tmp_path / 't.json', value)}")
+    assert isinstance(found, PrecomputedTable)
+    assert found.ids == (("i2t", "t2i") if isinstance(value, dict) else None)
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern"),
+    [
+        ({"i2t": {"7": [1, 2, 1]}, "t2i": {}}, "i2t, query '7': a ranking names an item twice; given: 1;"),
+        ({"i2t": {"7": [1]}, "t2i": {"8": [3, "3"]}}, "t2i, query '8': a ranking names an item twice; g"),
+        ({"i2t": I2T}, r"the direction 't2i' is missing; given: i2t; .* both directions"),
+        ({"t2i": T2I}, r"the direction 'i2t' is missing; given: t2i; allowed: \"i2t\" with image id"),
+        ({"i2t": [[1, 2]], "t2i": T2I}, "'i2t': not an object of lists"),
+        ({"i2t": I2T, "t2i": [[1, 2]]}, "'t2i': not an object of lists"),
+        ({"i2t": {"7": [1.5]}, "t2i": {}}, "i2t, query '7': not an id; given: 1.5"),
+        ({"i2t": {"7": [True]}, "t2i": {}}, "i2t, query '7': not an id; given: True"),
+        ({"i2t": {"7": [None]}, "t2i": {}}, "not an id; given: None"),
+        ({"i2t": {"7": [1], "8": {"1": 2}}, "t2i": {}}, "i2t, query '8': not a list of ids; given: {'1': 2}"),
+        ({"i2t": {"7": [1], "8": "12"}, "t2i": {}}, "i2t, query '8': not a list of ids; given: 12"),
+    ],
+)
+def test_json_that_holds_no_rankings(value, pattern, tmp_path):
+    path = save_json(tmp_path / "r.json", value)
+    words = refuses(pattern, scorer, f"given:{path}")
+    assert str(path) in words
+
+
+def test_other_files(tmp_path):
+    refuses("no such file; check the path after 'given:'", scorer, f"given:{tmp_path / 'none.npy'}")
+    np.savez(tmp_path / "r.npz", i2t=np.arange(3))
+    refuses("no table of scores; given: an npz file; embeddings are", scorer, f"given:{tmp_path / 'r.npz'}")

@@ -68,10 +68,10 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     return GenerativeScorer(
         identity=replace(identity, options=facts),
         decoder=decoder,
-        rows=lambda text: [words.row(text)],
+        row=words.row,
         values=lambda texts, parts: [
             chosen.value(part) - chosen.alpha * without
-            for (part,), without in zip(parts, prior(texts), strict=True)
+            for part, without in zip(parts, prior(texts), strict=True)
         ],
         too_long=words.too_long,
         provenance={**versions, **computed},

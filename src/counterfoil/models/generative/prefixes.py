@@ -121,15 +121,15 @@ class Decoder(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GenerativeScorer:
-    """A scorer of pairs by the log-probabilities of rows: those that `rows` makes of a caption's text."""
+    """A scorer of pairs by the log-probabilities of the row that is made of a caption's text."""
 
     does = ("scores_pairs",)
 
     identity: Identity
     decoder: Decoder
-    rows: Callable[[str], Sequence[TextRow]]
-    #: The scores of captions, from their texts and the log-probabilities of the rows of each.
-    values: Callable[[Sequence[str], Sequence[Sequence[ndarray]]], Sequence[float]]
+    row: Callable[[str], TextRow]
+    #: The scores of captions, from their texts and the log-probabilities of their rows.
+    values: Callable[[Sequence[str], Sequence[ndarray]], Sequence[float]]
     #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -153,17 +153,11 @@ class GenerativeScorer:
                 for image, array in zip(new, arrays, strict=True):
                     seen[id(image)] = self.decoder.see(array)
                 texts = [text_of(caption) for _, caption in batch]
-                rows = [self.rows(text) for text in texts]
-                owners = [seen[id(image)] for image, _ in batch]
+                rows, owners = [self.row(text) for text in texts], [seen[id(image)] for image, _ in batch]
                 # What is shared depends on the batch alone: a run that goes on from a cache does the same.
                 counts = Counter(id(image) for image, _ in batch)
-                asked_of = [
-                    (owner, row, counts[id(image)] * len(own) > 1)
-                    for (image, _), owner, own in zip(batch, owners, rows, strict=True)
-                    for row in own
-                ]
-                values = iter(log_probabilities(self.decoder, *zip(*asked_of, strict=True)))
-                parts = [[next(values) for _ in own] for own in rows]
+                shared = [counts[id(image)] > 1 for image, _ in batch]
+                parts = log_probabilities(self.decoder, owners, rows, shared)
                 yield np.array(self.values(texts, parts), dtype=np.float64)
                 # The next batch may go on with the last picture; the others are done.
                 seen = {id(batch[-1][0]): seen[id(batch[-1][0])]} if batch else seen

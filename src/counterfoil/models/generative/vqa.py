@@ -7,7 +7,7 @@ finer scale, which ties less often in half precision.
 Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,59 +41,58 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     model = opened(argument, context)
     decoder = model.decoder(where)
     answers = {answer: spelled(decoder.template, answer, where) for answer in SPELLINGS}
-    ask = Question(question, decoder, answers)
+    ask = Question(question, decoder, [*answers["yes"], *answers["no"]])
     read = common([decoder.template.text(question.replace("{}", probe)) for probe in PROBES])
-    decoder = decoder.checked([row for probe in PROBES[1:3] for row in ask.rows(probe)], read, where)
-    ask = Question(question, decoder, answers)
-    spellings = {answer: [list(ids) for ids in answers[answer]] for answer in answers}
+    decoder = decoder.checked([ask.row(probe) for probe in PROBES[1:3]], read, where)
+    ask = Question(question, decoder, ask.answers)
+    many = len(answers["yes"])
+
+    def value(part: ndarray) -> float:
+        # Of all spellings together.
+        (logs,) = part
+        yes, no = (np.logaddexp.reduce(side) for side in (logs[:many], logs[many:]))
+        return float(np.exp(yes)) if score == "p-yes" else float(yes) - float(no)
+
+    spellings = {answer: [[one] for one in ids] for answer, ids in answers.items()}
     facts = {"score": score, "template": decoder.template.digest, "answers": spellings}
     identity = replace(model.identity, prompt=question, options={**model.identity.options, **facts})
     return GenerativeScorer(
         identity=identity,
         decoder=decoder,
-        rows=ask.rows,
-        values=lambda _, parts: list(map(ask.p_yes if score == "p-yes" else ask.log_odds, parts)),
+        row=ask.row,
+        values=lambda _, parts: list(map(value, parts)),
         too_long=lambda text: ask.shortened(text) != text,
         provenance={**model.versions, "computed": sharing(decoder)},
     )
 
 
-def spelled(template: Template, answer: str, where: str) -> tuple[tuple[int, ...], ...]:
-    """The ids of an answer right after a prompt: all spellings of one token, or else all of several.
+def spelled(template: Template, answer: str, where: str) -> list[int]:
+    """The ids of an answer right after a prompt: all its spellings of one token.
 
-    Raises `ModelError` where the tokenizer has no tokens for it.
+    Raises `ModelError` where the tokenizer has none.
     """
     unknown = template.tokenizer.unk_token_id
     spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
-    known = sorted(ids for ids in spellings if ids and unknown not in ids)
+    known = sorted(ids[0] for ids in spellings if len(ids) == 1 and ids[0] != unknown)
     if not known:
         problem = f"its tokenizer has no tokens for {answer}"
         given = f"a vocabulary of {len(template.tokenizer)}"
         allowed = ", ".join(repr(text) for text in SPELLINGS[answer])
         raise ModelError(problem, where=where, given=given, allowed=allowed)
-    return tuple(ids for ids in known if len(ids) == 1) or tuple(known)
+    return known
 
 
 class Question:
-    """A question about captions: the rows of ids to read, and the scores of what comes out."""
+    """A question about captions, and the ids of answers whose log-probabilities are wanted."""
 
-    def __init__(
-        self, question: str, decoder: ImageTextDecoder, answers: Mapping[str, Sequence[Sequence[int]]]
-    ):
-        self.question = question
-        self.template = decoder.template
-        self.answers = answers
-        #: One row serves all answers of one token; an answer of several has a row of its own.
-        self.single = [ids[0] for spellings in answers.values() for ids in spellings if len(ids) == 1]
-        self.several = [ids for spellings in answers.values() for ids in spellings if len(ids) > 1]
-        longest = max((len(ids) for ids in self.several), default=1)
-        self.room = decoder.room(len(self.template.text(filled(question, ""))) + longest)
+    def __init__(self, question: str, decoder: ImageTextDecoder, answers: Sequence[int]) -> None:
+        self.question, self.template, self.answers = question, decoder.template, answers
+        self.room = decoder.room(len(self.template.text(filled(question, ""))) + 1)
 
-    def rows(self, text: str) -> list[TextRow]:
-        """The rows of a caption, cut to what the model reads."""
+    def row(self, text: str) -> TextRow:
+        """The row of a caption, cut to what the model reads."""
         prompt = self.template.text(filled(self.question, self.shortened(text)))
-        one = [TextRow(prompt, np.array([self.single]))] if self.single else []
-        return one + [TextRow((*prompt, *ids[:-1]), np.array(ids)[:, None]) for ids in self.several]
+        return TextRow(prompt, np.array([self.answers]))
 
     def shortened(self, text: str) -> str:
         """The beginning of a caption that the model has room for."""
@@ -102,21 +101,3 @@ class Question:
             return text
         ids = plain_ids(self.template.tokenizer, text)
         return text if len(ids) <= self.room else str(self.template.tokenizer.decode(ids[: self.room]))
-
-    def log_probability(self, answer: str, parts: Sequence[ndarray]) -> float:
-        """Of all spellings together, from the log-probabilities of the rows."""
-        logs = [
-            parts[0][0, self.single.index(ids[0])]
-            if len(ids) == 1
-            else parts[bool(self.single) + self.several.index(ids)].sum()
-            for ids in self.answers[answer]
-        ]
-        return float(np.logaddexp.reduce(logs))
-
-    def p_yes(self, parts: Sequence[ndarray]) -> float:
-        """The probability of yes, in [0, 1] up to rounding."""
-        return float(np.exp(self.log_probability("yes", parts)))
-
-    def log_odds(self, parts: Sequence[ndarray]) -> float:
-        """log P(yes) - log P(no)."""
-        return self.log_probability("yes", parts) - self.log_probability("no", parts)
