@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Literal
 
-from counterfoil.annotate.consent import BY_HOUR, BY_ITEM, UNPAID
 from counterfoil.annotate.forms.base import WorkForm
 from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.platforms.registry import PLATFORMS
@@ -20,6 +19,13 @@ from counterfoil.inputs.options import rows_of
 
 _PEOPLE, _ITEMS, _PAY, _MINUTES = most("people"), most("items"), most("price"), 525_600
 Design = Literal["blocks", "queue", "adaptive"]
+#: What people are told of their pay; `phrases/LANGUAGE.json` has it in other languages.
+UNPAID = "This work is not paid."
+BY_ITEM = (
+    "You are paid {currency} {item} for each item; at {seconds} seconds for each that is {currency} {hour} "
+    "per hour."
+)
+BY_HOUR = "You are paid {currency} {hour} per hour of work, counted at {seconds} seconds for each item."
 
 
 @dataclass(frozen=True, kw_only=True)
