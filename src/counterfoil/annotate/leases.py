@@ -75,14 +75,21 @@ def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | No
     return None if row is None else Lease(*row)
 
 
-def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float, expires: float) -> Lease:
-    """A lease that is yet to be issued."""
-    role = campaign.items[item].role
-    return Lease(secrets.token_hex(16), person, item, 0, role, place, None, now, expires, "live")
-
-
-def issue(connection: sa.Connection, lease: Lease) -> Lease:
-    """Store a new lease, and count it where its item and its person are counted."""
+def issue(
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: str,
+    item: int,
+    place: int,
+    now: float,
+    expires: float,
+    *,
+    attempt: int = 0,
+    block: int | None = None,
+) -> Lease:
+    """A new lease, counted where its item and its person are counted."""
+    number, role = secrets.token_hex(16), campaign.items[item].role
+    lease = Lease(number, person, item, attempt, role, place, block, now, expires, "live")
     instance = sa.select(items.c.instance).where(items.c.position == lease.item).scalar_subquery()
     connection.execute(sa.insert(leases).values({**vars(lease), "instance": instance}))
     if lease.role != "onboarding":
@@ -227,7 +234,7 @@ def next_items(
             order = own_order(golden, recipe.seed, person.id, "golden")
             free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
             item = next((known[at] for at in order if known[at] in free), item)
-        before.append(issue(connection, new_lease(campaign, person.id, item, pages, now, expires)))
+        before.append(issue(connection, campaign, person.id, item, pages, now, expires))
     return tuple(before)
 
 
@@ -256,8 +263,7 @@ def qualification_items(
             before.append(extend(connection, lease, now, expires))
         else:
             attempt = 0 if lease is None else lease.attempt + 1
-            again = replace(new_lease(campaign, person, item, place, now, expires), attempt=attempt)
-            before.append(issue(connection, again))
+            before.append(issue(connection, campaign, person, item, place, now, expires, attempt=attempt))
     return tuple(before)
 
 
@@ -290,10 +296,8 @@ def _items_of_block(
     place = connection.execute(issued).scalar_one()
     members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
     ordered = members.order_by(block_items.c.place).limit(ahead - len(before))
-    for item in connection.execute(ordered).scalars().all():
-        lease = new_lease(campaign, person.id, item, place, now, expires)
-        before.append(issue(connection, replace(lease, block=block)))
-        place += 1
+    for at, item in enumerate(connection.execute(ordered).scalars().all(), place):
+        before.append(issue(connection, campaign, person.id, item, at, now, expires, block=block))
     return tuple(before)
 
 
