@@ -1,38 +1,24 @@
-"""A form of work: which of several words fits an image. The page of every form is declared like this."""
+from dataclasses import dataclass
+from typing import ClassVar
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
-from counterfoil.annotate.forms.base import AnswerOption, Cell, FormField, Shown, WorkItem, WorkPage, needed
+from counterfoil.annotate.forms.base import FormField, Shown, WorkForm, WorkItem, WorkPage, needed, tagged
 from counterfoil.annotate.forms.registry import WorkFormEntry
+from counterfoil.inputs.fields import setting
 
-ENTRY = WorkFormEntry(
-    name="example-mood",
-    summary="which word the image makes one think of",
-    target="counterfoil_example.mood:Mood",
-)
+ENTRY = WorkFormEntry("example-mood", "which word fits the image", "counterfoil_example.mood:Mood")
 
 
 @dataclass(frozen=True)
-class Mood:
-    """One image; the answer is one of the words."""
+class Mood(WorkForm):
+    """The answer is a word."""
 
-    name: ClassVar[str] = "example-mood"
-    summary: ClassVar[str] = "which word the image makes one think of"
-    version: ClassVar[int] = 1
-    columns: ClassVar[Mapping[str, Cell]] = {"image": "image"}
-    main: ClassVar[str] = "mood"
-    instructions: ClassVar[str] = "Choose the word that comes to your mind first."
-    seconds: ClassVar[float] = 3.0
+    name, summary, main = ENTRY.name, ENTRY.summary, "mood"
+    columns: ClassVar = {"image": "image"}
+    instructions = "Choose the word that comes to your mind first."
+    seconds = 3.0
 
-    words: tuple[str, ...] = field(default=("calm", "cheerful", "gloomy"), metadata={"help": "The words."})
+    words: tuple[str, ...] = setting(("calm", "cheerful", "gloomy"), "The words.")
 
     def page(self, item: WorkItem) -> WorkPage:
-        """The image, and the words in an order of each person's own."""
-        options = tuple(AnswerOption(word, word) for word in self.words)
-        mood = FormField("mood", "Which word fits the image?", options=options, shuffled=True)
-        return WorkPage((Shown("image", needed(item, "image"), "Image"),), (mood,))
-
-    def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
-        """Every answer of sound fields is sound."""
+        mood = FormField("mood", "Which word fits?", options=tagged(self.words), shuffled=True)
+        return WorkPage((Shown("image", needed(item, "image")),), (mood,))

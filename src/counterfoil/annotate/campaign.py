@@ -21,10 +21,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from counterfoil.annotate.consent import USUAL_CONSENT
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
-from counterfoil.annotate.languages import LANGUAGES, in_language
+from counterfoil.annotate.languages import LANGUAGES, in_language, package_text
 from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.settings import CampaignRecipe as CampaignRecipe
 from counterfoil.annotate.settings import Pay, pay_of
@@ -186,7 +185,7 @@ def create_folder(
     else:
         write_parquet(folder / SOURCE, source)
     write_text(folder / INSTRUCTIONS, instructions or form.instructions)
-    write_text(folder / CONSENT, consent or USUAL_CONSENT)
+    write_text(folder / CONSENT, consent or package_text("phrases", CONSENT))
     for name, data in figures.items():
         write_bytes(folder / FIGURES / name, data)
     if not (folder / SECRETS).exists():

@@ -20,13 +20,17 @@ LANGUAGES = ("en", "de", "es", "fr")
 _STEP = re.compile(r"(\d+: )(.+)")
 
 
+def package_text(*names: str) -> str:
+    """The text of a file of this package, which is named by the folders to it."""
+    return files("counterfoil.annotate").joinpath(*names).read_text(encoding="utf-8").rstrip()
+
+
 @cache
 def phrases_of(language: str) -> Mapping[str, str]:
     """The phrases of forms and notices in a language by what they are in English; none of any other one."""
     if language not in LANGUAGES[1:]:
         return {}
-    path = files("counterfoil.annotate").joinpath("phrases", f"{language}.json")
-    phrases: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    phrases: dict[str, str] = json.loads(package_text("phrases", f"{language}.json"))
     return phrases
 
 

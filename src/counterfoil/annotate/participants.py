@@ -61,13 +61,6 @@ class OtherBrowserError(InputError):
 
 _RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
 _COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
-# Built once, since every request runs them.
-BY_ID = sa.select(*_COLUMNS).where(people.c.id == sa.bindparam("person_id"))
-BY_TOKEN = (
-    sa.select(*_COLUMNS)
-    .join(tokens, tokens.c.person == people.c.id)
-    .where(tokens.c.hash == sa.bindparam("token_hash"))
-)
 
 
 def enter(
@@ -141,7 +134,8 @@ def person_of(connection: sa.Connection, token: str) -> Person | None:
 
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
-    row = connection.execute(BY_TOKEN, {"token_hash": token_hash(token)}).first()
+    by_token = sa.select(*_COLUMNS).join(tokens, tokens.c.person == people.c.id)
+    row = connection.execute(by_token.where(tokens.c.hash == token_hash(token))).first()
     return None if row is None else Person(*row)
 
 
@@ -166,7 +160,7 @@ def readmit(connection: sa.Connection, person: str, now: float, *, named: str = 
 
 def person_by_id(connection: sa.Connection, id: str) -> Person:
     """The person with an id."""
-    return Person(*connection.execute(BY_ID, {"person_id": id}).one())
+    return Person(*connection.execute(sa.select(*_COLUMNS).where(people.c.id == id)).one())
 
 
 def person_id(campaign: Campaign, platform: str, worker: str) -> str:

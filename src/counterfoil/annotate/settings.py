@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Literal
 
-from counterfoil.annotate.consent import BY_HOUR, BY_ITEM, UNPAID
 from counterfoil.annotate.forms.base import WorkForm
 from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.platforms.registry import PLATFORMS
@@ -20,6 +19,13 @@ from counterfoil.inputs.options import rows_of
 
 _PEOPLE, _ITEMS, _PAY, _MINUTES = most("people"), most("items"), most("price"), 525_600
 Design = Literal["blocks", "queue", "adaptive"]
+#: What people are told of their pay; `phrases/LANGUAGE.json` has it in other languages.
+UNPAID = "This work is not paid."
+BY_ITEM = (
+    "You are paid {currency} {item} for each item; at {seconds} seconds for each that is {currency} {hour} "
+    "per hour."
+)
+BY_HOUR = "You are paid {currency} {hour} per hour of work, counted at {seconds} seconds for each item."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,22 +101,22 @@ class CampaignRecipe:
             row.converted(value, f"key '{row.name}'")
             if value == "" and row.option.shown:
                 _refuse(row.name, value, "a word")
-        if self.design == "blocks" and not self.per_person > self.golden_per_block:
-            _refuse("per_person", self.per_person, "blocks of one item or more beside the golden ones")
-        if self.overlap % self.people_per_block:
-            _refuse("people_per_block", self.people_per_block, f"a divisor of the overlap of {self.overlap}")
-        for name, usual in (("people_per_block", 1), ("by_direction", False)):
-            if getattr(self, name) != usual and self.design != "blocks":
-                _refuse(name, getattr(self, name), f"{usual} but for the design 'blocks'")
-        for name in ("golden_share", "certainty"):
-            if not getattr(self, name) < 1:
-                _refuse(name, getattr(self, name), "0 to below 1")
-        if self.design == "adaptive" and self.most < self.overlap:
-            _refuse("most", self.most, f"the overlap of {self.overlap} or more")
-        if self.first_to and self.design != "adaptive":
-            _refuse("first_to", self.first_to, "0 but for the design 'adaptive'")
-        if self.first_to > self.most:
-            _refuse("most", self.most, f"the {self.first_to} of first_to or more")
+        blocks, adaptive, overlap = self.design == "blocks", self.design == "adaptive", self.overlap
+        beside, even = self.per_person > self.golden_per_block, not overlap % self.people_per_block
+        first_to = self.first_to
+        for name, holds, allowed in (
+            ("per_person", beside or not blocks, "blocks of one item or more beside the golden ones"),
+            ("people_per_block", even, f"a divisor of the overlap of {overlap}"),
+            ("people_per_block", blocks or self.people_per_block == 1, "1 but for the design 'blocks'"),
+            ("by_direction", blocks or not self.by_direction, "False but for the design 'blocks'"),
+            ("golden_share", self.golden_share < 1, "0 to below 1"),
+            ("certainty", self.certainty < 1, "0 to below 1"),
+            ("most", self.most >= overlap or not adaptive, f"the overlap of {overlap} or more"),
+            ("first_to", adaptive or not first_to, "0 but for the design 'adaptive'"),
+            ("most", self.most >= first_to, f"the {first_to} of first_to or more"),
+        ):
+            if not holds:
+                _refuse(name, getattr(self, name), allowed)
         if self.keep_until:
             try:
                 date.fromisoformat(self.keep_until)

@@ -25,7 +25,6 @@ from counterfoil.store import write_csv
 
 if TYPE_CHECKING:
     from counterfoil.annotate.adjudication import DisputedItem
-    from counterfoil.annotate.answers import PersonAnswer
     from counterfoil.annotate.database import Database
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
@@ -320,83 +319,27 @@ class PeopleReview(SavedTable):
         return {"people": [{**of.to_json(), "review": reviews.get(of.person)} for of in self.quality]}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PersonReview(SavedTable):
-    """What one person answered."""
-
-    command = "annotate review"
-    person: str
-    answers: "tuple[PersonAnswer, ...]"
-
-    rows_by = declared(
-        answer="one per question of an item, in order: `item`, `role`, `question`, `answer`, `known` (what "
-        'is right of an item of known answer, with "|" between values), `right: bool` (null for others), '
-        "`seconds: float`, `comment` and `counted: bool`"
-    )
-
-    def _rows(self, by: str) -> Iterator[Any]:
-        for answer in self.answers:
-            for question, text in answer.texts().items():
-                known = "|".join(answer.known.get(question, ()))
-                yield {"question": question, "answer": text, "known": known}, answer
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """A row per question of an item."""
-        return self.table(
-            f"Answers of {self.person:.10}",
-            {
-                "item": "{item}, {question}",
-                "answer": "{answer}",
-                "known": "{known}",
-                "right": lambda row: {None: "–", True: "right", False: "wrong"}[row["right"]],
-                "seconds": "{seconds:.1f}",
-                "comment": "{comment}",
-            },
-        )
-
-    @property
-    def notes(self) -> list[str]:
-        """Where they are seen with their images."""
-        seen = f"/research/people/{self.person} of the campaign's server shows them with their images"
-        return [seen] if self.answers else ["no answers"]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"person": self.person, **super().to_json()}
-
-
 @job(
     outputs="save json",
     examples="""Examples:
   counterfoil annotate review campaign/
   counterfoil annotate review campaign/ --out reviews.csv
-  counterfoil annotate review campaign/ --person 3fa9c1
 
 Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
 (with what others answer). The chance that any careful person shows one is 5 %.""",
 )
-def annotate_review(
-    campaign: Annotated[Path, CAMPAIGN], *, person: str = "", **options: Unpack[StoredAnswers]
-) -> PeopleReview | PersonReview:
+def annotate_review(campaign: Annotated[Path, CAMPAIGN], **options: Unpack[StoredAnswers]) -> PeopleReview:
     """People whose answers look careless, each with the reasons and what they suggest.
 
-    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. With --person
-    it lists what one person answered; the researcher's page shows it with the images.
-
-    Raises `InputError` for an id that no person or several have.
-
-    Arguments:
-        person: All answers of this one (an id, or how it begins), before a rejection.
+    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. What one
+    person answered is on the researcher's page, with the images.
     """
     with opened(campaign, options["database"]) as (source, connected):
-        from counterfoil.annotate.answers import answers_of, judgement_table
+        from counterfoil.annotate.answers import judgement_table
         from counterfoil.annotate.quality import people_quality
-        from counterfoil.annotate.review import person_like, reviews
+        from counterfoil.annotate.review import reviews
         from counterfoil.annotate.tables import people, sa
 
-        if person:
-            known = person_like(connected, person)
-            return PersonReview(known, answers_of(connected, source, known))
         with connected.reading() as connection:
             rows = connection.execute(sa.select(people.c.id, people.c.platform, people.c.parameters)).all()
         entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}

@@ -28,7 +28,7 @@ from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.store import csv_text
+from counterfoil.store import csv_text, write_json
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -100,7 +100,8 @@ def create(
         )
     with _prolific(access) as client:
         study = client.create(plan)
-    prolific.write_study(open_campaign(campaign), study.id)
+    # Codes that were written are part of the campaign.
+    write_json(campaign / prolific.STUDY, {"study": study.id, "campaign": open_campaign(campaign).digest})
     return replace(_facts(study), facts={**facts, "study": study.id, "state": study.status})
 
 

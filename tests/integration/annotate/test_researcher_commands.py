@@ -48,20 +48,6 @@ def test_status_prints_facts_and_people(campaign):
         assert words in text
 
 
-def test_one_persons_answers_are_read_before_a_rejection(campaign):
-    answers = set()
-    for person in ids(campaign):
-        assert f"/research/people/{person}" in printed(campaign, "review", "--person", person[:8])
-        rows = {row["item"]: row for row in facts(campaign, "review", "--person", person)["answers"]}
-        assert sorted(rows) == ["0", "1", "2", "3"]
-        assert (rows["1"]["known"], rows["1"]["right"], rows["1"]["counted"]) == ("", None, True)
-        answers.add(rows["1"]["answer"])
-    assert answers == {"yes", "no"}
-    printed(campaign, "review", "--person", person, "--out", "answers.csv")
-    assert len(csv_of(campaign, "answers.csv")) == 4
-    assert "no such person" in printed(campaign, "review", "--person", "zz", code=2)
-
-
 def test_a_person_is_let_in_from_another_browser(campaign):
     first, _ = ids(campaign)
     assert first[:10] in printed(campaign, "readmit", "--person", first[:8])

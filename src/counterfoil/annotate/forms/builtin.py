@@ -23,6 +23,7 @@ from counterfoil.annotate.forms.base import (
     numbered,
     tagged,
 )
+from counterfoil.annotate.languages import package_text
 from counterfoil.benchmarks.records import same_words
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
@@ -90,6 +91,11 @@ FIRST, SECOND, SAME, EQUAL = "first", "second", "same", "equal"
 _LONGEST = 300
 
 
+def instructions_of(form: str) -> str:
+    """What people read before they begin, in Markdown: the file of the form in `instructions`."""
+    return package_text("forms", "instructions", f"{form}.md")
+
+
 @dataclass(frozen=True)
 class YesNo(WorkForm):
     """One image and one caption; answers "yes" and "no" (Winoground section 4.3 and appendix E)."""
@@ -98,9 +104,7 @@ class YesNo(WorkForm):
     summary = "does the caption match the image, yes or no"
     columns: ClassVar[Mapping[str, Cell]] = {"image": "image", "caption": "text"}
     main = "match"
-    instructions = (
-        "Decide whether the caption matches the image. Pay close attention to the order of the words."
-    )
+    instructions = instructions_of(name)
     seconds = 4.0
 
     def page(self, item: WorkItem) -> WorkPage:
@@ -123,13 +127,7 @@ class MatchGrade(WorkForm):
     summary = "how well the caption matches the image, in four answers, and why not"
     columns: ClassVar[Mapping[str, Cell]] = {"image": "image", "caption": "text"}
     main = "match"
-    instructions = (
-        "Say how well the description matches the image.\n\n"
-        "* **100 % yes**: all of it is right.\n"
-        "* **Partly yes, but**: it is right on the whole, with a shortcoming.\n"
-        "* **Mostly no, because**: some of it is right, and it is wrong on the whole.\n"
-        "* **100 % no**: it has nothing to do with the image."
-    )
+    instructions = instructions_of(name)
     seconds = 12.0
 
     rationale: bool = setting(True, "Whether people are asked what falls short.")
@@ -164,9 +162,7 @@ class RateCaption(WorkForm):
     summary = "how well the caption describes the image, from 1 to 4 or another number"
     columns: ClassVar[Mapping[str, Cell]] = {"image": "image", "caption": "text"}
     main = "rating"
-    instructions = (
-        "Rate how well the description fits the image. Judge what it says, not how long or how elegant it is."
-    )
+    instructions = instructions_of(name)
     seconds = 8.0
 
     levels: int = setting(4, "How many steps the scale has, 2 to 9.")
@@ -208,11 +204,7 @@ class ErrorSpans(WorkForm):
     summary = "which words of the caption are wrong, and in what way"
     columns: ClassVar[Mapping[str, Cell]] = {"image": "image", "caption": "text"}
     main = "verdict"
-    instructions = (
-        "Mark every part of the caption that is wrong of the image, as short as you can, and say what kind "
-        "of error it is. If all of it is right, say so.\n\n"
-        "* What the caption leaves out is no error."
-    )
+    instructions = instructions_of(name)
     seconds = 15.0
 
     kinds: tuple[str, ...] = setting(
@@ -252,12 +244,7 @@ class BestOfK(WorkForm):
     summary = "the best of several images for a caption, or none"
     columns: ClassVar[Mapping[str, Cell]] = {"caption": "text", "images": "images"}
     main = "best"
-    instructions = (
-        "Choose an image that shows what the description says. If several do, choose any of them; if none "
-        "does, choose **None of them fits**.\n\n"
-        "* All that the description says must be in the image.\n"
-        "* Flaws of the drawing, such as odd faces, arms or hands, do not matter."
-    )
+    instructions = instructions_of(name)
     seconds = 8.0
 
     none: bool = setting(True, "Whether none of them can be the answer.")
@@ -293,11 +280,7 @@ class WhichImage(WorkForm):
     summary = "which of two images fits the caption better, or both"
     columns: ClassVar[Mapping[str, Cell]] = {"caption": "text", "image": "image", "negative_image": "image"}
     main = "fits"
-    instructions = (
-        "Choose the image that the description fits better. If it fits both equally well, choose "
-        "**Both**.\n\n"
-        "* Flaws of the drawing, such as odd faces, arms or hands, do not matter."
-    )
+    instructions = instructions_of(name)
     seconds = 6.0
 
     neither: bool = setting(False, "Whether neither of them can be the answer.")
@@ -322,12 +305,7 @@ class ChooseOne(WorkForm):
     summary = "the caption that fits an image best, or the image that fits a caption best"
     columns: ClassVar[Mapping[str, Cell]] = {"images": "images", "captions": "texts"}
     main = "best"
-    instructions = (
-        "You see an image and several descriptions, or a description and several images. Choose the one "
-        "that fits **best**.\n\n"
-        "* Pay close attention to the order of the words.\n"
-        "* Flaws of the drawing, such as odd faces, arms or hands, do not matter."
-    )
+    instructions = instructions_of(name)
     seconds = 7.0
 
     def page(self, item: WorkItem) -> WorkPage:
@@ -372,10 +350,7 @@ class PreferRanking(WorkForm):
         "second_captions": "texts",
     }
     main = "better"
-    instructions = (
-        "Two systems searched for what fits, and each shows its results, the best one first. Choose the "
-        "list of results that is better as a whole."
-    )
+    instructions = instructions_of(name)
     seconds = 15.0
 
     same: bool = setting(False, "Whether no preference can be the answer.")
@@ -426,14 +401,7 @@ class AuthorQuad(WorkForm):
     summary = "pick two images and write two captions that fit one each, with tags"
     columns: ClassVar[Mapping[str, Cell]] = {"images": "images", "topic": "text"}
     main = "swap"
-    instructions = (
-        "Write two captions of **the same words in another order** that mean different things, and pick an "
-        "image for each.\n\n"
-        "* The first caption must fit the first image clearly better than the second image, and the second "
-        "caption the second image.\n"
-        "* Write both captions with every word the other has, as often.\n"
-        "* Be inventive: exchange things, properties, or what is done to whom."
-    )
+    instructions = instructions_of(name)
     seconds = 300.0
 
     same_words: bool = setting(True, "Both captions must have the same words, in another order.")
@@ -513,10 +481,7 @@ class ValidateQuad(WorkForm):
         "author": "text",
     }
     main = "first_image"
-    instructions = (
-        "For each of two images, choose the caption that fits it **better**. The captions differ in the "
-        "order of their words, so read them with care. If neither fits better, say so."
-    )
+    instructions = instructions_of(name)
     seconds = 15.0
 
     def page(self, item: WorkItem) -> WorkPage:

@@ -114,16 +114,10 @@ class StudyPlan(StudyChoices):
     @property
     def internal_name(self) -> str:
         """A name that only this plan has, whatever its number of places: those may grow later."""
-        facts = self.payload_facts()
-        facts.pop("total_available_places")
-        return f"counterfoil-{digest_value(facts)[:16]}"
+        return str(self.payload()["internal_name"])
 
     def payload(self) -> dict[str, Any]:
         """The body of the request that makes the draft."""
-        return {**self.payload_facts(), "internal_name": self.internal_name}
-
-    def payload_facts(self) -> dict[str, Any]:
-        """The body without the name that is made of it."""
         approve = "AUTOMATICALLY_APPROVE" if self.approve else "MANUALLY_REVIEW"
         facts: dict[str, Any] = {
             "name": self.name.strip(),
@@ -150,7 +144,8 @@ class StudyPlan(StudyChoices):
             facts["project"] = self.project
         if self.filter_set:
             facts["filter_set_id"] = self.filter_set
-        return facts
+        named = {name: fact for name, fact in facts.items() if name != "total_available_places"}
+        return {**facts, "internal_name": f"counterfoil-{digest_value(named)[:16]}"}
 
 
 @dataclass(frozen=True)
@@ -184,6 +179,8 @@ STATUSES = frozenset(
     {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED", "PARTIALLY APPROVED", "SCREENED OUT", "PROCESSING"}
     | LEFT
 )
+#: States by their letters: Prolific writes both TIMED-OUT and TIMED_OUT, AWAITING REVIEW and AWAITING_REVIEW.
+_STATUS_OF = {re.sub("[^A-Z]", "", status): status for status in STATUSES}
 CATEGORIES = (
     *("TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK"),
     *("LOW_EFFORT", "MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
@@ -213,8 +210,7 @@ class ProlificSubmission:
         return cls(
             str(entry["id"]),
             str(person),
-            # Prolific writes both TIMED-OUT and TIMED_OUT, AWAITING REVIEW and AWAITING_REVIEW.
-            _STATUS_OF.get(_letters(str(entry["status"])), str(entry["status"])),
+            _STATUS_OF.get(re.sub("[^A-Z]", "", str(entry["status"]).upper()), str(entry["status"])),
             str(entry.get("study_code") or entry.get("entered_code") or ""),
             float(taken) if isinstance(taken, int | float) else None,
         )
@@ -369,11 +365,6 @@ def write_codes(campaign: Campaign, codes: Mapping[Outcome, str]) -> None:
     write_text(path, after if count else f"{line}\n{before}")
 
 
-def write_study(campaign: Campaign, study: str) -> None:
-    """Note which study is the campaign's."""
-    write_json(campaign.folder / STUDY, {"study": study, "campaign": campaign.digest})
-
-
 def read_study(campaign: Campaign) -> str:
     """The campaign's study; raises `DataError` where it has none yet, or one of other items or questions."""
     path = campaign.folder / STUDY
@@ -479,10 +470,3 @@ def read_bonuses(path: Path) -> dict[str, int]:
             )
         bonuses[person] = whole
     return bonuses
-
-
-def _letters(status: str) -> str:
-    return "".join(c for c in status.upper() if c.isalpha())
-
-
-_STATUS_OF = {_letters(status): status for status in STATUSES}
