@@ -101,7 +101,7 @@ class Choose(RowFilter):
             "rows_with_a_choice": len(chosen),
             "places": np.bincount(_places(group)[chosen]).tolist() if len(chosen) else [],
             **about,
-            **({} if known is None else {"calibration": known.to_json()}),
+            **known,
             **truth_facts(None if truth is None else truth[chosen], held),
         }
         if truth is not None and len(rows):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from counterfoil.build.calibration import Calibration, Verified, calibrate, share
+from counterfoil.build.calibration import Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
 from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.verification import Answers, Rule, label_noise, read_answers, read_verified, sound
@@ -133,7 +133,7 @@ class RowFilter(BuiltStep):
             "answers": int(votes.sum()),
             "cost": int(votes.sum()) * self.verifying,
             "fleiss_kappa": None if np.isnan(kappa) else kappa,
-            "estimated": None if noise is None else noise.to_json(),
+            "estimated": noise,
         }
         sample = self._sample(ids, accepted.astype(np.float64), truth, context)
         if sample is not None:
@@ -145,8 +145,8 @@ class RowFilter(BuiltStep):
             }
         if truth is not None and accepted.any() and noise is not None:
             wrong = float((~truth[accepted]).mean())
-            covered = bool(noise.share.low <= wrong <= noise.share.high)
-            facts["true"] = {"label_noise": wrong, "covered": covered}
+            _, low, high = noise["label_noise"]
+            facts["true"] = {"label_noise": wrong, "covered": low <= wrong <= high}
         return facts
 
     def calibrated(
@@ -155,21 +155,21 @@ class RowFilter(BuiltStep):
         scores: NDArray[np.float64],
         truth: NDArray[np.bool_] | None,
         context: StepContext,
-    ) -> tuple[NDArray[np.bool_], Calibration | None]:
-        """Which rows stay, and what is known of the filter; all and None where nothing was asked of it.
+    ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+        """Which rows stay, and facts about the filter; all and none where nothing was asked of it.
 
         `truth` is that of drawn rows. A threshold without verified rows is applied and not measured. Raises
         `DataError` where truth is asked of rows that are not drawn and where verified rows are not here.
         """
         sample = self._sample(ids, scores, truth, context)
         if self.threshold is None and self.target_precision is None and sample is None:
-            return np.ones(len(scores), dtype=bool), None
+            return np.ones(len(scores), dtype=bool), {}
         if sample is None:
             assert self.threshold is not None
-            return scores >= self.threshold, None
+            return scores >= self.threshold, {}
         # Without a threshold all rows stay; the curves say what one would do.
         given = -np.inf if self.threshold is None else self.threshold
-        calibration = calibrate(
+        threshold, known = calibrate(
             sample,
             context.rng("halves"),
             threshold=given if self.target_precision is None else None,
@@ -178,14 +178,14 @@ class RowFilter(BuiltStep):
             making=self.making,
             verifying=self.verifying,
         )
-        if calibration.threshold is None:
+        if threshold is None:
             context.note(
                 f"no threshold reaches a precision of {self.target_precision:g} with "
-                f"{100 * self.confidence:g} % confidence on {calibration.chosen_on:,} verified rows: "
+                f"{100 * self.confidence:g} % confidence on {known['rows_chosen_on']:,} verified rows: "
                 "none is kept"
             )
-            return np.zeros(len(scores), dtype=bool), calibration
-        return scores >= calibration.threshold, calibration
+            threshold = np.inf
+        return scores >= threshold, {"calibration": known}
 
     def _sample(
         self,
@@ -304,8 +304,7 @@ class FilterAmbiguous(RowFilter):
         scores = self._scores(rows, context)
         held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
         passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
-        facts = {"by": list(self.scorers) or self.column, "rows": len(rows)}
-        facts |= {} if known is None else {"calibration": known.to_json()}
+        facts = {"by": list(self.scorers) or self.column, "rows": len(rows), **known}
         return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
 
     def _scores(self, rows: pa.Table, context: StepContext) -> NDArray[np.float64]:
