@@ -291,8 +291,8 @@ def pool_rounds(
             models = load(scores, ids=ids, widest=True)
         chosen = chosen_queries(models, queries, direction)
         judging, total = judge_of(judge, models, chosen, options)
-        tasks = options["tasks"] or Tasks()
-        state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)
+        state = PoolingState(models, chosen, k, total, options["tasks"])
+        remarks = []
         names = tuple(lists.name for lists in models)
         done: list[PoolRound] = []
         biases: list[AnnotatorStudy | None] = []
@@ -300,13 +300,13 @@ def pool_rounds(
             with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
                 pooling_round = state.round(number, judging)
             if pooling_round is None:
-                state.remarks.append(f"nothing was left to propose in round {number}")
+                remarks.append(f"nothing was left to propose in round {number}")
                 break
             done.append(pooling_round)
             biases.append(_bias(scores, state.table(), ids, options["draws"], options["seed"]))
         if not done:
             raise InputError("the models propose nothing", given=f"k {k}")
-        pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+        pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(remarks))
         if out is not None:
             pooled.save(out)
         return pooled
