@@ -248,61 +248,23 @@ def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """A filter with what is known of it: the quality at its threshold, curves, and what it costs.
+def expected(at: Quality | None, rows: int, *, making: float, verified: float) -> dict[str, float | None]:
+    """Of so many rows made: how many are kept, right among them, right ones lost, and the price of one.
 
-    `threshold` is None where none reaches the target: the filter then keeps nothing. `chosen_on` and
-    `reported_on` are rows of the verified sample; to make one row costs `making`, to verify one `verifying`.
+    To make one row costs `making`, the sample that was verified `verified` in all: the price of a right row
+    that is kept holds making all rows and verifying the sample once, None where no right row is kept. Nothing
+    is kept where there is no quality.
     """
-
-    threshold: float | None
-    target: float | None
-    confidence: float
-    quality: Quality | None
-    area: Share
-    points: tuple[Quality, ...]
-    chosen_on: int
-    reported_on: int
-    wrong: Share
-    making: float = 0.0
-    verifying: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values, with what `expected` says per 1,000 rows made."""
-        known = self.threshold is not None and np.isfinite(self.threshold)
-        return {
-            "threshold": self.threshold if known else None,
-            "target_precision": self.target,
-            "confidence": self.confidence,
-            "rows_chosen_on": self.chosen_on,
-            "rows_reported_on": self.reported_on,
-            "wrong_before": self.wrong.to_json(),
-            "area": self.area.to_json(),
-            "quality": None if self.quality is None else self.quality.to_json(),
-            "curve": [point.to_json() for point in self.points],
-            "per_1000_rows": self.expected(1000),
-        }
-
-    def expected(self, rows: int) -> dict[str, float | None]:
-        """Of so many rows made: how many are kept, right among them, right ones lost, and the price of one.
-
-        The price of a right row that is kept holds making all rows and verifying the sample once; None where
-        no right row is kept.
-        """
-        if self.quality is None:
-            return {"kept": 0.0, "right_kept": 0.0, "right_lost": None, "price_per_right": None}
-        rows_kept = rows * self.quality.kept.value
-        right = rows_kept * self.quality.precision.value if rows_kept else 0.0
-        recall = self.quality.recall.value
-        sample = self.reported_on + (self.chosen_on if self.target is not None else 0)
-        price = rows * self.making + sample * self.verifying
-        return {
-            "kept": rows_kept,
-            "right_kept": right,
-            "right_lost": None if np.isnan(recall) or not recall else right * (1 - recall) / recall,
-            "price_per_right": price / right if right else None,
-        }
+    if at is None:
+        return {"kept": 0.0, "right_kept": 0.0, "right_lost": None, "price_per_right": None}
+    rows_kept, recall = rows * at.kept.value, at.recall.value
+    right = rows_kept * at.precision.value if rows_kept else 0.0
+    return {
+        "kept": rows_kept,
+        "right_kept": right,
+        "right_lost": None if np.isnan(recall) or not recall else right * (1 - recall) / recall,
+        "price_per_right": (rows * making + verified) / right if right else None,
+    }
 
 
 def calibrate(
@@ -314,8 +276,12 @@ def calibrate(
     confidence: float = 0.95,
     making: float = 0.0,
     verifying: float = 0.0,
-) -> Calibration:
-    """A filter at a `threshold` that was given, or at the lowest one that reaches `precision`.
+) -> tuple[float | None, dict[str, Any]]:
+    """The `threshold` that was given, or the lowest one that reaches `precision`, and what is known of it.
+
+    The threshold is None where none reaches the precision: the filter then keeps nothing. What is known is
+    plain values: the quality at the threshold, the area, the curve, and what is `expected` of 1,000 rows;
+    to make one row costs `making`, to verify one `verifying`.
 
     A given threshold is reported on the whole sample. One that is to reach a precision is chosen on half of
     the sample (`certified`) and reported on the other half, so that its intervals are not flattered by the
@@ -324,8 +290,8 @@ def calibrate(
 
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random(800) < 0.4
-    >>> found = calibrate(Verified(right + 0.4 * rng.normal(size=800), right), rng, precision=0.9)
-    >>> found.chosen_on, found.reported_on, bool(found.quality.precision.high > 0.9)
+    >>> _, known = calibrate(Verified(right + 0.4 * rng.normal(size=800), right), rng, precision=0.9)
+    >>> known["rows_chosen_on"], known["rows_reported_on"], known["quality"]["precision"][2] > 0.9
     (400, 400, True)
     """
     if (threshold is None) == (precision is None):
@@ -341,17 +307,17 @@ def calibrate(
         first, second = halves(len(sample), rng)
         threshold = certified(sample.take(first), precision, confidence=confidence)
         chosen_on, here = len(first), sample.take(second)
-    every = np.ones(len(here), dtype=bool)
-    return Calibration(
-        threshold,
-        precision,
-        confidence,
-        None if threshold is None else quality(here, threshold),
-        auroc(here),
-        curve(here),
-        chosen_on,
-        len(here),
-        share(~here.right, every, here.weight),
-        making,
-        verifying,
-    )
+    at = None if threshold is None else quality(here, threshold)
+    known = None if at is None else at.to_json()
+    return threshold, {
+        "threshold": None if known is None else known["threshold"],
+        "target_precision": precision,
+        "confidence": confidence,
+        "rows_chosen_on": chosen_on,
+        "rows_reported_on": len(here),
+        "wrong_before": share(~here.right, np.ones(len(here), dtype=bool), here.weight).to_json(),
+        "area": auroc(here).to_json(),
+        "quality": known,
+        "curve": [point.to_json() for point in curve(here)],
+        "per_1000_rows": expected(at, 1000, making=making, verified=len(sample) * verifying),
+    }

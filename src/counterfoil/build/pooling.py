@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.judgements import Direction, pool_table, read_judgements
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pooling import PoolRound, found_by, missing_pairs, unjudged
+from counterfoil.evaluation.pooling import PoolRound, Tasks, found_by, missing_pairs, unjudged
 from counterfoil.metrics.annotators import Pool
 
 #: The gain of each row of a table of pairs (image, caption, ...), NaN where there is no answer.
@@ -41,7 +41,7 @@ class PoolingState:
     """What was judged so far, by pair of an image and a caption.
 
     `models` propose, for the `chosen` queries of each direction, their first `k` items that were not judged;
-    `cost` is the price of so many judged pairs, `total` how many right pairs there are, where that is known.
+    `tasks` say what judging costs, `total` is how many right pairs there are, where that is known.
     """
 
     def __init__(
@@ -49,12 +49,11 @@ class PoolingState:
         models: Sequence[ModelLists],
         chosen: Mapping[Direction, Sequence[str]],
         k: int,
-        cost: Callable[[int], float],
         total: int | None,
+        tasks: Tasks | None = None,
     ) -> None:
         self.models, self.chosen, self.k, self.total = list(models), chosen, k, total
-        self._cost = cost
-        self.remarks: list[str] = []
+        self.tasks = tasks or Tasks()
         self.tables: list[pa.Table] = []
         #: Pairs as image * captions + caption, their gains, and which models found them.
         self.pairs = np.empty(0, np.int64)
@@ -131,7 +130,7 @@ class PoolingState:
             by_model=by_model,
             all_judged=self.answered,
             all_right=int(right.sum()),
-            cost=self._cost(self.answered),
+            cost=self.tasks.of(self.answered) * self.tasks.price,
             missing=missing_pairs(self.finds[right]),
             total=self.total,
         )

@@ -10,7 +10,7 @@ people answered and err independently of each other.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, names, read_table
-from counterfoil.build.calibration import Share
 from counterfoil.build.step import SCENE_OF
 from counterfoil.errors import DataError
 from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
@@ -188,32 +187,6 @@ def read_verified(
     return at[known], right[known], None if weights is None else weights[known]
 
 
-@dataclass(frozen=True, eq=False)
-class LabelNoise:
-    """The share of the rows that people let in that is not sound, with its interval, and their rates.
-
-    `hits` and `rejections` are each person's chance of a yes where the row is sound, and of a no where it is
-    not, the middle of what the answers make likely.
-    """
-
-    share: Share
-    rows_kept: int
-    sound_before: Share
-    hits: Mapping[str, float]
-    rejections: Mapping[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "label_noise": self.share.to_json(),
-            "rows_kept": self.rows_kept,
-            "sound_before": self.sound_before.to_json(),
-            "hits": dict(self.hits),
-            "rejections": dict(self.rejections),
-            "assumes": "people err independently of each other, at rates that are the same for all rows",
-        }
-
-
 def label_noise(
     answers: Answers,
     rule: Rule,
@@ -221,13 +194,15 @@ def label_noise(
     *,
     draws: int = 2000,
     level: float = 0.95,
-) -> LabelNoise | None:
-    """How much of what people let in is not sound, from their answers alone.
+) -> dict[str, Any] | None:
+    """How much of what people let in is not sound, from their answers alone, as plain values.
 
-    The middle and the ends of draws of the number of unsound rows among those that `rule` keeps, given all
-    answers (`latent_classes.drawn_so`). Assumes that people err independently of each other and at the same
-    rates for all rows; where some rows are hard for all, people are wrong together and the estimate is
-    too low. None for fewer than three people. NaN in [0, 1] where nothing is kept.
+    `label_noise` is the share of the rows that `rule` keeps (`rows_kept`) and `sound_before` that of all rows
+    that are sound, each with its ends: the middle and the ends of draws given all answers
+    (`latent_classes.drawn_so`), null in [0, 1] where nothing is kept. `hits` and `rejections` are each
+    person's chance of a yes where the row is sound, and of a no where it is not. Assumes that people err
+    independently of each other and at the same rates for all rows; where some rows are hard for all, people
+    are wrong together and the estimate is too low. None for fewer than three people.
     """
     answered = answers.asked
     yes, no = answers.yes[:, answered], answers.no[:, answered]
@@ -237,26 +212,25 @@ def label_noise(
     verdict = Answers(answers.people, counted.yes.T, counted.no.T).accepted(rule)
     so = drawn_so(counted, rng, draws=draws)
     rows_kept = int(counted.counts[verdict].sum())
-    before = _drawn_share(so.sum(axis=1), int(counted.counts.sum()), level)
-    noise = _drawn_share(rows_kept - so[:, verdict].sum(axis=1), rows_kept, level)
+
+    def drawn_share(drawn: NDArray[np.int64], total: int) -> list[float | None]:
+        if not total:
+            return [None, 0.0, 1.0]
+        low, high = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2), method="inverted_cdf")
+        return [float(drawn.mean() / total), float(low / total), float(high / total)]
+
     middle = so.mean(axis=0)
     wrong = counted.counts - middle
     hits = (middle @ counted.yes) / np.maximum(middle @ (counted.yes | counted.no), 1e-12)
     rejections = (wrong @ counted.no) / np.maximum(wrong @ (counted.yes | counted.no), 1e-12)
-    return LabelNoise(
-        noise,
-        rows_kept,
-        before,
-        dict(zip(answers.people, hits.tolist(), strict=True)),
-        dict(zip(answers.people, rejections.tolist(), strict=True)),
-    )
-
-
-def _drawn_share(drawn: NDArray[np.int64], total: int, level: float) -> Share:
-    if not total:
-        return Share(float("nan"), 0.0, 1.0)
-    low, high = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2), method="inverted_cdf")
-    return Share(float(drawn.mean() / total), float(low / total), float(high / total))
+    return {
+        "label_noise": drawn_share(rows_kept - so[:, verdict].sum(axis=1), rows_kept),
+        "rows_kept": rows_kept,
+        "sound_before": drawn_share(so.sum(axis=1), int(counted.counts.sum())),
+        "hits": dict(zip(answers.people, hits.tolist(), strict=True)),
+        "rejections": dict(zip(answers.people, rejections.tolist(), strict=True)),
+        "assumes": "people err independently of each other, at rates that are the same for all rows",
+    }
 
 
 def read_choices(

@@ -1,12 +1,12 @@
 """Pooling in rounds: propose, judge, merge, and again, with what each round cost, found and left behind.
 
-The drawn world, a benchmark, a table of people's answers or a scorer judges proposed pairs.
+The drawn world, a benchmark or a table of people's answers judges proposed pairs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import Direction, gain_of
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
-from counterfoil.engine.run import score_items
 from counterfoil.engine.topk import ModelLists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
@@ -26,12 +25,10 @@ from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
-from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.models.base import Options
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.stats.capture_recapture import Population
@@ -40,35 +37,25 @@ from counterfoil.world.people import Annotator, judge
 
 #: What a folder of rounds holds.
 FILES = ("positives.csv", "judgements.csv", "rounds.json")
-
-
 #: The judge that knows the truth of the drawn world.
 WORLD = "world"
 
-_Item = TypeVar("_Item")
-
 
 @documented
-class RoundRows(shared.Device, shared.Work, total=False):
-    """What judges know and look at, and how models that look are run.
+class RoundRows(shared.Reporting, total=False):
+    """What judges know, and what judging costs.
 
     Arguments:
-        threshold: Of a scorer that judges: right is what scores at or above it.
         people: Simulated people who see a judge's truth.
         accuracy: Of simulated people: how often they are right.
         bias: Of simulated people: how much readier for yes.
-        data: File or folder of the gallery, where pictures are needed and runs name none.
-        images: Folder of the images, where the data name files.
         tasks: How pairs are handed out and what they cost.
         draws: Behind the intervals of bias, which is not measured at 0.
     """
 
-    threshold: Annotated[float | None, option(None)]
     people: Annotated[int, option(0, low=0, high=most("people"))]
     accuracy: Annotated[float, option(0.95)]
     bias: Annotated[float, option(0.0, hidden=True)]
-    data: Annotated[Path | None, option(None)]
-    images: Annotated[Path | None, option(None)]
     seed: Annotated[int, shared.SEED]
     tasks: Annotated[Tasks | None, option(None, hidden=True)]
     draws: Annotated[int, option(500, low=0, hidden=True)]
@@ -79,7 +66,6 @@ def judge_of(
     models: Sequence[ModelLists],
     chosen: Mapping[Direction, Sequence[str]],
     options: RoundRows,
-    gallery: Benchmark | None,
 ) -> tuple[Judge, int | None]:
     """A function that judges pairs, and how many right pairs there are among those that could be asked."""
     if callable(judge):
@@ -94,14 +80,12 @@ def judge_of(
                 "the world judges runs over its own gallery only",
                 given="no run" if known is None else known.name,
                 allowed="runs over world-gallery",
-                hint="or name a table of judgements, a benchmark or a scorer with --judge",
+                hint="or name a table of judgements or a benchmark with --judge",
             )
         return _of_benchmark(known, models, chosen, options)
     if Path(name).is_file():
         return table_judge(Path(name)), None
-    if Path(name).is_dir() or ":" not in name:
-        return _of_benchmark(catalog.benchmark(name), models, chosen, options)
-    return _of_scorer(name, known, options, gallery), None
+    return _of_benchmark(catalog.benchmark(name), models, chosen, options)
 
 
 def _of_benchmark(
@@ -138,53 +122,6 @@ def _of_benchmark(
         return (votes.reshape(len(crowd), len(pairs)).mean(axis=0) > 0.5).astype(np.float64)
 
     return truth, len(right)
-
-
-def _of_scorer(
-    name: str,
-    known: Benchmark | None,
-    options: RoundRows,
-    gallery: Benchmark | None,
-) -> Judge:
-    """A scorer as the judge: right where its score is at or above the threshold."""
-    if options["threshold"] is None:
-        raise InputError(
-            "a scorer judges by a threshold",
-            given=name,
-            hint="choose one on verified pairs, and give it with --threshold",
-        )
-    items = gallery
-    if items is None:
-        # The gallery of the runs among the models, with its pictures where they are at hand.
-        data, folder = options["data"], options["images"]
-        if known is not None:
-            items = whole_benchmark(known.name, data or known.path, folder) or known
-        elif data is not None:
-            items = catalog.benchmark(str(data), images=folder)
-    if items is None:
-        raise InputError("a scorer needs the images and captions", given=name, hint="name their benchmark")
-    scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
-    images = {image.id: image for image in items.images}
-    captions = {caption.id: caption for caption in items.captions}
-    threshold, session = options["threshold"], shared.session_of(options, SILENT)
-
-    def scored(table: pa.Table) -> NDArray[np.float64]:
-        shown, image = _used(table["image"].to_pylist(), images, items.name)
-        texts, caption = _used(table["caption"].to_pylist(), captions, items.name)
-        scores = score_items(scorer, shown, session.keys(shown), texts, (caption, image), session=session)
-        return (scores >= threshold).astype(np.float64)
-
-    return scored
-
-
-def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:
-    """The different items that are named, and the position of each name among them."""
-    number: dict[str, int] = {}
-    at = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
-    lacking = next((name for name in number if name not in known), None)
-    if lacking is not None:
-        raise DataError("no such item", where=where, given=lacking)
-    return [known[name] for name in number], at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,7 +261,6 @@ def pool_rounds(
     queries: Annotated[Any, shared.QUERIES] = None,
     direction: Annotated[Literal["t2i", "i2t", "both"], shared.DIRECTION] = "both",
     ids: Annotated[Path | None, shared.IDS] = None,
-    gallery: Benchmark | None = None,
     overwrite: bool = False,
     **options: Unpack[RoundRows],
 ) -> PoolRounds:
@@ -334,13 +270,12 @@ def pool_rounds(
     positives.csv. Lists are read further down in every round; rounds end early where nothing is left.
 
     `judge` is "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a
-    benchmark whose right answers count, a scorer as KIND:WHAT with a threshold, or a function from a table of
-    pairs to gains. `queries` may be ids too. `gallery` has the items where a scorer judges. Raises
-    `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files cannot
-    be used.
+    benchmark whose right answers count, or a function from a table of pairs to gains. `queries` may be ids
+    too. Raises `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or
+    files cannot be used.
 
     Arguments:
-        judge: Who judges: world, a table of answers, a benchmark's name or folder, a scorer KIND:WHAT.
+        judge: Who judges: world, a table of answers, a benchmark's name or folder.
         out: Folder of positives.csv, judgements.csv and rounds.json.
         rounds: How many rounds.
         k: New items of each model per query and round.
@@ -355,9 +290,9 @@ def pool_rounds(
         with feedback.busy("reading lists"):
             models = load(scores, ids=ids, widest=True)
         chosen = chosen_queries(models, queries, direction)
-        judging, total = judge_of(judge, models, chosen, options, gallery)
-        tasks = options["tasks"] or Tasks()
-        state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)
+        judging, total = judge_of(judge, models, chosen, options)
+        state = PoolingState(models, chosen, k, total, options["tasks"])
+        remarks = []
         names = tuple(lists.name for lists in models)
         done: list[PoolRound] = []
         biases: list[AnnotatorStudy | None] = []
@@ -365,13 +300,13 @@ def pool_rounds(
             with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
                 pooling_round = state.round(number, judging)
             if pooling_round is None:
-                state.remarks.append(f"nothing was left to propose in round {number}")
+                remarks.append(f"nothing was left to propose in round {number}")
                 break
             done.append(pooling_round)
             biases.append(_bias(scores, state.table(), ids, options["draws"], options["seed"]))
         if not done:
             raise InputError("the models propose nothing", given=f"k {k}")
-        pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+        pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(remarks))
         if out is not None:
             pooled.save(out)
         return pooled

@@ -22,7 +22,7 @@ from counterfoil.world import benchmarks, ratings, sample
 from counterfoil.world.drawings import contact_sheet
 from counterfoil.world.edits import SUBSETS
 from counterfoil.world.painting import STYLES
-from counterfoil.world.training import TRAIN, VALIDATION, Filter, save_training, training
+from counterfoil.world.training import TRAIN, VALIDATION, save_training, training
 
 
 class _Kind(NamedTuple):
@@ -72,14 +72,10 @@ class TrainingRows(Reporting, total=False):
         kind: What a row holds: an image and something true of it; half a contrast; its negative caption too;
             and its negative image, as is the default. pac: generated positives.
         failure: How often a negative image does not show its caption (of SDXL's, about 0.61 do not).
-        precision: Filter the rows: how much of what is kept is right.
-        recall: Filter the rows: how much of what is right is kept.
     """
 
     kind: Annotated[Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None, option(None)]
     failure: Annotated[float | None, option(None, low=0, high=1)]
-    precision: Annotated[float | None, option(None, above=0, high=1)]
-    recall: Annotated[float | None, option(None, above=0, high=1)]
 
 
 @job(
@@ -87,8 +83,7 @@ class TrainingRows(Reporting, total=False):
   counterfoil world build quads --n 2000 --out world
   counterfoil world build gallery --n 300 --captions-each 5 --out world-gallery
   counterfoil world build clips --n 90 --size 96 --out world-clips
-  counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy
-  counterfoil world build training --failure 0.61 --precision 0.9 --recall 0.8 --out filtered"""
+  counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy"""
 )
 def build_world(
     what: Annotated[_What, option(metavar="WHAT")],
@@ -132,7 +127,7 @@ def build_world(
     for flag, value in foreign.items():
         if value is not None:
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
-    kind, precision, recall = options["kind"], options["precision"], options["recall"]
+    kind = options["kind"]
     number = kind_of.number if n is None else n
     with (
         guarded("world build", overwrite=overwrite) as outputs,
@@ -142,14 +137,12 @@ def build_world(
         names = (TRAIN, VALIDATION) if what == "training" else benchmark_folders.FILES
         outputs.folder(Folder(out, names, alone=True))
         if what == "training":
-            wanted = None if precision is None and recall is None else Filter(precision or 1.0, recall or 1.0)
             rows = training(
                 number,
                 kind=kind or "trohn-img",
                 seed=seed,
                 size=size or _TRAINING_SIZE,
                 failure=options["failure"] or 0.0,
-                keep=wanted,
                 progress=progress,
             )
             halves = save_training(rows, out, progress=progress)
@@ -160,8 +153,6 @@ def build_world(
             if kind in (None, "trohn-img"):
                 wrong = rows.groupings["faithful"].count("no")
                 lines.append(f"{wrong:,} of {len(rows):,} negative images do not show their captions")
-            if len(rows) < number:
-                lines.append(f"the filter kept {len(rows):,} of {number:,} rows")
             return Drawn(out, tuple(lines))
         style = style or "natural"
         drawing: dict[str, Any] = {"seed": seed, "size": size or _SIZE, "progress": progress}

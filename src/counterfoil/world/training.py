@@ -7,21 +7,18 @@
     pac          image, caption, and machine-made positives: generated_image, generated_caption
 
 At one seed coco, trohn-text and trohn-img have the same rows, and so do loose and pac. The generator fails as
-often as it is told to, and a filter as good as it is told to be can drop what it got wrong.
+often as it is told to; the column `faithful` says where.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import compress
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from jaxtyping import Bool
-from numpy import ndarray
 
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.training_rows import IMAGE_ROLES, TrainingSet
@@ -52,46 +49,6 @@ _GENERATED = ("generated_image", "generated_caption")
 _REPORT = 1000
 
 
-@dataclass(frozen=True)
-class Filter:
-    """Keeps part of the rows: of what it keeps `precision` is right, of what is right it keeps `recall`.
-
-    Raises `InputError` for numbers outside (0, 1].
-    """
-
-    precision: float = 1.0
-    recall: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if not 0 < value <= 1:
-                why = f"a filter's {name} is out of range"
-                raise InputError(why, given=value, allowed="above 0, at most 1")
-
-    def keep(self, right: Bool[ndarray, "rows"], rng: np.random.Generator) -> Bool[ndarray, "rows"]:
-        """Which rows it keeps: as many right and wrong ones as its rates say, to the nearest row, by chance.
-
-        Raises `InputError` where it would have to keep more wrong rows than there are.
-
-        >>> kept = Filter(precision=0.8, recall=0.5).keep(np.arange(100) < 40, np.random.default_rng(0))
-        >>> int(kept[:40].sum()), int(kept[40:].sum())
-        (20, 5)
-        """
-        good, bad = np.flatnonzero(right), np.flatnonzero(~right)
-        n_good = round(self.recall * len(good))
-        n_bad = round(n_good * (1 - self.precision) / self.precision)
-        if n_bad > len(bad):
-            raise InputError(
-                "the filter would keep more wrong rows than there are",
-                given=f"precision {self.precision}, with {len(bad):,} of {len(right):,} rows wrong",
-                allowed=f"precision from {n_good / (n_good + len(bad)):.3f} on",
-            )
-        mask = np.zeros(len(right), dtype=bool)
-        mask[rng.permutation(good)[:n_good]] = True
-        mask[rng.permutation(bad)[:n_bad]] = True
-        return mask
-
-
 def training(
     n: int,
     *,
@@ -100,7 +57,6 @@ def training(
     size: int = 48,
     styles: Sequence[str] = ("natural",),
     failure: float = 0.0,
-    keep: str | Filter | None = None,
     progress: Progress = silent,
 ) -> TrainingSet:
     """`n` rows to learn from, with pictures of `size` x `size` pixels; the same seed gives the same bytes.
@@ -108,14 +64,12 @@ def training(
     `kind` is one of `KINDS`. Positives are drawn in the `styles` in turn, negative and generated images in
     the synthetic one, as in TROHN-Img; no scene is one of the benchmarks'. A generated image shows the row's
     own scene, a generated caption is another one that is true of it. With chance `failure` a negative image
-    does not show its caption (BiVLC estimates 0.61 of SDXL's). Where there are negative images, `keep` drops
-    some of the n rows: "faithful" all whose image is wrong, a `Filter` as its rates say. Groupings are `type`
-    and `subset` (empty in "loose" and "pac") and `faithful` ("yes" or "no": whether the negative image shows
-    its caption; empty without one).
+    does not show its caption (BiVLC estimates 0.61 of SDXL's). Groupings are `type` and `subset` (empty in
+    "loose" and "pac") and `faithful` ("yes" or "no": whether the negative image shows its caption; empty
+    without one).
 
-    Raises `InputError` for n below 1, pictures too small to see, a failure outside [0, 1], failures or a
-    filter of a kind without negative images, and filters that leave nothing; `UnknownNameError` for kinds and
-    styles.
+    Raises `InputError` for n below 1, pictures too small to see, a failure outside [0, 1], and failures of a
+    kind without negative images; `UnknownNameError` for kinds and styles.
 
     >>> made = training(14, kind="trohn-img", failure=0.5)
     >>> len(made), list(made.rows)
@@ -126,41 +80,21 @@ def training(
     drawing = DrawingSettings.checked(n, "rows", styles, {"seed": seed, "size": size, "progress": progress})
     if not 0 <= failure <= 1:
         raise InputError("a failure rate is a chance", given=failure, allowed="0 to 1")
-    if kind != "trohn-img" and (failure or keep is not None):
-        raise InputError(
-            "nothing is generated in this kind of training set, so nothing fails and nothing is filtered",
-            given=kind,
-            allowed="trohn-img",
-        )
-    if isinstance(keep, str) and keep != "faithful":
-        raise UnknownNameError("filter", keep, ["faithful"])
+    if kind != "trohn-img" and failure:
+        why = "nothing is generated in this kind of training set, so nothing fails"
+        raise InputError(why, given=kind, allowed="trohn-img")
     items = Items()
     make = _loose if kind in _LOOSE else _contrasted
     rows, labels = make(n, kind, seed, styles, failure, items, progress)
-    if keep is not None:
-        right = np.array([label == "yes" for label in labels["faithful"]], dtype=bool)
-        chosen = right if isinstance(keep, str) else keep.keep(right, stream("contrasts", seed, 3))
-        if not chosen.any():
-            raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
-        # The chosen rows, with the items that they use and no others.
-        scenes, texts, items = list(items.scenes), list(items.texts), Items()
-        for role, positions in rows.items():
-            used, images = positions[chosen].tolist(), role in IMAGE_ROLES
-            places = [items.image(*scenes[i]) if images else items.caption(texts[i]) for i in used]
-            rows[role] = np.array(places, dtype=np.int64)
-        labels = {name: tuple(compress(values, chosen)) for name, values in labels.items()}
     drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
-    filtered = "" if keep is None else f", {keep} only"
-    if isinstance(keep, Filter):
-        filtered = f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
     return TrainingSet(
         name=f"world-{kind}",
         images=items.images(drawing),
         captions=items.captions(),
         rows=rows,
         groupings=labels,
-        source=f"{kind}, {replace(drawing, styles=drawn).source}{failing}{filtered}",
+        source=f"{kind}, {replace(drawing, styles=drawn).source}{failing}",
     )
 
 

@@ -11,10 +11,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.build.rating import pair_scores
 from counterfoil.build.step import StepContext
-from counterfoil.build.steps.choose import LOW, OTHER, UNFIT, UNJUDGED, Choose
-from counterfoil.build.steps.filter import AMBIGUOUS, FilterAmbiguous
-from counterfoil.build.steps.filter import LOW as WEAK
-from counterfoil.build.steps.filter import UNJUDGED as NOBODY
+from counterfoil.build.steps.filter import AMBIGUOUS, LOW, OTHER, UNFIT, UNJUDGED, Choose, FilterAmbiguous
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.build.verification import fits
@@ -202,7 +199,7 @@ def test_people_who_answered_in_a_table(questions, tmp_path):
     for rule, kept in (("majority", 3), ("any", 9), ("all", 3)):
         made = FilterAmbiguous(people=str(path), rule=rule).run(questions, here)
         assert len(made.kept) == kept
-        assert made.reasons.get(NOBODY) == 51
+        assert made.reasons.get(UNJUDGED) == 51
         assert made.facts["estimated"] is None
     assert notes[0].startswith("fewer than three people")
 
@@ -223,7 +220,7 @@ def test_an_ensemble_of_scorers(drawn, questions):
     captions = "caption", "negative_caption"
     lower = np.minimum(margin("image", *captions), margin("negative_image", *captions[::-1]))
     assert one.kept["id"].to_pylist() == few.filter(pa.array(lower >= 0))["id"].to_pylist()
-    assert set(one.reasons) <= {WEAK}
+    assert set(one.reasons) <= {LOW}
     assert one.facts["calibration"]["rows_reported_on"] == 12
     both = FilterAmbiguous(scorers=("pixels:colours", "blind:random"), threshold=0.6).run(few, work(folder))
     assert 0 < len(both.kept) < 12

@@ -144,10 +144,9 @@ def test_a_target_that_is_not_to_be_had():
     rng = np.random.default_rng(7)
     right = rng.random(300) < 0.4
     assert certified(Verified(rng.normal(size=300), right), 0.9) is None
-    found = calibrate(Verified(rng.normal(size=300), right), rng, precision=0.9)
-    assert found.threshold is None
-    assert found.quality is None
-    assert found.to_json()["per_1000_rows"]["kept"] == 0.0
+    threshold, known = calibrate(Verified(rng.normal(size=300), right), rng, precision=0.9)
+    assert threshold is known["threshold"] is known["quality"] is None
+    assert known["per_1000_rows"]["kept"] == 0.0
     # Whole ties are kept or dropped together.
     tied = Verified(np.repeat([1.0, 0.0], [200, 200]), np.repeat([True, False], [200, 200]))
     assert certified(tied, 0.9) == 1.0
@@ -166,8 +165,8 @@ def test_weighted_targets_are_kept_too():
 
 def test_cost_by_hand():
     sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
-    found = calibrate(sample, np.random.default_rng(0), threshold=0.5, making=0.01, verifying=0.1)
-    assert found.expected(1000) == {
+    _, known = calibrate(sample, np.random.default_rng(0), threshold=0.5, making=0.01, verifying=0.1)
+    assert known["per_1000_rows"] == {
         "kept": 500.0,
         "right_kept": 250.0,
         "right_lost": 250.0,

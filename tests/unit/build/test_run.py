@@ -16,7 +16,7 @@ from counterfoil.build.run import BuildRecipe, check_images, read_recipe, run_re
 from counterfoil.build.step import Output, split_rows, with_column
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.caption import WriteCaptions
-from counterfoil.build.steps.choose import Choose
+from counterfoil.build.steps.filter import Choose
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.build.steps.registry import STEPS, StepEntry

@@ -13,7 +13,7 @@ from counterfoil.world.generator import imagine
 from counterfoil.world.painting import STYLES, draw_many
 from counterfoil.world.sample import contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
-from counterfoil.world.training import KINDS, TRAIN, VALIDATION, Filter, save_training, training
+from counterfoil.world.training import KINDS, TRAIN, VALIDATION, save_training, training
 from counterfoil.world.truth import matches as matches_said
 from refusals import refuses
 
@@ -103,43 +103,6 @@ def test_the_generator_fails_as_often_as_chosen_and_labels_say_where(failure):
         assert shown(made, role) == shown(perfect, role)
 
 
-def test_a_perfect_filter_keeps_what_is_right_and_all_of_it():
-    noisy = training(120, kind="trohn-img", seed=6, size=32, failure=0.5)
-    kept = training(120, kind="trohn-img", seed=6, size=32, failure=0.5, keep="faithful")
-    right = [i for i, label in enumerate(noisy.groupings["faithful"]) if label == "yes"]
-    assert 40 < len(right) < 80
-    assert set(kept.groupings["faithful"]) == {"yes"}
-    for role in noisy.rows:
-        whole = shown(noisy, role)
-        assert shown(kept, role) == [whole[i] for i in right]
-    # Images and captions that no row uses are gone.
-    assert {i for role in ("image", "negative_image") for i in kept.rows[role]} == set(
-        range(len(kept.images))
-    )
-    same = training(120, kind="trohn-img", seed=6, size=32, failure=0.5, keep=Filter())
-    assert everything(same) == everything(kept)
-
-
-@pytest.mark.parametrize(("precision", "recall"), [(1.0, 0.5), (0.75, 1.0), (0.9, 0.6), (0.4, 0.8)])
-def test_a_filter_has_its_rates(precision, recall):
-    right = np.random.default_rng(0).random(2000) < 0.39
-    kept = Filter(precision, recall).keep(right, np.random.default_rng(1))
-    good, bad = int((kept & right).sum()), int((kept & ~right).sum())
-    assert abs(good - recall * right.sum()) <= 0.5
-    assert abs(bad - good * (1 / precision - 1)) <= 0.5
-    other = Filter(precision, recall).keep(right, np.random.default_rng(2))
-    assert (kept != other).any()
-
-
-def test_filters_that_cannot_be():
-    for name, value in (("precision", 0.0), ("recall", 1.5)):
-        with pytest.raises(InputError, match=f"a filter's {name} is out of range; given: {value}"):
-            Filter(**{name: value})
-    # Of 6 right and 2 wrong rows, keeping all right ones at precision 1/2 would need 6 wrong ones.
-    with pytest.raises(InputError, match=r"more wrong rows than there are; .* allowed: precision from 0.750"):
-        Filter(precision=0.5).keep(np.arange(8) < 6, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -149,9 +112,6 @@ def test_filters_that_cannot_be():
         ({"kind": "coco", "styles": ("cubist",)}, "unknown style; given: cubist"),
         ({"kind": "trohn-img", "failure": 61}, "a failure rate is a chance; given: 61"),
         ({"kind": "coco", "failure": 0.5}, r"nothing is generated .* given: coco; allowed: trohn"),
-        ({"kind": "loose", "keep": "faithful"}, "nothing is generated"),
-        ({"kind": "trohn-img", "keep": "true"}, "unknown filter"),
-        ({"kind": "trohn-img", "failure": 1.0, "keep": "faithful"}, "the filter leaves no row"),
     ],
 )
 def test_what_cannot_be_made(settings, message):

@@ -26,7 +26,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
-from counterfoil.evaluation.pooling import PoolRound, Tasks
+from counterfoil.evaluation.pooling import PoolRound
 from counterfoil.inputs.fields import setting
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.scenes import Scene
@@ -86,9 +86,7 @@ class MissingPositives(BuiltStep):
             answers = run(gallery, context.scorer(name, settings), session=context.session)
             models.append(of_rankings(name, gallery, answers))  # type: ignore[arg-type]
         chosen: dict[Direction, tuple[str, ...]] = {"i2t": models[0].image_ids, "t2i": models[0].caption_ids}
-        tasks = Tasks()
-        total = None if truth is None else int(truth.sum())
-        state = PoolingState(models, chosen, self.k, lambda judged: tasks.of(judged) * tasks.price, total)
+        state = PoolingState(models, chosen, self.k, None if truth is None else int(truth.sum()))
         done: list[PoolRound] = []
         for number in range(1, self.rounds + 1):
             context.progress("pooling", number - 1, self.rounds)

@@ -84,7 +84,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "captions for images: by a captioning model, an endpoint, or the world",
         "caption rows.parquet --by captioner:FOLDER --images photos/ --out told/",
     ),
-    "choose:Choose": (
+    "filter:Choose": (
         "the best of several candidates for a row, or none",
         "choose candidates.parquet --scorer open-clip:MODEL --out chosen.parquet",
     ),
