@@ -15,13 +15,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.bootstrap import (
-    DrawnQuestions,
-    JointDraws,
-    MeanDraws,
-    MeasureDraws,
-    WeightedMeasures,
-)
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws, WeightedMeasures, mean_draws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
@@ -281,7 +275,7 @@ class FormEvaluation(ABC):
             for run in runs
             for name in measures
         ]
-        return MeanDraws.of([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
+        return mean_draws([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
@@ -413,8 +407,11 @@ class JointEvaluation(FormEvaluation):
             part = drawn.sharing.part(drawn.benchmark.questions.measured)
             moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready.values())
             wide = np.stack([inflation(part, moved) for moved in moves])
-        in_draws = tuple(of_run.measures for of_run in ready.values())
-        return JointDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, in_draws, where)
+
+        def weighted(weights: NDArray[Any]) -> NDArray[np.float64]:
+            return np.stack([of_run.measures(weights)[:, where] for of_run in ready.values()], axis=1)
+
+        return MeasureDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, weighted)
 
 
 def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:
