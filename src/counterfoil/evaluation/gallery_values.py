@@ -125,17 +125,6 @@ def rows_of(side: GallerySide) -> slice:
     return slice(side.first, side.first + len(side.search))
 
 
-def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
-    """Where the right answers stand, images' and captions'.
-
-    Raises `ScoreError` where the rankings are not those of the benchmark, and `InputError` where right is
-    what a rule says: such answers are not kept one by one.
-    """
-    check(benchmark, rankings, where=benchmark.name)
-    i2t, t2i = (_side_ranks(side, placed) for side, placed in directions_of(benchmark.gallery, rankings))
-    return i2t, t2i
-
-
 def per_item(
     benchmark: Benchmark,
     rankings: Rankings,
@@ -171,7 +160,7 @@ def measured(
         if placed.shares is not None and isinstance(side.search.positives, Plausible):
             taken[side.name] = placed.shares[:, POLICIES.index(ties)], {}
         else:
-            taken[side.name] = _side_ranks(side, placed), {"ties": ties}
+            taken[side.name] = _ranks(side, placed), {"ties": ties}
     rows = {side.name: rows_of(side) for side in gallery.sides}
     for name in names:
         direction, base = split_direction(name)
@@ -243,19 +232,19 @@ def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
             strict, optimistic = placed.shares[:, 0], placed.shares[:, 2]
             of_sides.append((strict < optimistic).any(axis=0))
         else:
-            of = _side_ranks(side, placed)
+            of = _ranks(side, placed)
             of_sides.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(side.search)) > 0)
     return np.concatenate(of_sides)
 
 
-def _side_ranks(side: GallerySide, placed: DirectionRanks) -> Ranks:
+def _ranks(side: GallerySide, placed: DirectionRanks) -> Ranks:
+    """Where the right answers stand that are listed, not said by a rule."""
     # Parts may differ in size. A rank does not depend on how large the gallery is, only whether a ranking is
     # whole does: those that are get the depth of the largest part.
     sizes, positives = side.sizes, side.search.positives
     largest = int(sizes.max(initial=0))
     depth = np.where(placed.depth >= sizes, largest, placed.depth)
-    if isinstance(positives, Plausible):
-        raise InputError("right answers by rule have no ranks", hint="their measure is 'pmrp'")
+    assert isinstance(positives, Qrels)  # `check` wants shares where a rule says what is right
     return from_places(positives, placed.above, placed.level, depth=depth, gallery=largest)
 
 

@@ -115,25 +115,6 @@ class Qrels:
         at = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
         return replace(self, starts=starts, items=self.items[at], gains=self.gains[at])
 
-    def within(self, columns: Int[ndarray, "chosen"]) -> "Qrels":
-        """Those in a part of the gallery, numbered as there: the positives of a smaller task.
-
-        What is outside the part, absent items included, is no right answer of the smaller task. COCO 1K is
-        `positives.take(rows).within(columns)` with `scores[rows][:, columns]` of *full* scores, five times.
-
-        >>> Qrels.of([[3, 1], [2]]).within(np.array([3, 2])).items
-        array([0, 1])
-        """
-        # The last place is for -1, what is absent, and stays empty.
-        place = np.full(max(columns.max(initial=-1), self.items.max(initial=-1)) + 2, -1)
-        place[columns] = np.arange(len(columns))
-        new = place[self.items]
-        inside = new >= 0
-        sizes = np.bincount(self.queries[inside], minlength=len(self.starts) - 1)
-        return replace(
-            self, starts=np.concatenate([[0], np.cumsum(sizes)]), items=new[inside], gains=self.gains[inside]
-        )
-
 
 @dataclass(frozen=True)
 class Ranks:

@@ -234,7 +234,8 @@ def direction(folder, side):
     for fold, (rows, scores) in enumerate(eccv_rankings.blocks(folder, side)):
         columns = np.arange(len(gallery) // 5) + fold * (len(gallery) // 5)
         blocks.append([positive_ranks(scores, s.take(rows)) for s in sets])
-        small = sets[0].take(rows).within(columns)
+        of_query = (sets[0].take(np.array([q])).items for q in np.arange(len(queries))[rows])
+        small = Qrels.of([(items[np.isin(items, columns)] - columns[0]).tolist() for items in of_query])
         fold_ranks.append(positive_ranks(scores[:, columns], small))
         top = np.argpartition(scores, -50, axis=1)[:, -50:]
         top = np.take_along_axis(top, np.argsort(-np.take_along_axis(scores, top, 1), axis=1), 1)

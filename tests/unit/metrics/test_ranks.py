@@ -88,22 +88,6 @@ def test_blocks_of_any_size_are_the_whole(task, size):
     assert joined.gallery == whole.gallery
 
 
-@given(tasks(), st.data())
-def test_a_part_of_the_gallery_is_a_task_of_its_own(task, data):
-    scores, positives = made(task)
-    columns = np.array(data.draw(st.lists(st.integers(0, scores.shape[1] - 1), unique=True)), dtype=np.int64)
-    place = {int(c): i for i, c in enumerate(columns)}
-    rows = [positives.items[positives.starts[q] : positives.starts[q + 1]] for q in range(len(scores))]
-    small = Qrels.of([[place[i] for i in row.tolist() if i in place] for row in rows])
-    part = positives.within(columns)
-    assert (part.starts == small.starts).all()
-    assert (part.items == small.items).all()
-    if len(columns):
-        found = positive_ranks(scores[:, columns], part)
-        plain = [entry[:4] for entry in by_hand(scores[:, columns], small)]
-        assert sorted(entry[:4] for entry in entries(found)) == sorted(plain)
-
-
 @given(tasks(), st.integers(0, 2**32 - 1))
 def test_lists_are_scores_without_ties(task, seed):
     scores, positives = made(task)

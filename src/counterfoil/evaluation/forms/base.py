@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,13 +15,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.bootstrap import (
-    DrawnQuestions,
-    JointDraws,
-    MeanDraws,
-    MeasureDraws,
-    WeightedMeasures,
-)
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws, WeightedMeasures, mean_draws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
@@ -103,17 +97,20 @@ class EvaluationSettings:
                 raise UnknownNameError("measure", name, known, where=benchmark.name)
         return tuple(name for name in known if self.measures is None or name in self.measures)
 
-    def result(
-        self,
-        benchmark: Benchmark,
-        measures: Mapping[str, Estimate],
-        groups: Mapping[str, Mapping[str, Estimate]],
-        ties: Mapping[str, Any],
-        **facts: Any,
-    ) -> Result:
-        """The result of these settings; `facts` stand behind the provenance."""
-        provenance = {**self.provenance, **facts}
-        return Result(benchmark.name, self.scorer, measures, groups, ties, provenance)
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Answers made ready: `estimates` gives the measures over the questions of a mask.
+
+    `ties` is what the result says of ties, and `facts` what its provenance does, of intervals above all;
+    estimates may add to it, and None is left out.
+    """
+
+    estimates: Callable[[NDArray[np.bool_]], dict[str, Estimate]]
+    ties: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    #: Groupings whose groups are not reported.
+    without: Collection[str] = ()
 
 
 class FormEvaluation(ABC):
@@ -262,8 +259,23 @@ class FormEvaluation(ABC):
         )
 
     @abstractmethod
-    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: "EvaluationSettings") -> Result:
-        """All measures with intervals, over everything and by group, of answers that were checked."""
+    def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
+        """What `evaluate` makes estimates from; raises `InputError` for intervals that the form has not."""
+
+    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
+        """All measures with intervals, over everything and by group, of answers that were checked.
+
+        Measures of all questions together may not be defined; a group without any is left out.
+        """
+        ready, measured = self.prepared(benchmark, answers, settings), benchmark.questions.measured
+        overall = ready.estimates(measured)
+        masks = benchmark.questions.groups(without=ready.without)
+        groups = {label: ready.estimates(mask & measured) for label, mask in masks.items()}
+        if not self.values_per_item:
+            groups = {label: values for label, values in groups.items() if values}
+        facts = {name: fact for name, fact in ready.facts.items() if fact is not None}
+        provenance = {**settings.provenance, **facts}
+        return Result(benchmark.name, settings.scorer, overall, groups, ready.ties, provenance)
 
     @abstractmethod
     def test(self, paired: PairedRuns) -> Tested:
@@ -281,7 +293,7 @@ class FormEvaluation(ABC):
             for run in runs
             for name in measures
         ]
-        return MeanDraws.of([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
+        return mean_draws([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
@@ -413,8 +425,11 @@ class JointEvaluation(FormEvaluation):
             part = drawn.sharing.part(drawn.benchmark.questions.measured)
             moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready.values())
             wide = np.stack([inflation(part, moved) for moved in moves])
-        in_draws = tuple(of_run.measures for of_run in ready.values())
-        return JointDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, in_draws, where)
+
+        def weighted(weights: NDArray[Any]) -> NDArray[np.float64]:
+            return np.stack([of_run.measures(weights)[:, where] for of_run in ready.values()], axis=1)
+
+        return MeasureDraws(tuple(ready), tuple(measures), drawn.n_clusters, wide, weighted)
 
 
 def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:
@@ -430,6 +445,21 @@ def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool 
 def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
     """What is said of ties of right and wrong alone: who gave them counted the ties."""
     return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}
+
+
+def tie_facts(
+    policy: Ties, tied: NDArray[Any], measures: Callable[[Ties], Mapping[str, float]]
+) -> dict[str, Any]:
+    """What ties did: in how many questions, and the measures under every policy.
+
+    Where a metric was drawn `tied` has the share of draws: `questions` counts those with a tie in any draw.
+    """
+    return {
+        "policy": str(policy),
+        "questions": int((tied > 0).sum()),
+        "rate": float(tied.mean()),
+        "measures": {str(other): dict(measures(other)) for other in Ties},
+    }
 
 
 def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> None:

@@ -4,7 +4,6 @@ What adds up to the measures is summed once per cluster, so that a draw is a pro
 sums.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -34,37 +33,35 @@ class DrawnQuestions:
 
 
 @dataclass(frozen=True, eq=False)
-class MeasureDraws(ABC):
+class MeasureDraws:
     """The measures of the models of one benchmark under weights of its `n_clusters` clusters.
 
-    `wide` says how much farther values move than the draws say where images and captions are crossed
-    (`stats.two_way_clustering.inflation`); None where they are not.
+    `weighted` gives them under weights, NaN where one is not defined. `wide` says how much farther values
+    move than the draws say where images and captions are crossed (`stats.two_way_clustering.inflation`);
+    None where they are not.
     """
 
     models: tuple[str, ...]
     measures: tuple[str, ...]
     n_clusters: int
     wide: Float[ndarray, "models measures"] | None
+    weighted: Callable[[Float[ndarray, "draws all"]], Float[ndarray, "draws models measures"]]
 
     def values(self) -> Float[ndarray, "1 models measures"]:
         """The measures themselves: every cluster once."""
-        return self._weighted(np.ones((1, self.n_clusters), dtype=np.float32))
+        return self.weighted(np.ones((1, self.n_clusters), dtype=np.float32))
 
     def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """The measures where each cluster counts as often as its weight; NaN where one is not defined.
+        """The measures where each cluster counts as often as its weight.
 
         Where images and captions are crossed each value is moved away from its centre by as much as its
         crossed standard error is larger.
         """
-        values = self._weighted(weights)
+        values = self.weighted(weights)
         if self.wide is None:
             return values
         centre = self.values()
         return centre + self.wide * (values - centre)
-
-    @abstractmethod
-    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """The measures under the weights alone."""
 
 
 class WeightedMeasures(Protocol):
@@ -81,107 +78,6 @@ class WeightedMeasures(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class JointDraws(MeasureDraws):
-    """Measures of several models, each over all questions together.
-
-    `of_models` give all measures of the form in each draw, of which `where` are positions.
-    """
-
-    of_models: tuple[Callable[[Float[ndarray, "draws all"]], Float[ndarray, "draws every"]], ...]
-    where: tuple[int, ...]
-
-    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        return np.stack([measures(weights)[:, self.where] for measures in self.of_models], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterSums:
-    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
-
-    `rows` says which clusters of the draws have a share in it, `weight` what the part weighs beside others.
-    """
-
-    direction: int
-    weight: float
-    rows: Int[ndarray, "clusters"]
-    sums: ExactSums
-    counts: Float[ndarray, "clusters measures"]
-
-    def mean(
-        self, weights: Float[ndarray, "draws all"], models: int
-    ) -> Float[ndarray, "draws models measures"]:
-        """The mean of each measure in each draw; NaN where no query of the part was drawn."""
-        drawn = weights[:, self.rows]
-        totals = self.sums.weighted(drawn).reshape(len(weights), models, -1) / self.sums.scale
-        counts = (drawn.astype(np.float64) @ self.counts)[:, None]
-        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class MeanDraws(MeasureDraws):
-    """Measures that are means over directions of means over parts of means over queries.
-
-    Parts are those of the items; of a macro mean they are its groups.
-    """
-
-    parts: tuple[ClusterSums, ...]
-
-    @classmethod
-    def of(
-        cls,
-        models: Sequence[str],
-        measures: Sequence[str],
-        table: Float[ndarray, "n columns"],
-        drawn: DrawnQuestions,
-    ) -> "MeanDraws":
-        """From a table of the value of each question, (n, models x measures), NaN where there is none."""
-        questions = drawn.benchmark.questions
-        macro = np.array([averaged(name, questions.form) != name for name in measures])
-        # The parts of each direction, and the groups of macro means; those that any of the measures is of.
-        strata = []
-        if not macro.all():
-            pairs = np.stack([questions.directions, questions.query_parts], axis=1)
-            kinds, groups = np.unique(pairs, axis=0, return_inverse=True)
-            strata.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
-        if macro.any():
-            groups, shares = macro_groups(drawn.benchmark, np.ones(len(questions), dtype=bool))
-            together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
-            strata.append(_Strata(macro, groups, together, shares))
-        wide = None
-        if drawn.sharing.crossed:
-            known, inflated = ~np.isnan(table), np.ones(table.shape[1])
-            for stratum in strata:
-                own = np.tile(stratum.measures, len(models))
-                for rows in np.unique(known[:, own].T, axis=0):
-                    columns = (known == rows[:, None]).all(axis=0) & own
-                    if rows.any():
-                        moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
-                        inflated[columns] = inflation(drawn.sharing.part(rows), moved)
-            wide = inflated.reshape(len(models), -1)
-        parts = _parts(strata, models, table, drawn)
-        return cls(tuple(models), tuple(measures), drawn.n_clusters, wide, tuple(parts))
-
-    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """A part of which no query was drawn is left out; NaN where that leaves none."""
-        directions = []
-        for direction in sorted({part.direction for part in self.parts}):
-            parts = [part for part in self.parts if part.direction == direction]
-            means = [part.mean(weights, len(self.models)) for part in parts]
-            directions.append(_mean_of(means, [part.weight for part in parts]))
-        return _mean_of(directions, [1.0] * len(directions))
-
-
-def _mean_of(arrays: Sequence[ndarray], weights: Sequence[float]) -> ndarray:
-    """The weighted mean of arrays, of those that are defined at each place."""
-    total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
-    for array, weight in zip(arrays, weights, strict=True):
-        defined = ~np.isnan(array)
-        total += np.where(defined, weight * array, 0.0)
-        count += weight * defined
-    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-
-
-@dataclass(frozen=True, eq=False)
 class _Strata:
     """The group of each question that some of the measures average over, -1 for none.
 
@@ -195,12 +91,89 @@ class _Strata:
     shares: Float[ndarray, "groups"] | None
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
+
+    `rows` says which clusters of the draws have a share in it, `weight` what the part weighs beside others.
+    """
+
+    direction: int
+    weight: float
+    rows: Int[ndarray, "clusters"]
+    sums: ExactSums
+    counts: Float[ndarray, "clusters measures"]
+
+    def mean(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        """The mean of each measure in each draw; NaN where no query of the part was drawn."""
+        drawn = weights[:, self.rows]
+        shape = len(weights), -1, self.counts.shape[1]
+        totals = self.sums.weighted(drawn).reshape(shape) / self.sums.scale
+        counts = (drawn.astype(np.float64) @ self.counts)[:, None]
+        return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
+
+
+def mean_draws(
+    models: Sequence[str], measures: Sequence[str], table: Float[ndarray, "n columns"], drawn: DrawnQuestions
+) -> MeasureDraws:
+    """Measures that are means over directions of means over parts of means over queries.
+
+    `table` has the value of each question, (n, models x measures), NaN where there is none. Parts are those
+    of the items; of a macro mean they are its groups. A part of which no query was drawn is left out.
+    """
+    questions = drawn.benchmark.questions
+    macro = np.array([averaged(name, questions.form) != name for name in measures])
+    # The parts of each direction, and the groups of macro means; those that any of the measures is of.
+    strata = []
+    if not macro.all():
+        pairs = np.stack([questions.directions, questions.query_parts], axis=1)
+        kinds, groups = np.unique(pairs, axis=0, return_inverse=True)
+        strata.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
+    if macro.any():
+        groups, shares = macro_groups(drawn.benchmark, np.ones(len(questions), dtype=bool))
+        together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
+        strata.append(_Strata(macro, groups, together, shares))
+    wide = None
+    if drawn.sharing.crossed:
+        known, inflated = ~np.isnan(table), np.ones(table.shape[1])
+        for stratum in strata:
+            own = np.tile(stratum.measures, len(models))
+            for rows in np.unique(known[:, own].T, axis=0):
+                columns = (known == rows[:, None]).all(axis=0) & own
+                if rows.any():
+                    moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
+                    inflated[columns] = inflation(drawn.sharing.part(rows), moved)
+        wide = inflated.reshape(len(models), -1)
+    parts = _parts(strata, models, table, drawn)
+
+    def weighted(weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        of_directions = []
+        for direction in sorted({part.direction for part in parts}):
+            own = [part for part in parts if part.direction == direction]
+            of_directions.append(
+                _mean_of([part.mean(weights) for part in own], [part.weight for part in own])
+            )
+        return _mean_of(of_directions, [1.0] * len(of_directions))
+
+    return MeasureDraws(tuple(models), tuple(measures), drawn.n_clusters, wide, weighted)
+
+
+def _mean_of(arrays: Sequence[ndarray], weights: Sequence[float]) -> ndarray:
+    """The weighted mean of arrays, of those that are defined at each place."""
+    total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
+    for array, weight in zip(arrays, weights, strict=True):
+        defined = ~np.isnan(array)
+        total += np.where(defined, weight * array, 0.0)
+        count += weight * defined
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
 def _parts(
     strata: Sequence[_Strata],
     models: Sequence[str],
     table: Float[ndarray, "n columns"],
     drawn: DrawnQuestions,
-) -> list[ClusterSums]:
+) -> list[_Part]:
     clusters, n_clusters = drawn.clusters, drawn.n_clusters
     defined = ~np.isnan(table).reshape(len(table), len(models), -1)
     having = defined.any(axis=0)
@@ -233,5 +206,5 @@ def _parts(
             sums = replace(sums, numbers=numbers)
             counts = cluster_sums(counted[rows].astype(np.float64), clusters[rows])
             weight = 1.0 if stratum.shares is None else float(stratum.shares[group])
-            parts.append(ClusterSums(direction, weight, present, sums, counts))
+            parts.append(_Part(direction, weight, present, sums, counts))
     return parts

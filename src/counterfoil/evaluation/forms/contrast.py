@@ -16,12 +16,14 @@ from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,
+    Prepared,
     Tested,
     outcome_ties,
     refuse_rankings,
+    tie_facts,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence
-from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, find
@@ -156,58 +158,43 @@ class ContrastEvaluation(FormEvaluation):
         ties = "equal scores are wrong, and so are comparisons with a pair that has no answer"
         return Outcomes(right, ties, answers.made, answers.unanswered)
 
-    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
+    def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         values = self.per_item(benchmark, answers, ties=settings.ties)
         known = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
         names = settings.chosen(known, benchmark)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
-        everything = np.ones(len(benchmark), dtype=bool)
-        # The groups of a few questions that a measure joins are not reported.
-        joined = {measure.within[0] for measure in self.measures(benchmark) if measure.within is not None}
-        groups = benchmark.questions.groups(without=joined)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
             interval = settings.interval
             return intervals.estimates(benchmark, values, names, mask, by_chance, interval=interval)
 
-        return settings.result(
-            benchmark,
-            estimates(everything),
-            {label: estimates(mask) for label, mask in groups.items()},
-            self._ties(benchmark, answers, settings.ties),
-            interval=intervals.facts(benchmark, settings.interval),
-        )
+        ties = self._ties(benchmark, answers, settings.ties)
+        # The groups of a few questions that a measure joins are not reported.
+        joined = {measure.within[0] for measure in self.measures(benchmark) if measure.within is not None}
+        return Prepared(estimates, ties, {"interval": intervals.facts(benchmark, settings.interval)}, joined)
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
-        """What ties did: in how many questions, and the measures under every policy.
-
-        Where a metric was drawn, `questions` counts those with a tie in any draw, and `rate` is the share of
-        all draws.
-        """
+        """What ties did, under the policies and under other customs."""
         if not isinstance(answers, Scores):
             return outcome_ties(answers, policy)
-        tied = self.tied(benchmark, answers.values)
-        groups, shares = np.empty(0, dtype=np.int64), None
-        if macro := [m for m in self.measures(benchmark) if m.macro_of and m.name in benchmark.card.measures]:
+        # Of macro means those that the card names.
+        macro = [m for m in self.measures(benchmark) if m.macro_of and m.name in benchmark.card.measures]
+        weights = np.empty(0)
+        if macro:
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
-        by_policy: dict[str, dict[str, float]] = {}
-        for other in Ties:
-            values = self.per_item(benchmark, answers, ties=other)
-            means = {name: float(value.mean()) for name, value in values.items()}
-            # Of macro means those that the card names.
-            if (groups >= 0).any():
-                weights = macro_weights(groups, shares)
-                means |= {m.name: float(weights @ values[m.macro_of]) for m in macro if m.macro_of in values}
-            by_policy[str(other)] = means
-        return {
-            "policy": str(policy),
-            "questions": int((tied > 0).sum()),
-            "rate": float(tied.mean()),
-            "measures": by_policy,
-            **self.other_ties(benchmark, answers.values),
-        }
+            weights = macro_weights(groups, shares)
+            macro = macro if (groups >= 0).any() else []
+
+        def means(ties: Ties) -> dict[str, float]:
+            values = self.per_item(benchmark, answers, ties=ties)
+            of_all = {name: float(value.mean()) for name, value in values.items()}
+            named = [m for m in macro if m.macro_of in values]
+            return of_all | {m.name: float(weights @ values[m.macro_of]) for m in named}
+
+        ties = tie_facts(policy, self.tied(benchmark, answers.values), means)
+        return {**ties, **self.other_ties(benchmark, answers.values)}
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing.

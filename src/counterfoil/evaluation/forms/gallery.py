@@ -18,8 +18,10 @@ from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,
+    Prepared,
     Tested,
     check_answers,
+    tie_facts,
 )
 from counterfoil.evaluation.gallery_values import POLICIES, directions_of, mean, measured, per_item, tied
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
@@ -244,47 +246,31 @@ class GalleryEvaluation(FormEvaluation):
             )
         return dependence(sharing, interval)
 
-    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        interval = settings.interval
-        rankings = answers.rankings
+    def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
+        interval, rankings = settings.interval, answers.rankings
         # All queries look through the same items, so `auto` never takes them as independent.
         shared = self._shared(benchmark, benchmark.sharing, interval)
         query_values = measured(benchmark, rankings, ties=settings.ties, measures=settings.measures)
         names = tuple(query_values.values)
         by_chance = gallery_values.chance_per_item(benchmark, names)
 
-        def measures(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
+        def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
             values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
             chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
-        level = tied(benchmark, rankings)
-        by_policy = {
-            policy: query_values.values
-            if policy is settings.ties
-            else per_item(benchmark, rankings, ties=policy, measures=names)
-            for policy in Ties
-        }
-        ties = {
-            "policy": str(settings.ties),
-            "questions": int(level.sum()),
-            "rate": float(level.mean()),
-            "measures": {
-                str(policy): {name: mean(benchmark, column) for name, column in values.items()}
-                for policy, values in by_policy.items()
-            },
-        }
+        def means(ties: Ties) -> dict[str, float]:
+            values = query_values.values
+            if ties is not settings.ties:
+                values = per_item(benchmark, rankings, ties=ties, measures=names)
+            return {name: mean(benchmark, column) for name, column in values.items()}
+
         described = facts(benchmark, interval)
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
-        return settings.result(
-            benchmark,
-            measures(np.ones(len(benchmark), dtype=bool)),
-            {label: measures(mask) for label, mask in benchmark.questions.groups().items()},
-            ties,
-            interval=described,
-            gallery=self._facts(benchmark, rankings, query_values.unsupported),
-        )
+        ties = tie_facts(settings.ties, tied(benchmark, rankings), means)
+        about = self._facts(benchmark, rankings, query_values.unsupported)
+        return Prepared(estimates, ties, {"interval": described, "gallery": about})
 
     def _facts(
         self, benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]

@@ -30,12 +30,13 @@ from counterfoil.errors import ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     JointEvaluation,
+    Prepared,
     refuse_rankings,
     shared_by,
 )
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
-from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics import correlation
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find
@@ -223,8 +224,8 @@ class RatedEvaluation(JointEvaluation):
             **ratings,
         }
 
-    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        """All correlations with the ratings, over everything and by group.
+    def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
+        """All correlations with the ratings.
 
         Measures that are not defined, because all scores (or all ratings) are equal, are left out, and
         `provenance["undefined"]` says why; a group leaves out what is not defined in it.
@@ -233,38 +234,35 @@ class RatedEvaluation(JointEvaluation):
         self.refuse(interval, benchmark)
         names = settings.chosen(self.measure_names(benchmark), benchmark)
         scores = Scores(answers.scores)
-        ties: list[float] = []
-
-        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-            by_name = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
-            if by_name and set(names) - set(MEASURES):
-                of_pairs, tie = pairwise_estimates(benchmark, scores.values, mask, names)
-                ties.append(tie)
-                by_name |= of_pairs
-            return {name: by_name[name] for name in names if name in by_name}
-
         reasons = [part.undefined for part in points(benchmark.rated, scores.values)]
         undefined = next((reason for reason in reasons if reason), "")
         if benchmark.rated.raters == "apart":
             undefined = undefined.replace("ratings", "ratings of one rater")
         shared = shared_by(benchmark.sharing, interval, images_alone=True)
-        overall = estimates(np.ones(len(benchmark), dtype=bool))
-        groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
-        return settings.result(
-            benchmark,
-            overall,
-            {label: values for label, values in groups.items() if values},
-            self._ties(benchmark, scores, settings.ties),
-            **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
-            **({"tie_threshold": ties[0]} if "pairwise_accuracy_fitted" in overall else {}),
-            interval={
-                **facts(benchmark, interval),
-                **drawn,
-                "method": "crossed" if shared.crossed else "bootstrap",
-                "clusters": shared.clustered,
-                "ends": "percentiles",
-            },
-        )
+        described = {
+            **facts(benchmark, interval),
+            **drawn,
+            "method": "crossed" if shared.crossed else "bootstrap",
+            "clusters": shared.clustered,
+            "ends": "percentiles",
+        }
+        made_with: dict[str, Any] = {
+            "undefined": dict.fromkeys(names, undefined) if undefined else None,
+            "tie_threshold": None,
+            "interval": described,
+        }
+
+        def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
+            by_name = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
+            if by_name and set(names) - set(MEASURES):
+                of_pairs, tie = pairwise_estimates(benchmark, scores.values, mask, names)
+                by_name |= of_pairs
+                # That over everything, which comes first.
+                if "pairwise_accuracy_fitted" in of_pairs and made_with["tie_threshold"] is None:
+                    made_with["tie_threshold"] = tie
+            return {name: by_name[name] for name in names if name in by_name}
+
+        return Prepared(estimates, self._ties(benchmark, scores, settings.ties), made_with)
 
     def _ties(self, benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
         """Ties in correlations: no policy applies, each coefficient counts them in its own way.

@@ -25,12 +25,14 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     JointEvaluation,
+    Prepared,
     outcome_ties,
     refuse_rankings,
     shared_by,
+    tie_facts,
 )
 from counterfoil.evaluation.intervals import facts, of_spread
-from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics import statements
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
@@ -179,8 +181,8 @@ class StatementEvaluation(JointEvaluation):
             "calibration": pa.array(~questions.measured, pa.bool_()),
         }
 
-    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        """All measures over everything and by group; thresholds are those over everything.
+    def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
+        """All measures; thresholds are those over everything.
 
         What is not defined is left out, and `provenance["undefined"]` says why; a group leaves out what is
         not defined in it, such as AUROC where all of its statements are true.
@@ -198,8 +200,7 @@ class StatementEvaluation(JointEvaluation):
             if not mask.any():
                 return {}
             ready = weighted(benchmark, answers, settings.ties, mask, decided=decided)
-            shared = shared_by(benchmark.sharing.part(mask), interval)
-            spread = spread_of(ready, shared)
+            spread = spread_of(ready, shared_by(benchmark.sharing.part(mask), interval))
             defined = ~np.isnan(spread.value)
             spread = Spread(np.nan_to_num(spread.value), spread.variance, spread.freedom, spread.units)
             estimated = of_spread(spread, MEASURES, [int(mask.sum())] * len(MEASURES), of_chance)
@@ -210,29 +211,23 @@ class StatementEvaluation(JointEvaluation):
         if benchmark.statements.truth[measured].all() or not benchmark.statements.truth[measured].any():
             one = [name for name in ("auroc", "balanced_accuracy", "fitted_balanced") if name in names]
             undefined = dict.fromkeys(one, "not both true and false statements") | undefined
-        groups = {label: estimates(mask & measured) for label, mask in benchmark.questions.groups().items()}
-        shared = shared_by(benchmark.measured_sharing, interval)
-        made_with: dict[str, Any] = {}
+        threshold = agreement = None
         if decided.thresholds is not None:
             low, high = float(decided.thresholds.min()), float(decided.thresholds.max())
-            made_with["threshold"] = {"chosen_on": decided.chosen_on, "low": low, "high": high}
+            threshold = {"chosen_on": decided.chosen_on, "low": low, "high": high}
         votes = benchmark.statements.votes
         if votes is not None and not np.isnan(kappa := fleiss_kappa(votes[measured])):
             judged = int((votes[measured].sum(axis=1) >= 2).sum())
-            made_with["agreement"] = {"fleiss_kappa": kappa, "statements": judged}
-        return settings.result(
-            benchmark,
-            estimates(measured),
-            {label: values for label, values in groups.items() if values},
-            self._ties(benchmark, answers, settings.ties),
-            **({"undefined": undefined} if undefined else {}),
-            **made_with,
-            interval={
-                **facts(benchmark, interval),
-                "method": "crossed" if shared.crossed else "influence",
-                "clusters": shared.clustered,
-            },
-        )
+            agreement = {"fleiss_kappa": kappa, "statements": judged}
+        shared = shared_by(benchmark.measured_sharing, interval)
+        method = "crossed" if shared.crossed else "influence"
+        made_with = {
+            "undefined": undefined or None,
+            "threshold": threshold,
+            "agreement": agreement,
+            "interval": {**facts(benchmark, interval), "method": method, "clusters": shared.clustered},
+        }
+        return Prepared(estimates, self._ties(benchmark, answers, settings.ties), made_with)
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
         """In how many statements a tie decides, and the measures under every policy."""
@@ -244,19 +239,12 @@ class StatementEvaluation(JointEvaluation):
         scores, truth = answers.values[measured], questions.truth[measured]
         level = np.where(truth, np.isin(scores, scores[~truth]), np.isin(scores, scores[truth]))
         tied = level | (ready[Ties.HALF].right == 0.5).any(axis=1)
-        return {
-            "policy": str(policy),
-            "questions": int(tied.sum()),
-            "rate": float(tied.mean()),
-            "measures": {
-                str(ties): {
-                    name: value
-                    for name, value in zip(MEASURES, of.values().tolist(), strict=True)
-                    if value == value
-                }
-                for ties, of in ready.items()
-            },
-        }
+
+        def means(ties: Ties) -> dict[str, float]:
+            values = zip(MEASURES, ready[ties].values().tolist(), strict=True)
+            return {name: value for name, value in values if value == value}
+
+        return tie_facts(policy, tied, means)
 
     def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedStatements:
         """The measured statements under the run's policy of ties."""
