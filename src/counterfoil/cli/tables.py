@@ -202,7 +202,7 @@ _FEW_MODELS = 10
 
 def correlation_tables(correlation: "RankCorrelation") -> list[Table]:
     """Kendall's tau-b of all pairs of columns; the intervals too where there are few of them."""
-    from counterfoil.report.rankings_page import labels
+    from counterfoil.report.rankings_page import agreement_rows, labels
     from counterfoil.report.rankings_page import written as tau
 
     at = {column.name: i for i, column in enumerate(correlation.columns)}
@@ -215,13 +215,7 @@ def correlation_tables(correlation: "RankCorrelation") -> list[Table]:
     # The first row and the last column of the lower triangle are empty.
     tables = [_matrix(heading, labels(correlation), cells, columns=len(at) - 1)]
     if 0 < len(correlation.pairs) <= _FEW_PAIRS:
-        rows = []
-        for pair in correlation.pairs:
-            texts = []
-            estimates = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
-            for value, low, high in estimates:
-                texts += ["–", ""] if np.isnan(value) else [tau(value), f"[{tau(low)}, {tau(high)}]"]
-            rows.append((f"{at[pair.a] + 1} – {at[pair.b] + 1}", *texts, str(pair.models)))
+        rows = agreement_rows(correlation, [str(i + 1) for i in at.values()], "[{}, {}]")
         heads = ("tau-b", "95 % interval", "Spearman", "95 % interval", "models")
         tables.append(Table.of("", "pair", heads, rows))
     return tables

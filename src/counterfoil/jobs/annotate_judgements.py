@@ -201,14 +201,15 @@ class PeopleAgreements(Tabular):
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with the numbers and their intervals."""
-        from counterfoil.report.html import shareable, tables_page
+        from counterfoil.report.html import render, shareable
 
         caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
-        html = tables_page(
-            self._tables(caption, shared=True),
-            self.notes,
+        html = render(
+            "tables.html",
             title="Agreement between people",
             standfirst=f"{shareable(self.source)}: golden items and the test before the work do not count.",
+            tables=self._tables(caption, shared=True),
+            notes=self.notes,
         )
         write(path, html, command="annotate agreement", overwrite=overwrite)
 

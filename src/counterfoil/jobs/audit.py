@@ -29,7 +29,7 @@ from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import DEFAULT, abilities
-from counterfoil.report import audit_page
+from counterfoil.report import audit_page, html
 from counterfoil.report.tables import Table
 
 #: The scorers that every audit asks.
@@ -132,8 +132,9 @@ class Audit(Tabular):
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page."""
-        html = audit_page.audit_page(self.audits, self.remarks, title_=title)
-        write(path, html, command="audit", overwrite=overwrite)
+        chapters, notes = audit_page.chapters(self.audits), map(html.shareable, self.remarks)
+        page = html.render("audit.html", title=title, chapters=chapters, notes=list(notes))
+        write(path, page, command="audit", overwrite=overwrite)
 
 
 @job(

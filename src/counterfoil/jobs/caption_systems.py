@@ -25,8 +25,9 @@ from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import SavedTable, TextTables, declared
 from counterfoil.models.captions.base import CaptionMetric
+from counterfoil.report import html
 from counterfoil.report.labels import amount
-from counterfoil.report.rankings_page import agreements, differences, systems_page
+from counterfoil.report.rankings_page import agreements, differences
 from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Two systems have no useful correlation.
@@ -297,10 +298,15 @@ class SystemComparison(TextTables, SavedTable):
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page."""
-        agreed = self.agreement
-        agreement_tables = ((), ()) if agreed is None else (agreements(agreed), differences(agreed))
-        html = systems_page(self.systems, *agreement_tables, self.notes)
-        write(path, html, command="captions systems", overwrite=overwrite)
+        page = html.render(
+            "systems.html",
+            title="Captioning systems, metrics and people",
+            systems=self.systems,
+            agreement=() if self.agreement is None else agreements(self.agreement),
+            differences=() if self.agreement is None else differences(self.agreement),
+            notes=self.notes,
+        )
+        write(path, page, command="captions systems", overwrite=overwrite)
 
 
 @job(

@@ -35,7 +35,7 @@ from counterfoil.jobs.results import Pictures, Tabular, declared
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
 from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths
-from counterfoil.report.html import tables_page
+from counterfoil.report.html import render
 from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.world.drawings import LazyDrawing
@@ -423,7 +423,8 @@ class HeatGrades(Tabular):
 
     def to_html(self, path: str | Path, *, title: str = "", overwrite: bool = False, **_: object) -> None:
         """Write one self-contained page of the tables."""
-        html = tables_page(self.tables, self.notes, title=title or f"Heatmaps of {self.scorer}")
+        title = title or f"Heatmaps of {self.scorer}"
+        html = render("tables.html", title=title, standfirst="", tables=self.tables, notes=self.notes)
         write(path, html, command="explain", overwrite=overwrite)
 
     def to_json(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
 from counterfoil.evaluation.forms import of
-from counterfoil.report import html
 from counterfoil.report.comparison_tables import style_of
 from counterfoil.report.html import Section, shareable
 from counterfoil.report.labels import amount, measure_label
@@ -237,15 +236,3 @@ def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
         key, size = f"benchmark-{number}", len(audit.benchmark)
         rows.append((key, title(audit), size, lead(audit), sections(audit), audit.notes))
     return rows
-
-
-def audit_page(
-    audits: Sequence[BenchmarkAudit], notes: Sequence[str], *, title_: str = "What captions give away"
-) -> str:
-    """The page as HTML, the same for the same numbers."""
-    return html.render(
-        "audit.html",
-        title=title_,
-        chapters=chapters(audits),
-        notes=[shareable(note) for note in notes],
-    )

@@ -127,19 +127,6 @@ def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
     return environment().get_template("fragment.html").render(tables=tables, lines=lines)
 
 
-def tables_page(
-    tables: Sequence[Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
-) -> str:
-    """A page of tables with their intervals, and notes below them; the same for the same tables.
-
-    >>> from counterfoil.report import tables; row = tables.Row("match", (tables.Cell(0.61, 0.5, 0.7),))
-    >>> table = tables.Table("People", (tables.Column("alpha", style="score"),), (row,))
-    >>> "0.5000 to 0.7000" in tables_page([table], title="Agreement")
-    True
-    """
-    return render("tables.html", title=title, standfirst=standfirst, tables=tables, notes=tuple(notes))
-
-
 def policy(script: str = "") -> str:
     """The content security policy of a page: its own style, pictures it carries, and this script alone.
 

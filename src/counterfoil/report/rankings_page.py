@@ -4,8 +4,8 @@ Figures are matplotlib's; `figure_style.svg` and `figure_style.save` write them.
 alone: numbers, frames, weight and words say it too.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,13 +61,13 @@ def page(
     sections = []
     for number, one in enumerate(lists):
         side, of = DIRECTIONS[one.direction].title, "captions" if one.direction == "i2t" else "images"
-        parts = (
-            (list_tau, f"How alike the first {one.k} {of} are"),
-            (first_choice, "Where the others rank a model’s first choice"),
-        )
+        heads: dict[Literal["tau", "place"], str] = {
+            "tau": f"How alike the first {one.k} {of} are",
+            "place": "Where the others rank a model’s first choice",
+        }
         drawings = tuple(
-            drawn(head, "", f"lists-{number}-{i}", draw(one), f"{head}: {one.title}, {side}")
-            for i, (draw, head) in enumerate(parts)
+            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), f"{head}: {one.title}, {side}")
+            for i, (key, head) in enumerate(heads.items())
         )
         about = f"{one.queries:,} queries, the first {one.k} {of} of each."
         sections.append(Section(f"lists-{number}", f"{one.title}, {side.lower()}", about, drawings))
@@ -152,24 +152,22 @@ def ranks_table(correlation: RankCorrelation) -> Table:
 
 def agreements_table(correlation: RankCorrelation) -> Table:
     """One row per pair of columns: tau-b and Spearman's correlation with their intervals, and the models."""
-    name = dict(zip((c.name for c in correlation.columns), labels(correlation), strict=True))
-    rows = (
-        (
-            f"{name[pair.a]} – {name[pair.b]}",
-            *_with_ends(pair.tau, pair.tau_low, pair.tau_high),
-            *_with_ends(pair.rho, pair.rho_low, pair.rho_high),
-            str(pair.models),
-        )
-        for pair in correlation.pairs
-    )
+    rows = agreement_rows(correlation, labels(correlation), "{} to {}")
     heads = ("Kendall’s τ-b", "95 % interval", "Spearman’s ρ", "95 % interval", "Models")
     return Table.of("Rank correlations of all pairs of measures.", "Measures", heads, rows)
 
 
-def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
-    if np.isnan(value):
-        return "–", ""
-    return written(value), f"{written(low)} to {written(high)}"
+def agreement_rows(
+    correlation: RankCorrelation, names: Sequence[str], interval: str
+) -> Iterator[tuple[str, ...]]:
+    """The texts of such rows, where `names` are those of the columns and `interval` is how its ends stand."""
+    name = dict(zip((column.name for column in correlation.columns), names, strict=True))
+    for pair in correlation.pairs:
+        cells: list[str] = []
+        estimates = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
+        for value, *ends in estimates:
+            cells += ("–", "") if np.isnan(value) else (written(value), interval.format(*map(written, ends)))
+        yield f"{name[pair.a]} – {name[pair.b]}", *cells, str(pair.models)
 
 
 def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
@@ -253,25 +251,6 @@ def drawn_over(agreed: SystemCorrelations) -> str:
     """What was drawn, in words: "200 images", "images" where none are known, or "systems"."""
     many = agreed.over == "images" and agreed.images
     return f"{agreed.images:,} images" if many else agreed.over
-
-
-def systems_page(
-    systems: Table,
-    agreement: Sequence[Table],
-    differences: Sequence[Table],
-    notes: Sequence[str],
-    *,
-    title: str = "Captioning systems, metrics and people",
-) -> str:
-    """The page as HTML, the same for the same tables."""
-    return html.render(
-        "systems.html",
-        title=title,
-        systems=systems,
-        agreement=tuple(agreement),
-        differences=tuple(differences),
-        notes=tuple(notes),
-    )
 
 
 def labels(correlation: RankCorrelation) -> list[str]:
@@ -438,51 +417,31 @@ def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
     return signs
 
 
-def list_tau(diversity: Diversity) -> Any:
-    """Models by models: the mean tau-b of their first items, blue above 0 and vermilion below.
+def list_overlap(diversity: Diversity, shown: Literal["tau", "place"]) -> Any:
+    """Models by models, a value in each cell; for a dozen models or fewer also a share with a word below it.
 
-    For a dozen models or fewer also how much of their lists they have in common.
+    "tau" is the mean tau-b of their first items, blue above 0 and vermilion below, and how much of their
+    lists they have in common. "place" is the column's average place of the row's first choice, deeper the
+    nearer to 1, and how often it is not in the column's list at all.
     """
-    title = f"Kendall’s τ-b of the first {diversity.k}, mean over {diversity.queries:,} queries"
-    below = "how much is in both lists"
-    return _of_pairs(diversity, diversity.tau, diversity.tau, written, diversity.common, "in", title, below)
-
-
-def first_choice(diversity: Diversity) -> Any:
-    """Models by models: the column's average place of the row's first choice, deeper the nearer to 1.
-
-    For a dozen models or fewer also how often it is not in the column's list at all.
-    """
-    title = "Average place of the row’s first choice in the column’s list"
-    below = f"how often it is not among the first {diversity.k}"
-    strength = 1 - (diversity.place - 1) / diversity.k
-    return _of_pairs(
-        diversity, strength, diversity.place, "{:.2f}".format, diversity.beyond, "out", title, below
-    )
-
-
-def _of_pairs(
-    diversity: Diversity,
-    strength: NDArray[np.float64],
-    values: NDArray[np.float64],
-    text: Callable[[float], str],
-    shares: NDArray[np.float64],
-    word: str,
-    title: str,
-    below: str,
-) -> Any:
-    """Models by models: a value in each cell, and a share with a word below it where models are few."""
-    names = [short(name, _MODEL) for name in diversity.models]
+    k, names = diversity.k, [short(name, _MODEL) for name in diversity.models]
     few = len(names) <= _FEW
+    if shown == "tau":
+        values, strength, shares, word = diversity.tau, diversity.tau, diversity.common, "in"
+        text, below = written, "how much is in both lists"
+        title = f"Kendall’s τ-b of the first {k}, mean over {diversity.queries:,} queries"
+    else:
+        values, strength = diversity.place, 1 - (diversity.place - 1) / k
+        shares, word, text = diversity.beyond, "out", "{:.2f}".format
+        title = "Average place of the row’s first choice in the column’s list"
+        below = f"how often it is not among the first {k}"
     cells = {
         (i, j): (
             float(strength[i, j]),
             text(float(values[i, j])),
             f"{100 * shares[i, j]:.0f} % {word}" if few else "",
         )
-        for i in range(len(names))
-        for j in range(len(names))
-        if i != j and not np.isnan(values[i, j])
+        for i, j in np.argwhere(~np.eye(len(names), dtype=bool) & ~np.isnan(values)).tolist()
     }
     title += f"; below, {below}" if few else ""
     return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)

@@ -12,7 +12,7 @@ import pytest
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report import figure_style, html
-from counterfoil.report.rankings_page import bump, first_choice, heatmap, labels, lead, list_tau, page, to_csv
+from counterfoil.report.rankings_page import bump, heatmap, labels, lead, list_overlap, page, to_csv
 from report.outlines import closed
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
@@ -131,14 +131,14 @@ def test_who_moves_most_stands_out_by_more_than_colour():
 
 
 def test_small_matrices_say_what_they_hold():
-    said = texts(list_tau(lists(3)))
+    said = texts(list_overlap(lists(3), "tau"))
     assert said.count(".25") == 6
     assert said.count("75 % in") == 6
     assert any("25,000 queries" in text for text in said)
-    said = texts(first_choice(lists(3)))
+    said = texts(list_overlap(lists(3), "place"))
     assert said.count("4.50") == 6
     assert said.count("12 % out") == 6
-    assert not any("out" in text for text in texts(first_choice(lists(13))))
+    assert not any("out" in text for text in texts(list_overlap(lists(13), "place")))
 
 
 TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 1.0)}
