@@ -1,4 +1,4 @@
-"""Figures of the source code that its architecture limits: size, names, circles, type tests, imports of a start.
+"""Figures of the source that its architecture limits: size, names, circles, type tests, imports of a start.
 
 `make metrics` prints them beside their limits, which stand in `limits.json` and may only fall;
 `test_architecture.py` holds the code to them. `python -m contracts.metrics --keep` (in `tests`) writes the
