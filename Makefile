@@ -73,14 +73,14 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/agreement.py
 
-metrics: $(READY)  ## size, type tests, circles and start-up times of the source, beside their limits
+metrics: $(READY)  ## size, type tests, circles and imports of the source, beside their limits
 	cd tests && ../$(BIN)/python -m contracts.metrics
 
 equal: $(READY)  ## whether digests, keys, measures, weights and rows are those of an earlier commit (BASE=COMMIT)
 	$(BIN)/python tests/contracts/equal.py $(or $(BASE),HEAD)
 
 faults: $(READY)  ## a thousand mutations of each file format that is read, and 200 kills (hours; ONLY=.npz CASES=100)
-	cd tests && ../$(BIN)/python -m faults.campaign $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES))
+	COUNTERFOIL_MUTATIONS=$(or $(CASES),1000) $(BIN)/python -m pytest -q tests/faults/test_campaign.py -m slow -k "$(ONLY)"
 
 goldens: $(READY)  ## keep what commands print and write today, after a change that is meant
 	COUNTERFOIL_GOLDENS=write $(BIN)/python -m pytest -q tests/golden

@@ -199,20 +199,46 @@ def gallery(
         of_caption = codes[np.arange(2 * n) // 2]
         right = [Plausible(codes[i2t], of_caption), Plausible(of_caption[t2i], codes)]
         card = {"measures": ("pmrp",), **card}
-    return Benchmark(
-        _card("gallery", name=name, title=name.upper(), **card),
-        tuple(Image(str(i)) for i in images),
-        tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
-        Gallery(
-            (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
-            i2t=RetrievalDirection(i2t, right[0]),
-            t2i=RetrievalDirection(t2i, right[1]),
-            owners=np.arange(2 * n) // 2,
-            n_images=n,
-            image_parts=of_image if parts > 1 else None,
-            caption_parts=np.repeat(of_image, 2) if parts > 1 else None,
-        ),
+    return gallery_of(
+        [Image(str(i)) for i in images],
+        [Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)],
+        right,
+        queries=(i2t, t2i),
+        parts=(of_image, np.repeat(of_image, 2)) if parts > 1 else (None, None),
+        **{"name": name, "title": name.upper(), **card},
     )
+
+
+def gallery_of(
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    right: Sequence[Qrels | Plausible],
+    *,
+    queries: Sequence[NDArray[np.int64]] = (),
+    owners: NDArray[np.int64] | None = None,
+    parts: Sequence[NDArray[np.int64] | None] = (None, None),
+    labels: Mapping[str, tuple[str, ...]] | None = None,
+    source: str = "",
+    **card: Any,
+) -> Benchmark:
+    """A gallery with what is `right` for images, and for captions, all of them queries if none are named.
+
+    Images own as many captions each unless `owners` says which; `parts` are those of images and of captions,
+    `labels` the groupings of the queries.
+    """
+    n, m = len(images), len(captions)
+    asked = queries or (np.arange(n), np.arange(m))
+    questions = Gallery(
+        (*(f"i2t/{images[i].id}" for i in asked[0]), *(f"t2i/{captions[i].id}" for i in asked[1])),
+        groupings=labels or {},
+        i2t=RetrievalDirection(asked[0], right[0]),
+        t2i=RetrievalDirection(asked[1], right[1]),
+        owners=np.arange(m) // (m // n) if owners is None else owners,
+        n_images=n,
+        image_parts=parts[0],
+        caption_parts=parts[1],
+    )
+    return Benchmark(_card("gallery", **card), tuple(images), tuple(captions), questions, source=source)
 
 
 def ratings_of(ratings: NDArray[np.float64], images: NDArray[np.int64], **more: Any) -> Benchmark:

@@ -1,4 +1,4 @@
-"""Figures of the source code that its architecture limits: size, names, circles, type tests, start-up times.
+"""Figures of the source that its architecture limits: size, names, circles, type tests, imports of a start.
 
 `make metrics` prints them beside their limits, which stand in `limits.json` and may only fall;
 `test_architecture.py` holds the code to them. `python -m contracts.metrics --keep` (in `tests`) writes the
@@ -8,17 +8,17 @@ limits again, and refuses where one would rise.
 import ast
 import json
 import re
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+
+import grimp
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
@@ -231,45 +231,18 @@ def _top_names(tree: ast.Module) -> set[str]:
     return names
 
 
-def imports() -> dict[str, set[str]]:
-    """The modules of ours that each module imports: at its top, in a function, or for types alone."""
-    known = {module.name for module in modules()}
-    graph: dict[str, set[str]] = {}
-    for module in modules():
-        found = set()
-        for node in module.nodes:
-            if isinstance(node, ast.Import):
-                found |= {alias.name.removeprefix("counterfoil.") for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "counterfoil":
-                base = (node.module or "").removeprefix("counterfoil").removeprefix(".")
-                for alias in node.names:
-                    inner = f"{base}.{alias.name}".removeprefix(".")
-                    found.add(inner if inner in known else base or "counterfoil")
-        graph[module.name] = (found & known) - {module.name}
-    return graph
+def circles(graph: grimp.ImportGraph) -> list[str]:
+    """Sets of modules that import one another in a circle, each as its sorted names joined by " <-> ".
 
-
-def circles() -> list[str]:
-    """Sets of modules that import one another in a circle, each as its sorted names joined by " <-> "."""
-    graph = imports()
-    reach = {name: _reachable(graph, name) for name in graph}
+    Imports count wherever they stand: at the top, in a function, or for types alone.
+    """
+    reach = {name: graph.find_upstream_modules(name) for name in graph.modules}
     found = {
         tuple(sorted({name} | {other for other in reach[name] if name in reach[other]}))
-        for name in graph
-        if name in reach[name]
+        for name in graph.modules
+        if any(name in reach[other] for other in graph.find_modules_directly_imported_by(name))
     }
     return [" <-> ".join(names) for names in sorted(found)]
-
-
-def _reachable(graph: Mapping[str, Iterable[str]], start: str) -> set[str]:
-    seen: set[str] = set()
-    waiting = list(graph[start])
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting += graph[name]
-    return seen
 
 
 @cache
@@ -346,7 +319,7 @@ def counts() -> dict[str, int]:
         "lines of tests": lines_of("tests", "*.py"),
         "lines of goldens": lines_of("tests/golden/kept", "*.txt"),
         "words of docs": doc_words(),
-        "import circles": len(circles()),
+        "import circles": len(circles(grimp.build_graph("counterfoil", cache_dir=None))),
         "vague variables and parameters": vague_names(),
         "private functions used once": single_use(),
     }
@@ -402,40 +375,6 @@ def _on_two_rows(*python: str) -> str:
         return _python(*python, *command)
 
 
-def _processor_seconds() -> float:
-    """Processor time of the processes that this one has waited for."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def _least(clock: Callable[[], float], run: Callable[[], object], *, times: int = 5) -> float:
-    """What `run` takes by a clock: the least of several times."""
-
-    def once() -> float:
-        start = clock()
-        run()
-        return clock() - start
-
-    return min(once() for _ in range(times))
-
-
-def evaluate_ratio() -> float:
-    """Processor time of that command, in that of `python -c "import numpy, pyarrow"`."""
-    ours = _least(_processor_seconds, lambda: _on_two_rows("-m", "counterfoil"))
-    return ours / _least(_processor_seconds, lambda: _python("-c", "import numpy, pyarrow"))
-
-
-def import_seconds() -> float:
-    """The time that `import counterfoil` takes in a process that has NumPy."""
-    code = "import time, numpy; t = time.perf_counter(); import counterfoil; print(time.perf_counter() - t)"
-    return min(float(_python("-c", code)) for _ in range(5))
-
-
-def help_seconds() -> float:
-    """The time that `counterfoil --help` takes, the start of Python included."""
-    return _least(time.perf_counter, lambda: _python("-m", "counterfoil", "--help"), times=3)
-
-
 def _python(*arguments: str) -> str:
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -454,9 +393,6 @@ def figures() -> list[tuple[str, str, str]]:
     return [
         *((name, f"{count:,}", f"{held[name]:,}") for name, count in {**counts(), **reached()}.items()),
         *((f"  {name}", f"{lines[name]:,} in {number[name]}", "") for name in sorted(lines)),
-        ("processor time of evaluate / numpy and pyarrow", f"{evaluate_ratio():.1f}", ""),
-        ("import counterfoil beyond numpy", f"{import_seconds():.3f} s", ""),
-        ("counterfoil --help", f"{help_seconds():.2f} s", ""),
     ]
 
 

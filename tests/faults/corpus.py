@@ -6,11 +6,13 @@ scorers, contents and refusals: as they stand in `contents` and `refusals`.
 """
 
 import hashlib
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from faults.command import Ended, states
 from faults.contents import CONTENTS
 from faults.damage import damages
 from faults.reading import READERS
@@ -69,10 +71,15 @@ HARMLESS |= {
 BINARY = (".parquet", ".pt", ".npz", ".npy")
 
 
-def harmless(kind: str, file: str) -> bool:
+#: Whether the input must be refused, may be taken, or must be taken.
+Wanted = str
+REFUSED, EITHER, TAKEN = "refused", "either", "taken"
+
+
+def wanted(kind: str, file: str) -> Wanted:
     """Whether a command that reads a file with this damage may also succeed."""
     suffix = Path(file).suffix
-    return suffix in BINARY or bool({(kind, suffix), (kind, file)} & HARMLESS)
+    return EITHER if suffix in BINARY or {(kind, suffix), (kind, file)} & HARMLESS else REFUSED
 
 
 @dataclass(frozen=True)
@@ -83,11 +90,15 @@ class Case:
     subject: str
     command: tuple[str, ...]
     #: One of these is in the line about the error.
-    expected: tuple[str, ...]
-    #: Whether the command may also succeed.
-    harmless: bool = False
-    #: What the file called `subject` holds, where it is made for the case.
-    content: str | None = None
+    expected: tuple[str, ...] = ("",)
+    wanted: Wanted = REFUSED
+    #: What is done to the folder before.
+    prepare: Callable[[Path], object] = lambda folder: None
+    #: Outputs that another command is writing.
+    held: tuple[str, ...] = ()
+    #: What a server answers that the command reaches as {address}; and environment variables.
+    answer: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def out(self) -> str:
@@ -98,6 +109,46 @@ class Case:
     def name(self) -> str:
         """What the case is called in the list of tests."""
         return f"{self.kind}-{self.subject[:40]}-{'-'.join(self.command[:2])[:30]}"
+
+
+#: Longer than any line about an error is.
+LONGEST = 1500
+SECRET, KEY = "SECRET-OF-THE-MACHINE", "sk-very-secret-0123456789"
+
+
+def check(case: Case, ended: Ended, before: dict[str, object], folder: Path) -> None:
+    """One line that names what is wrong, or success; nothing changed since `before`, left or shown."""
+    after = states(folder)
+    # A download that stopped goes on from what is there.
+    new = [
+        name
+        for name in after
+        if name not in before and not ("fetch" in case.command and name.endswith(".part"))
+    ]
+    assert ended.code in {REFUSED: (2,), TAKEN: (0,)}.get(case.wanted, (0, 2)), ended.err
+    # What a command was told to write it may replace: a training in its own folder. The lock of a process
+    # that was killed is taken over.
+    kept = {
+        name: state
+        for name, state in before.items()
+        if name != ".killed.lock" and (ended.code or not name.startswith(case.out))
+    }
+    assert {name: after.get(name) for name in kept} == kept, "a file that was there is another one now"
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", ended.err + ended.out)
+    assert "Hang:" not in ended.err
+    assert "Traceback" not in ended.err
+    if ended.code == 2:
+        assert len(ended.lines) == 1, ended.err
+        # What is refused before anything begins is refused by one line and nothing else.
+        assert case.kind != "refusal" or (ended.out, ended.err.count("\n")) == ("", 1), ended.err
+        assert ended.err.splitlines()[-1] == ended.lines[0]
+        assert any(words in ended.lines[0] for words in case.expected), ended.lines[0]
+        assert len(ended.lines[0]) < LONGEST
+        assert not new, "something was left behind"
+    written = [path for path in map(folder.joinpath, new) if path.is_file()]
+    shown = [(ended.out + ended.err).encode(), *(path.read_bytes() for path in written)]
+    secrets = (SECRET.encode(), b"root:x:0:0", KEY.encode())
+    assert not any(secret in text for secret in secrets for text in shown)
 
 
 def of_files() -> Iterator[Case]:
@@ -114,7 +165,14 @@ def of_files() -> Iterator[Case]:
             # Where two files do not fit each other either may be the one that is named.
             others = [each for each in READERS if each in command.split()]
             names = (Path(file).name, Path(file).stem, Path(file).parts[0], *others)
-            yield Case(kind, file, tuple(command.split()), names, harmless(kind, file))
+            yield Case(
+                kind,
+                file,
+                tuple(command.split()),
+                names,
+                wanted(kind, file),
+                lambda folder, kind=kind, file=file: damages(file)[kind](folder / file),
+            )
 
 
 def _drawn(*names: str) -> int:
@@ -125,7 +183,11 @@ def _drawn(*names: str) -> int:
 def of_contents() -> Iterator[Case]:
     """Files that are sound in themselves and say what cannot be."""
     for name, (content, command, words) in CONTENTS.items():
-        yield Case("content", name, (*command.split(), name), (words,), content=content)
+
+        def write(folder: Path, name: str = name, content: str = content) -> None:
+            (folder / name).write_text(content)
+
+        yield Case("content", name, (*command.split(), name), (words,), prepare=write)
 
 
 def of_options() -> Iterator[Case]:
@@ -187,7 +249,7 @@ def of_benchmarks() -> Iterator[Case]:
             f"{name} {data}",
             command,
             (data, name, "file missing"),
-            harmless=name in ("pairs", "gallery"),
+            EITHER if name in ("pairs", "gallery") else REFUSED,
         )
 
 

@@ -1,75 +1,33 @@
-"""What strangers hand in: some 800 hostile inputs, and how many fall short.
+"""What strangers hand in: some 800 hostile inputs to commands in the sound folder, as rows of tables.
 
-    python -m faults.strangers                    # all, from the folder `tests`; exit code 1 above 4 %
-    python -m faults.strangers --only cells       # endpoints, cells, paths or outputs
-
-Each case is a command line in a folder of its own, in a fork. It falls short by a traceback, a hang, an exit
-code that is neither 0 nor 2, an error of more or less than one line, an input that changed, something left
-behind by a command that failed, an input taken that had to be refused, a key that is shown, or a secret of
-the machine in anything that was written or printed.
+Image cells, paths, outputs and endpoints. Beside the folder stands one with a secret, which nothing that is
+written or printed may hold, nor the key of an endpoint.
 """
 
-import argparse
 import io
 import os
-import shutil
-import signal
 import socket
 import struct
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.claims import claim
-from faults.campaign import in_a_fork
-from faults.command import Ended, run, states
+from faults.corpus import EITHER, KEY, REFUSED, SECRET, TAKEN, Case, Wanted
 from faults.sound import write_csv
-from hostile_server import OK, hostile
+from hostile_server import OK
 
-SECRET, KEY = "SECRET-OF-THE-MACHINE", "sk-very-secret-0123456789"
-#: Seconds that a case may take, of a machine that does other things too.
-WALL = 60
 N = 6
 
-Doing = Callable[[Path], None]
-#: Whether the input must be refused, may be taken, or must be taken.
-Wanted = str
-REFUSED, EITHER, TAKEN = "refused", "either", "taken"
+Doing = Callable[[Path], object]
 
 
-@dataclass(frozen=True)
-class Hostility:
-    """A case: its kind and name, the command, what is done to the folder before, and what must come of it."""
-
-    kind: str
-    name: str
-    command: tuple[str, ...]
-    prepare: Doing = lambda folder: None
-    wanted: Wanted = EITHER
-    #: What a server answers that the command reaches as {address}; and environment variables.
-    answer: str = ""
-    environment: tuple[tuple[str, str], ...] = ()
-
-
-def make(folder: Path) -> None:
-    """The sound folder, in a home with a secret beside it."""
-    (folder.parent / "secret").mkdir(parents=True)
+def secret(folder: Path) -> None:
+    """Write a secret of the machine beside the sound folder, and what is another's into it."""
+    (folder.parent / "secret").mkdir()
     (folder.parent / "secret" / "id_rsa").write_text(SECRET)
-    (folder / "photos").mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    for i in range(N):
-        pixels = rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)
-        PIL.Image.fromarray(pixels).save(folder / "photos" / f"p{i}.png")
-        PIL.Image.fromarray(pixels).save(folder / "photos" / f"j{i}.jpg")
-    table(folder, [f"p{i}.png" for i in range(N)])
     (folder / "other").mkdir()
     (folder / "other" / "notes.txt").write_text("mine")
     (folder / "page.html").write_text("<p>mine</p>")
@@ -81,6 +39,7 @@ def table(folder: Path, cells: list[str]) -> None:
         {"image": cell, "caption": f"a red square {i}", "negative_caption": f"a blue square {i}"}
         for i, cell in enumerate(cells)
     ]
+    (folder / "pairs.csv").unlink()
     write_csv(folder / "pairs.csv", rows)
 
 
@@ -202,7 +161,7 @@ CELLS: dict[Wanted, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def cells() -> Iterator[Hostility]:
+def cells() -> Iterator[Case]:
     """Image cells that name what they must not, and files that are no pictures."""
     for name, command in {
         "evaluate": EVALUATE, "save": SAVE, "publish": PUBLISH, "create": CREATE, "assemble": ASSEMBLE,
@@ -215,9 +174,10 @@ def cells() -> Iterator[Hostility]:
                 said = cell.replace("{home}", str(folder.parent))
                 table(folder, [said, *(f"p{i}.png" for i in range(1, N))])
 
-            yield Hostility("cells", f"{name}: {cell[:60]!r}", command, prepare, wanted)
+            yield Case("cells", f"{name}: {cell[:60]!r}", command, wanted=wanted, prepare=prepare)
         for what, (doing, wanted) in NO_PICTURES.items():
-            yield Hostility("cells", f"{name}: {what}", command, in_place_of("photos/p0.png", doing), wanted)
+            prepare = in_place_of("photos/p0.png", doing)
+            yield Case("cells", f"{name}: {what}", command, wanted=wanted, prepare=prepare)
     for cell in CELLS[REFUSED]:
 
         def rows(folder: Path, cell: str = cell) -> None:
@@ -228,7 +188,7 @@ def cells() -> Iterator[Hostility]:
             pq.write_table(pa.table(columns), folder / "pairs.parquet")
 
         command = tuple("pairs.parquet" if each == "pairs.csv" else each for each in PUBLISH)
-        yield Hostility("cells", f"publish a path in Parquet: {cell[:60]!r}", command, rows, REFUSED)
+        yield Case("cells", f"publish a path in Parquet: {cell[:60]!r}", command, prepare=rows)
 
 
 #: What is named where a file or a folder should be.
@@ -248,10 +208,9 @@ PATHS: dict[Wanted, tuple[str, ...]] = {
 def _special(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     bound(folder / "socket")
-    (folder / "loop").symlink_to("loop")
 
 
-def paths() -> Iterator[Hostility]:
+def paths() -> Iterator[Case]:
     """Arguments that name no file or folder, or none that could be read."""
     ways = {
         "--data": ("evaluate", "blind:length", "pairs", "--images", "photos", *LIGHT, "--data"),
@@ -263,7 +222,7 @@ def paths() -> Iterator[Hostility]:
     }
     for name, command in ways.items():
         for path, wanted in of_verdicts(PATHS):
-            yield Hostility("paths", f"{name} {path[:60]!r}", (*command, path), _special, wanted)
+            yield Case("paths", f"{name} {path[:60]!r}", (*command, path), wanted=wanted, prepare=_special)
 
 
 #: Where something is to be written.
@@ -290,7 +249,7 @@ def _outputs(folder: Path) -> None:
     (folder / ".killed.lock").write_text("counterfoil benchmarks save, process 1 on nowhere")
 
 
-def outputs() -> Iterator[Hostility]:
+def outputs() -> Iterator[Case]:
     """Places that cannot or must not be written, or that another process is writing to."""
     for name, command in {
         "evaluate --json": (*BLIND, "--json"),
@@ -303,7 +262,10 @@ def outputs() -> Iterator[Hostility]:
         for target, wanted in of_verdicts(OUTPUTS):
             said = f"folder:{target}" if name == "publish --to" else target
             # A file of JSON may lie in a folder that is there; the URL is no URL behind "folder:".
-            yield Hostility("outputs", f"{name} {target[:60]!r}", (*command, said), _outputs, wanted)
+            yield Case(
+                "outputs", f"{name} {target[:60]!r}", (*command, said), wanted=wanted, prepare=_outputs,
+                held=("held", "a/b/held"),
+            )  # fmt: skip
 
 
 def _body(text: str, *, more: str = "") -> str:
@@ -368,138 +330,26 @@ ADDRESSES = (
 QUICK = ("--set", "timeout=1", "--set", "retries=1", "--set", "wait=0", "--sample", "2")
 
 
-def endpoints() -> Iterator[Hostility]:
+def endpoints() -> Iterator[Case]:
     """Servers that answer as no honest one does, addresses that are none, and keys that are none."""
     key = (("COUNTERFOIL_API_KEY", KEY),)
     ask = ("evaluate", "chat:{address}/v1#m", *PAIRS, *LIGHT, *QUICK)
     fetch = ("benchmarks", "fetch", "sugarcrepe", "--to", "got", "--mirror", "{address}")
     for name, answer in ANSWERS.items():
-        yield Hostility("endpoints", f"chat: {name}", ask, answer=answer, environment=key)
+        yield Case("endpoints", f"chat: {name}", ask, wanted=EITHER, answer=answer, environment=key)
     for name, answer in ANSWERS.items():
         if answer not in ("silent", "slow body", "slow headers"):
-            yield Hostility("endpoints", f"fetch: {name}", fetch, wanted=REFUSED, answer=answer)
+            yield Case("endpoints", f"fetch: {name}", fetch, answer=answer)
     for address in ADDRESSES:
         command = tuple(f"chat:{address}" if each.startswith("chat:") else each for each in ask)
-        yield Hostility("endpoints", f"address {address[:60]!r}", command, wanted=REFUSED, environment=key)
+        yield Case("endpoints", f"address {address[:60]!r}", command, environment=key)
     no = _status(401, '{"error": {"message": "no"}}')
     for odd in ("KEY\n", "\nKEY", "KEY\r\nX: y", "KEY KEY", "KEY\u00e9", "KEY\t", " ", "KEY\x7f"):
         key = (("COUNTERFOIL_API_KEY", odd.replace("KEY", KEY)),)
-        yield Hostility("endpoints", f"key {odd!r}", ask, wanted=REFUSED, answer=no, environment=key)
+        yield Case("endpoints", f"key {odd!r}", ask, answer=no, environment=key)
 
 
-KINDS = {"endpoints": endpoints, "cells": cells, "paths": paths, "outputs": outputs}
-
-
-def shortcomings(case: Hostility, base: Path, place: Path) -> list[str]:
-    """What a case does that it must not, nothing where it holds."""
-    home = place / "home"
-    shutil.copytree(base, home, symlinks=True)
-    folder = home / "work"
-    try:
-        case.prepare(folder)
-        with ExitStack() as held:
-            command = case.command
-            if case.answer:
-                server = held.enter_context(hostile(case.answer, to="http://127.0.0.1:9/"))
-                command = tuple(each.replace("{address}", server.address) for each in command)
-            for name in ("held", "a/b/held") if case.kind == "outputs" else ():
-                found = claim(folder / name, "another")
-                assert found is not None
-                held.callback(found.release)
-            before = states(folder)
-            ended, status, _ = in_a_fork(lambda: _run(command, folder, dict(case.environment)))
-            after = states(folder)
-        # The lock that was left is taken over.
-        for each in (before, after):
-            each.pop(".killed.lock", None)
-        return list(_wrong(case, ended, status, before, after, folder))
-    finally:
-        shutil.rmtree(home)
-
-
-def _run(command: tuple[str, ...], folder: Path, environment: dict[str, str]) -> Ended:
-    signal.alarm(WALL)
-    os.environ |= {"XDG_STATE_HOME": str(folder.parent / "state"), **environment}
-    os.environ["XDG_CACHE_HOME"] = str(folder.parent / "cache")
-    return run(list(command), folder, patience=WALL)
-
-
-def _wrong(
-    case: Hostility,
-    ended: Ended | None,
-    status: int,
-    before: dict[str, object],
-    after: dict[str, object],
-    folder: Path,
-) -> Iterator[str]:
-    if ended is None:
-        yield "hangs" if status & 127 == signal.SIGALRM else f"ends by signal {status & 127}"
-        return
-    if "Hang:" in ended.err:
-        yield "hangs"
-    if "Traceback" in ended.err:
-        yield "traceback"
-    if ended.code not in (0, 2):
-        yield f"exit code {ended.code}: {(ended.lines or [''])[-1][:200]}"
-    if ended.code == 2 and len(ended.lines) != 1:
-        yield f"{len(ended.lines)} lines of error"
-    if ended.code != 0 and case.wanted == TAKEN:
-        yield f"refused: {(ended.lines or [''])[-1][:200]}"
-    if ended.code == 0 and case.wanted == REFUSED:
-        yield "taken"
-    if changed := [name for name in before if after.get(name) != before[name]]:
-        yield f"changed: {changed[:3]}"
-    # A download that stopped goes on from what is there.
-    left = [
-        name for name in set(after) - set(before) if not ("fetch" in case.command and name.endswith(".part"))
-    ]
-    if ended.code and left:
-        yield f"left: {sorted(left)[:3]}"
-    said = ended.out + ended.err
-    if KEY in said:
-        yield "shows the key"
-    if any(each in said for each in (SECRET, "root:x:0:0", "\x1b[31m", "\x1b[2J")):
-        yield "shows a secret, or what a terminal obeys"
-    for name in set(after) - set(before):
-        with suppress(OSError):
-            path = folder / name
-            if path.is_file() and any(
-                each in path.read_bytes() for each in (SECRET.encode(), b"root:x:0:0", KEY.encode())
-            ):
-                yield f"a secret in {name}"
-
-
-def prepared(place: Path) -> Path:
-    """The home of the sound folder; every command has run once, so that every fork has all modules."""
-    base = place / "base"
-    make(base / "work")
-    for command in (EVALUATE, SAVE, PUBLISH, CREATE, ASSEMBLE, (*BLIND, "--json", "new.json")):
-        shutil.copytree(base, place / "home", symlinks=True)
-        ended = run(list(command), place / "home" / "work", patience=1e6)
-        assert ended.code == 0, (command, ended.err)
-        shutil.rmtree(place / "home")
-    return base
-
-
-def main() -> int:
-    """Run the cases; 1 where more than 4 % fall short."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", choices=KINDS, help="one kind alone")
-    asked = parser.parse_args()
-    cases = [case for kind, of in KINDS.items() if asked.only in (None, kind) for case in of()]
-    short = 0
-    with tempfile.TemporaryDirectory(prefix="strangers-") as made:
-        base = prepared(Path(made))
-        for number, case in enumerate(cases, start=1):
-            if wrong := shortcomings(case, base, Path(made) / f"case-{number}"):
-                short += 1
-                line = f"{case.kind}, {case.name}: {'; '.join(wrong)}"
-                print(line.encode("utf-8", "backslashreplace").decode())
-    print(f"{short} of {len(cases)} fall short ({100 * short / len(cases):.1f} %)")
-    return int(short > 0.04 * len(cases))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def cases() -> Iterator[Case]:
+    """All of them."""
+    for of in (endpoints, cells, paths, outputs):
+        yield from of()

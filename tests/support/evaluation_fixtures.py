@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import forms
-from counterfoil.benchmarks import Benchmark, Caption, Card, Image
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from counterfoil.benchmarks import Benchmark, Caption, Image
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from evaluation.made_runs import gallery_items, run
@@ -71,20 +70,14 @@ def galleries():
         else:
             found = [Qrels.of(own, worth[:12]), Qrels.of(back, worth[12:])]
         measures = ("pmrp",) if rule else ("map_at_r", "recall_at_1")
-        benchmark = Benchmark(
-            Card(name="toy-gallery", title="Toy gallery", form="gallery", measures=measures),
-            tuple(Image(f"i{i}") for i in range(12)),
-            tuple(Caption(f"c{i}", f"caption {i}" if i else None) for i in range(36)),
-            Gallery(
-                tuple(f"i2t/i{i}" for i in range(12)) + tuple(f"t2i/c{i}" for i in range(36)),
-                groupings={"kind": ("odd", "even") * 6 + ("even",) * 36},
-                i2t=RetrievalDirection(np.arange(12), found[0]),
-                t2i=RetrievalDirection(np.arange(36), found[1]),
-                owners=owners,
-                n_images=12,
-                image_parts=image_parts if parts else None,
-                caption_parts=image_parts[owners] if parts else None,
-            ),
+        benchmark = forms.gallery_of(
+            [Image(f"i{i}") for i in range(12)],
+            [Caption(f"c{i}", f"caption {i}" if i else None) for i in range(36)],
+            found,
+            parts=(image_parts, image_parts[owners]) if parts else (None, None),
+            labels={"kind": ("odd", "even") * 6 + ("even",) * 36},
+            title="Toy gallery",
+            measures=measures,
         )
         return Asked(benchmark, rng.integers(0, values, size=(12, 36)).astype(np.float64))
 

@@ -11,7 +11,7 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
+from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
@@ -119,18 +119,20 @@ def gallery_benchmark(n=N_GALLERY, *, parts=False, **card):
             if caption >= 0:
                 of_captions[caption].append(i)
                 worth[caption].append(value)
-    questions = Gallery(
-        tuple(f"i2t/photo-{i}" for i in range(n)) + tuple(f"t2i/text-{i}" for i in range(2 * n)),
-        i2t=RetrievalDirection(np.arange(n), Qrels.of(rows, gains)),
-        t2i=RetrievalDirection(np.arange(2 * n), Qrels.of(of_captions, worth)),
-        owners=owners,
-        n_images=n,
-        image_parts=np.arange(n) % 2 if parts else None,
-        caption_parts=owners % 2 if parts else None,
+    facts = {
+        "name": "drawn-gallery",
+        "title": "Drawn gallery",
+        "measures": ("map_at_r", "recall_at_1"),
+        **card,
+    }
+    return forms.gallery_of(
+        images,
+        captions,
+        (Qrels.of(rows, gains), Qrels.of(of_captions, worth)),
+        parts=(np.arange(n) % 2, owners % 2) if parts else (None, None),
+        source="drawn in a test",
+        **{**facts, **card},
     )
-    facts = {"title": "Drawn gallery", "measures": ("map_at_r", "recall_at_1"), **card}
-    shown = Card(name="drawn-gallery", form="gallery", **facts)
-    return Benchmark(shown, images, tuple(captions), questions, source="drawn in a test")
 
 
 def rankings_of(benchmark, scores, *, top=10, cut=0):

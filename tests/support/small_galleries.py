@@ -6,8 +6,6 @@ import numpy as np
 
 from contracts import forms
 from counterfoil.benchmarks.answers import Rankings
-from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
@@ -20,11 +18,11 @@ def benchmark(rng, n, m, *, parts=0, rule=False, some=False):
     queries = [np.arange(n), np.arange(m)]
     if some:
         queries = [rng.permutation(size)[: max(1, size * 2 // 3)] for size in (n, m)]
-    searches = []
+    right = []
     for side, (asked, items) in enumerate(zip(queries, (m, n), strict=True)):
         if rule:
             codes = rng.random((max(n, m), 4)) < 0.4
-            right = Plausible(codes[asked], codes[:items], (0, 1), cap=3 if some else None)
+            right.append(Plausible(codes[asked], codes[:items], (0, 1), cap=3 if some else None))
         else:
             rows, gains = [], []
             for query in asked:
@@ -36,20 +34,17 @@ def benchmark(rng, n, m, *, parts=0, rule=False, some=False):
                 rng.shuffle(found)
                 rows.append([-1, *found] if rng.random() < 0.2 else found)
                 gains.append(rng.choice([1.0, 0.5], len(rows[-1])).tolist())
-            right = Qrels.of(rows, gains)
-        searches.append(RetrievalDirection(asked.astype(np.int64), right))
-    questions = Gallery(
-        tuple([f"i2t/{i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]),
-        i2t=searches[0],
-        t2i=searches[1],
+            right.append(Qrels.of(rows, gains))
+    return forms.gallery_of(
+        [Image(str(i)) for i in range(n)],
+        [Caption(str(c)) for c in range(m)],
+        right,
+        queries=queries,
         owners=np.full(m, -1),
-        n_images=n,
-        image_parts=of_image,
-        caption_parts=of_caption,
+        parts=(of_image, of_caption),
+        name="small",
+        title="A small gallery",
     )
-    card = Card(name="small", title="A small gallery", form="gallery")
-    images, captions = tuple(Image(str(i)) for i in range(n)), tuple(Caption(str(c)) for c in range(m))
-    return Benchmark(card, images, captions, questions)
 
 
 def twin(asked, scores, top):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from counterfoil.benchmarks import Benchmark, Caption, Card, Image
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from contracts import forms
+from counterfoil.benchmarks import Benchmark, Caption, Image
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
@@ -57,20 +57,14 @@ def made(folder: Path) -> World:
         seen = [points / np.linalg.norm(points, axis=1, keepdims=True) for points in seen]
         np.savez(folder / f"{name}.npz", images=seen[0], captions=seen[1], **ids)
         scores[name] = seen[0] @ seen[1].T
-    owners = np.repeat(np.arange(IMAGES), PER)
-    benchmark = Benchmark(
-        Card(name="mine", title="Mine", form="gallery", measures=("recall_at_1",)),
-        tuple(Image(image_id(i)) for i in range(IMAGES)),
-        tuple(Caption(str(c), f'words, of "{c}"') for c in range(IMAGES * PER)),
-        Gallery(
-            (*(f"i2t/{image_id(i)}" for i in range(IMAGES)), *(f"t2i/{c}" for c in range(IMAGES * PER))),
-            i2t=RetrievalDirection(
-                np.arange(IMAGES), Qrels.of(np.arange(IMAGES * PER).reshape(-1, PER).tolist())
-            ),
-            t2i=RetrievalDirection(np.arange(IMAGES * PER), Qrels.of([[int(o)] for o in owners])),
-            owners=owners,
-            n_images=IMAGES,
-        ),
+    own = np.arange(IMAGES * PER).reshape(-1, PER).tolist()
+    benchmark = forms.gallery_of(
+        [Image(image_id(i)) for i in range(IMAGES)],
+        [Caption(str(c), f'words, of "{c}"') for c in range(IMAGES * PER)],
+        (Qrels.of(own), Qrels.of([[c // PER] for c in range(IMAGES * PER)])),
+        name="mine",
+        title="Mine",
+        measures=("recall_at_1",),
     )
     return World(folder, unit[0] @ unit[1].T, scores, benchmark)
 

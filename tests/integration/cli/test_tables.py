@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from contracts.forms import ratings_of
-from counterfoil.benchmarks import Benchmark, Caption, Card, Image
+from contracts.forms import gallery_of, ratings_of
+from counterfoil.benchmarks import Caption, Image
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.cli.list import print_words
 from counterfoil.cli.tables import (
     comparison_table,
@@ -34,24 +33,14 @@ def gallery():
     right = [[0, 1], [2, 3], [4, -1], [6]]
     back = [[0], [0], [1], [1], [2], [2], [3], []]
     worth = [[1.0, 0.5], [1.0, 1.0], [1.0, 1.0], [1.0]]
-    return Benchmark(
-        Card(
-            name="toy",
-            title="Toy gallery",
-            form="gallery",
-            measures=("map_at_r", "recall_at_1"),
-            groupings=("kind",),
-        ),
-        tuple(Image(f"i{i}") for i in range(4)),
-        tuple(Caption(f"c{i}", "words") for i in range(8)),
-        Gallery(
-            tuple(f"i2t/i{i}" for i in range(4)) + tuple(f"t2i/c{i}" for i in range(8)),
-            groupings={"kind": ("near", "far", "far", "far") + ("near",) * 7 + ("none",)},
-            i2t=RetrievalDirection(np.arange(4), Qrels.of(right, worth)),
-            t2i=RetrievalDirection(np.arange(8), Qrels.of(back)),
-            owners=np.repeat(np.arange(4), 2),
-            n_images=4,
-        ),
+    return gallery_of(
+        [Image(f"i{i}") for i in range(4)],
+        [Caption(f"c{i}", "words") for i in range(8)],
+        (Qrels.of(right, worth), Qrels.of(back)),
+        labels={"kind": ("near", "far", "far", "far") + ("near",) * 7 + ("none",)},
+        title="Toy gallery",
+        measures=("map_at_r", "recall_at_1"),
+        groupings=("kind",),
     )
 
 
