@@ -12,7 +12,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import DirectionRanks
 from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.gallery_values import directions_of
+from counterfoil.evaluation.forms.gallery import directions_of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties

@@ -20,7 +20,8 @@ from counterfoil.benchmarks.forms import Gallery
 from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.gallery_values import chance, mean, per_item
+from counterfoil.evaluation.evaluate import per_item
+from counterfoil.evaluation.forms.gallery import chance, mean
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction

@@ -8,8 +8,8 @@ import pytest
 
 from counterfoil.benchmarks.answers import Rankings, Scores
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation import gallery_values
-from counterfoil.evaluation.evaluate import check, evaluate
+from counterfoil.evaluation.evaluate import check, evaluate, measure_names, per_item
+from counterfoil.evaluation.forms.gallery import constant, mean, tied
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from refusals import refuses
@@ -64,7 +64,7 @@ def by_hand(name, gains, right):
 @pytest.mark.parametrize("ties", [Ties.STRICT, Ties.OPTIMISTIC])
 def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
     asked = galleries(**setting)
-    values = gallery_values.per_item(asked.benchmark, asked.rankings, ties=ties, measures=NAMES)
+    values = per_item(asked.benchmark, asked.rankings, ties=ties, measures=NAMES)
     lists = list(listed(asked, ties))
     for name in NAMES:
         of_rows = [by_hand(name, gains, right) for _, _, gains, right in lists]
@@ -87,7 +87,7 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
                     if side in (direction, "mean")
                 ]
                 of_sides += [np.mean(of_parts)] if of_parts else []
-            found = gallery_values.mean(asked.benchmark, values[f"{side}_{name}"])
+            found = mean(asked.benchmark, values[f"{side}_{name}"])
             assert found == pytest.approx(np.mean(of_sides), abs=1e-12)
     # The last caption has no right image.
     assert isnan(values["t2i_mrr"][-1])
@@ -96,9 +96,7 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties):
 def test_half_is_the_mean_over_random_orders(galleries):
     """Ties broken at random 100 times: the mean is within five standard errors of the closed form."""
     asked = galleries(**SETTINGS[-1])
-    half = gallery_values.per_item(
-        asked.benchmark, asked.rankings, ties=Ties.HALF, measures=("map_at_r", "ndcg")
-    )
+    half = per_item(asked.benchmark, asked.rankings, ties=Ties.HALF, measures=("map_at_r", "ndcg"))
     rng = np.random.default_rng(1)
     draws = []
     for _ in range(100):
@@ -109,10 +107,10 @@ def test_half_is_the_mean_over_random_orders(galleries):
                 for name in ("map_at_r", "ndcg")
             ]
         )
-    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0) / 10
+    middle, error = np.mean(draws, axis=0), np.std(draws, axis=0) / 10
     for k, name in enumerate(("map_at_r", "ndcg")):
-        known = ~np.isnan(mean[k])
-        assert (np.abs(half[f"mean_{name}"] - mean[k]) <= 5 * error[k] + 1e-9)[known].all()
+        known = ~np.isnan(middle[k])
+        assert (np.abs(half[f"mean_{name}"] - middle[k]) <= 5 * error[k] + 1e-9)[known].all()
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -129,7 +127,7 @@ def test_ties_are_counted_by_query(galleries, setting):
             seen = [i for i in range(scores.shape[1]) if of_item is None or of_item[i] == of_query[query]]
             wrong = {scores[query, i] for i in seen if i not in right}
             expected.append(any(scores[query, i] in wrong for i in right if i >= 0))
-    assert gallery_values.tied(asked.benchmark, asked.rankings).tolist() == expected
+    assert tied(asked.benchmark, asked.rankings).tolist() == expected
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50)
     assert result.ties["questions"] == sum(expected)
     assert result.ties["rate"] == sum(expected) / 48
@@ -142,11 +140,11 @@ def test_ties_are_counted_by_query(galleries, setting):
 @pytest.mark.parametrize("parts", [False, True])
 def test_right_by_rule(galleries, parts):
     asked = galleries(rule=True, parts=parts)
-    assert gallery_values.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
+    assert measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
     gallery, rankings = asked.benchmark.gallery, asked.rankings
     rule = gallery.i2t.positives
     assert isinstance(rule, Plausible)
-    values = gallery_values.per_item(asked.benchmark, rankings)["i2t_pmrp"]
+    values = per_item(asked.benchmark, rankings)["i2t_pmrp"]
     for image in range(12):
         seen = [c for c in range(36) if not parts or gallery.caption_parts[c] == gallery.image_parts[image]]
         found = []
@@ -157,10 +155,10 @@ def test_right_by_rule(galleries, parts):
             found.append(len(right & set(order[:r])) / r)
         assert values[image] == pytest.approx(np.mean(found), abs=1e-12)
     # What a constant gets, worked out from numbers of codes, is what sorting gives.
-    constant = asked.scored(np.zeros_like(asked.scores)).rankings
-    counted = gallery_values.constant(asked.benchmark)
+    found = asked.scored(np.zeros_like(asked.scores)).rankings
+    counted = constant(asked.benchmark)
     for side in ("i2t", "t2i"):
-        np.testing.assert_allclose(getattr(counted, side).shares, getattr(constant, side).shares, atol=1e-12)
+        np.testing.assert_allclose(getattr(counted, side).shares, getattr(found, side).shares, atol=1e-12)
 
 
 def test_cut_rankings_support_what_they_reach(galleries):
