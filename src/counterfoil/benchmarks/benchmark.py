@@ -9,24 +9,14 @@ from functools import cache, cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from counterfoil.benchmarks.forms import (
-    Choice,
-    Gallery,
-    Judged,
-    Listed,
-    Paraphrase,
-    Preference,
-    Quad,
-    Rated,
-    Statement,
-)
+from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.forms.registry import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
@@ -35,6 +25,9 @@ from counterfoil.inputs.files import check_model, parse_toml
 from counterfoil.registry import Registry
 from counterfoil.stats.dependence import Sharing
 from counterfoil.store import digest, digest_value
+
+if TYPE_CHECKING:
+    from counterfoil.benchmarks.forms import Choice, Gallery, Paraphrase, Preference, Quad, Rated, Statement
 
 Questions = TypeVar("Questions", covariant=True)
 
@@ -89,12 +82,12 @@ class Card(BaseModel):
 class _Only(Generic[Questions]):
     """The questions of a benchmark, if they are of one of the forms; else `DataError` says what is wrong."""
 
-    def __init__(self, forms: tuple[type, ...], wrong: str, allowed: str) -> None:
-        self.forms, self.wrong, self.allowed = forms, wrong, allowed
+    def __init__(self, classes: str, wrong: str, allowed: str) -> None:
+        self.classes, self.wrong, self.allowed = classes.split(), wrong, allowed
 
     def __get__(self, benchmark: "Benchmark | None", owner: type | None = None) -> Questions:
         questions: Any = self if benchmark is None else benchmark.questions
-        if benchmark is None or isinstance(questions, self.forms):
+        if benchmark is None or isinstance(questions, tuple(getattr(forms, name) for name in self.classes)):
             return questions
         raise DataError(
             self.wrong,
@@ -114,7 +107,7 @@ class Benchmark:
     card: Card
     images: tuple[Image, ...]
     captions: tuple[Caption, ...]
-    questions: Quad | Choice | Paraphrase | Gallery | Rated | Preference | Statement
+    questions: "Quad | Choice | Paraphrase | Gallery | Rated | Preference | Statement"
     source: str = ""
     #: The folder or file a user named with --data, so that a report can find the pictures again.
     path: Path | None = None
@@ -184,26 +177,26 @@ class Benchmark:
         return self.source or self.name
 
     #: The questions, where they are of these forms; each raises `DataError` for other forms.
-    paired = _Only[Quad | Choice]((Quad, Choice), "neither quads nor choices", "quads or choices")
-    listed = _Only[Quad | Choice | Paraphrase | Rated | Preference | Statement](
-        (Listed,), "a gallery asks about no pairs", "any other form"
+    paired = _Only["Quad | Choice"]("Quad Choice", "neither quads nor choices", "quads or choices")
+    listed = _Only["Quad | Choice | Paraphrase | Rated | Preference | Statement"](
+        "Listed", "a gallery asks about no pairs", "any other form"
     )
-    judged = _Only[Rated | Preference](
-        (Judged,),
+    judged = _Only["Rated | Preference"](
+        "Judged",
         "no human judgements of captions here",
         "flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",
     )
-    choices = _Only[Choice]((Choice,), "no choices here", "form 'choice'")
-    rated = _Only[Rated](
-        (Rated,), "no human ratings of captions here", "flickr8k-expert and others of form 'rated'"
+    choices = _Only["Choice"]("Choice", "no choices here", "form 'choice'")
+    rated = _Only["Rated"](
+        "Rated", "no human ratings of captions here", "flickr8k-expert and others of form 'rated'"
     )
-    statements = _Only[Statement](
-        (Statement,), "no statements that are true or false here", "form 'statement'"
+    statements = _Only["Statement"](
+        "Statement", "no statements that are true or false here", "form 'statement'"
     )
-    preferences = _Only[Preference](
-        (Preference,), "no preferences between captions here", "pascal-50s and others of form 'preference'"
+    preferences = _Only["Preference"](
+        "Preference", "no preferences between captions here", "pascal-50s and others of form 'preference'"
     )
-    gallery = _Only[Gallery]((Gallery,), "not a gallery", "coco-5k, eccv and other galleries")
+    gallery = _Only["Gallery"]("Gallery", "not a gallery", "coco-5k, eccv and other galleries")
 
     @cached_property
     def sharing(self) -> Sharing:
@@ -359,7 +352,9 @@ def cards_of(package: str) -> Iterator[Card]:
 @cache
 def catalog(package: str) -> dict[str, dict[str, Any]]:
     """The tables of `catalog.toml` in a package of counterfoil, by name."""
-    text = files(package).joinpath("catalog.toml").read_text(encoding="utf-8")
+    # Of the file alone: the package stays unread.
+    root, _, name = package.partition(".")
+    text = files(root).joinpath(name, "catalog.toml").read_text(encoding="utf-8")
     return parse_toml(text, where="catalog.toml")
 
 

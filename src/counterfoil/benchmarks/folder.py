@@ -30,7 +30,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.registry import FormName
-from counterfoil.benchmarks.forms.tables import Facts, Positive
+from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts, Positive
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.stored_items import (
     IMAGES,
@@ -63,16 +63,13 @@ SCHEMA_VERSION = 4
 
 _FORMAT = "counterfoil benchmark"
 _MANIFEST = "manifest.json"
-_FILES = ("card.json", "captions.parquet", "images.parquet")
 _IMAGES = "images"
 #: Where the benchmark lies in the folder of a build.
 BUILT = "benchmark"
 _CORPUS = "corpus.json"
 _CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
-#: Every table of questions that one of counterfoil's own forms has.
-TABLES = tuple(dict.fromkeys(name for form in map(FORMS.__getitem__, FORMS.own) for name in form.schemas))
 #: All that a benchmark's folder holds, whatever its form.
-FILES = (_MANIFEST, _IMAGES, _CORPUS, *_FILES, *TABLES, UNFINISHED)
+FILES = (_MANIFEST, _IMAGES, _CORPUS, *ITEM_FILES, *TABLES, UNFINISHED)
 
 
 #: Called with ("saving", done, total) as images are written.
@@ -222,7 +219,7 @@ def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify
 
 def files_of(form: str) -> tuple[str, ...]:
     """The files of a benchmark of that form, without its pixels."""
-    return (*_FILES, *FORMS[form].schemas)
+    return (*ITEM_FILES, *FORMS[form].schemas)
 
 
 def _files(form: str, *, corpus: bool) -> tuple[str, ...]:

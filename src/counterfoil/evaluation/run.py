@@ -23,8 +23,7 @@ from pydantic import ConfigDict, Field
 
 from counterfoil.benchmarks.answers import Answers, command, provenance_of
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.folder import TABLES, files_of, is_benchmark_folder, read_tables, tables_of
-from counterfoil.benchmarks.forms.tables import Facts
+from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms import FORMS
@@ -50,7 +49,7 @@ SCHEMA = 4
 
 ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 #: All files that runs have, whatever their form.
-FILES = ("manifest.json", RESULT, UNFINISHED, *files_of("quad"), ANSWERS, ITEMS, *TABLES)
+FILES = ("manifest.json", RESULT, UNFINISHED, *ITEM_FILES, ANSWERS, ITEMS, *TABLES)
 #: What of a result's provenance a manifest says.
 _MADE = ("benchmark", "scorer", "versions", "interval")
 
@@ -134,6 +133,8 @@ def save_run(
     machine, versions), the benchmark, the seeds of the evaluation, the command and the time. `manifest` adds
     to that, and goes before it.
     """
+    from counterfoil.benchmarks.folder import tables_of
+
     folder = Path(folder)
     run = measured_run(benchmark, answers, result, manifest)
     tables, facts = tables_of(benchmark)
@@ -188,6 +189,8 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
 
 def load_run(folder: str | Path) -> Run:
     """The run in `folder`; raises `DataError` where it is no run, or one whose files were changed since."""
+    from counterfoil.benchmarks.folder import read_tables
+
     folder = Path(folder)
     manifest, known = _verified(folder)
     result = _result(folder)
@@ -214,6 +217,8 @@ def _result(folder: Path) -> Result:
 
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     """The manifest of a run, all of whose files are as it says; raises `DataError`."""
+    from counterfoil.benchmarks.folder import files_of, is_benchmark_folder
+
     if not (folder / "manifest.json").is_file():
         raise DataError(
             "not a run folder: it has no manifest.json",

@@ -21,7 +21,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import DEFAULT, IMAGE_ROUTES, Options, reject_unused_options
@@ -339,6 +338,8 @@ def _of_hub(name: str) -> Mapping[str, Any]:
         import huggingface_hub
     except ImportError:
         return {}
+    from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
+
     with cache_alone_where_unreachable() as message:
         try:
             return _configuration(Path(huggingface_hub.hf_hub_download(name, "config.json")))

@@ -19,7 +19,9 @@ from counterfoil.benchmarks.forms.release import (
     text_column,
 )
 from counterfoil.benchmarks.forms.tables import (
+    MEMBERS,
     POSITION,
+    POSITIVES,
     QUESTIONS,
     Count,
     Facts,
@@ -34,8 +36,6 @@ from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.files import Stored
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
-
-_MEMBERS, _POSITIVES = "members.parquet", "positives.parquet"
 
 
 class _Rule(Stored):
@@ -208,7 +208,7 @@ class Gallery(Form):
     known: ClassVar[type[Facts]] = _GalleryFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema({"query": POSITION, "code": ColumnSchema("bytes", null=True)}),
-        _MEMBERS: Schema(
+        MEMBERS: Schema(
             {
                 "kind": ColumnSchema("text"),
                 "owner": ColumnSchema("whole", null=True, low=0),
@@ -216,7 +216,7 @@ class Gallery(Form):
                 "code": ColumnSchema("bytes", null=True),
             }
         ),
-        _POSITIVES: Schema(
+        POSITIVES: Schema(
             {
                 "question": POSITION,
                 "item": ColumnSchema("whole", null=True, low=0),
@@ -477,11 +477,11 @@ class Gallery(Form):
             "gain": pa.array(np.concatenate([*(rows.gains for _, rows in right), np.empty(0)]), pa.float64()),
         }
         facts = {"i2t": _facts(i2t), "t2i": _facts(t2i)}
-        return columns, facts, {_MEMBERS: pa.table(members), _POSITIVES: pa.table(positives)}
+        return columns, facts, {MEMBERS: pa.table(members), POSITIVES: pa.table(positives)}
 
     @classmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        queries, members, listed = tables[QUESTIONS], tables[_MEMBERS], tables[_POSITIVES]
+        queries, members, listed = tables[QUESTIONS], tables[MEMBERS], tables[POSITIVES]
         kinds = members.column("kind").to_pylist()
         n = kinds.count("image")
         if kinds != ["image"] * n + ["caption"] * (len(kinds) - n):

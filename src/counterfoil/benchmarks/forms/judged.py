@@ -17,7 +17,7 @@ from counterfoil.benchmarks.forms.release import (
     question_table,
     reference_columns,
 )
-from counterfoil.benchmarks.forms.tables import QUESTIONS, Count, Facts, Positive, StoredField
+from counterfoil.benchmarks.forms.tables import CANDIDATES, QUESTIONS, Count, Facts, Positive, StoredField
 from counterfoil.benchmarks.references import References
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema
@@ -121,7 +121,6 @@ class Rated(Judged):
         return FormRelease((table,), asks, ("image-to-text",), {"raters": self.raters})
 
 
-_CANDIDATES = "candidates.parquet"
 _SIDE = ColumnSchema("whole", low=0, high=1)
 
 
@@ -168,7 +167,7 @@ class Preference(Judged):
             StoredField("label", "label", _SIDE, plural="labels"),
             StoredField("votes", "votes_", ColumnSchema("real", low=0), width=2),
         ),
-        _CANDIDATES: (
+        CANDIDATES: (
             StoredField("owners", "question"),
             StoredField("sides", "side", _SIDE),
             StoredField("captions", "caption"),

@@ -8,7 +8,7 @@ Another package adds a form by one entry point, whose name is that of the form:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,9 @@ from pydantic_core import PydanticCustomError
 from counterfoil.errors import InputError
 from counterfoil.metrics.measure import FORMS as OWN
 from counterfoil.registry import Registry, resolve
+
+if TYPE_CHECKING:
+    from counterfoil.benchmarks.forms.base import Form
 
 T = TypeVar("T")
 
@@ -50,20 +53,19 @@ ENTRIES: Registry[FormEntry] = _Entries("form of question", FormEntry, "counterf
 class Forms(Mapping[str, T]):
     """What one layer knows of every form, by name; `part` names its field of a `FormEntry`.
 
-    A form of `own` may be the "module:class" of what is known, imported when it is asked for.
+    `own` has the "module:class" of each of counterfoil's forms, imported when it is asked for: of questions
+    the class itself is known, of other layers an instance.
     """
 
-    def __init__(self, own: Mapping[str, T | str], part: str) -> None:
-        self.own, self._part = dict(own), part
+    def __init__(self, own: Mapping[str, str], part: str) -> None:
+        self.own, self._part = own, part
+        self._known: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
-        known = self.own.get(name)
-        if isinstance(known, str):
-            known = self.own[name] = resolve(known)()
-        if known is not None:
-            return known
-        loaded: T = resolve(getattr(ENTRIES[name], self._part))
-        return loaded
+        if name not in self._known:
+            known = resolve(self.own.get(name) or getattr(ENTRIES[name], self._part))
+            self._known[name] = known() if name in self.own and self._part != "questions" else known
+        return self._known[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in ENTRIES
@@ -86,3 +88,17 @@ def _known(name: str) -> str:
 
 #: The name of a form in a card or a manifest.
 FormName = Annotated[str, AfterValidator(_known)]
+
+#: The class of the questions of every form, by the form's name.
+FORMS: "Forms[type[Form]]" = Forms(
+    {
+        "quad": "counterfoil.benchmarks.forms.contrast:Quad",
+        "choice": "counterfoil.benchmarks.forms.contrast:Choice",
+        "paraphrase": "counterfoil.benchmarks.forms.contrast:Paraphrase",
+        "preference": "counterfoil.benchmarks.forms.judged:Preference",
+        "statement": "counterfoil.benchmarks.forms.statement:Statement",
+        "rated": "counterfoil.benchmarks.forms.judged:Rated",
+        "gallery": "counterfoil.benchmarks.forms.gallery:Gallery",
+    },
+    "questions",
+)

@@ -28,6 +28,11 @@ from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.files import Stored
 
 QUESTIONS, REFERENCES = "questions.parquet", "references.parquet"
+MEMBERS, POSITIVES, CANDIDATES = "members.parquet", "positives.parquet", "candidates.parquet"
+#: What the folder of every benchmark holds besides, its items and its card.
+ITEM_FILES = ("card.json", "captions.parquet", "images.parquet")
+#: Every table of questions that one of counterfoil's own forms has.
+TABLES = (QUESTIONS, MEMBERS, POSITIVES, CANDIDATES, REFERENCES)
 GROUP = "group:"
 
 Positive = Annotated[int, Field(ge=1)]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Preference, Rated, Statement
 from counterfoil.benchmarks.readers.questions import check_counts, listed
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, collapsed
@@ -164,7 +164,7 @@ def judged(
             drawn = np.random.default_rng(0).integers(0, 2, len(votes))
             ahead = np.sign(votes[:, 1] - votes[:, 0])
             fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
-        questions: Rated | Preference = Preference.between(
+        questions: "forms.Rated | forms.Preference" = forms.Preference.between(
             tuple(ids),
             candidates,
             positions,
@@ -185,7 +185,7 @@ def judged(
         rows = np.flatnonzero(referred).astype(np.int64)
         if not len(rows):
             raise DataError("no row is left", where=noted(source, notes))
-        questions = Rated(
+        questions = forms.Rated(
             tuple(ids[row] for row in rows.tolist()),
             groupings={
                 name: tuple(labels[row] for row in rows.tolist()) for name, labels in groupings.items()
@@ -224,7 +224,7 @@ def statements(
     names_of_captions = caption_ids or [f"{name}_c" for name in ids]
     positions = table.add_all(map(Caption, names_of_captions, captions))
     items, shown_images = listed(images)
-    questions = Statement(
+    questions = forms.Statement(
         unique_ids(ids),
         groupings=groupings,
         captions=np.asarray(positions, dtype=np.int64),

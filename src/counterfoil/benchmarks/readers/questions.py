@@ -12,14 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Quad, RetrievalDirection
+from counterfoil.benchmarks.forms.base import Ids
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import bounds
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.errors import DataError
-from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Qrels
 
 
 def quads(
@@ -40,7 +39,7 @@ def quads(
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
     items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
-    questions = Quad(
+    questions = forms.Quad(
         tuple(ids),
         groupings=groupings,
         captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
@@ -88,7 +87,7 @@ def choices(
     there = np.array([[candidate is not None for candidate in row] for _, row in rows], dtype=bool)
     positions = np.full(there.shape, -1, dtype=np.int64)
     positions[there] = places
-    questions = Choice(
+    questions = forms.Choice(
         tuple(ids), groupings=groupings, query=of_query, candidates=positions, correct=correct, asks=asks
     )
     return check_counts(Benchmark(card, images, captions, questions, source, path), part=part)
@@ -171,13 +170,15 @@ def search(
     *,
     names: Sequence[str],
     where: object,
-) -> RetrievalDirection:
+) -> "forms.RetrievalDirection":
     """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
 
     Positions of right answers are -1 where the gallery does not hold them. Within a query they are sorted.
     `names` calls the queries in messages. Raises `DataError` where nothing is right for any query, where a
     query has right answers and the gallery holds none of them, and where a pair is listed twice.
     """
+    from counterfoil.metrics.ranks import Qrels
+
     query, item = pairs
     if not len(item):
         raise DataError("no query has a right answer", where=where)
@@ -199,20 +200,23 @@ def search(
             hint="are these the positives of another gallery?",
         )
     worth = np.ones(len(item)) if gains is None else gains[order]
-    return RetrievalDirection(queries, Qrels(bounds(counts), item, worth))
+    return forms.RetrievalDirection(queries, Qrels(bounds(counts), item, worth))
 
 
-def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirection]:
+def own(owners: Ids, n_images: int) -> "tuple[forms.RetrievalDirection, forms.RetrievalDirection]":
     """Image to text and text to image where right is what was written for the image, and nothing else.
 
     A caption of no image (-1) and an image without captions are queries without right answers.
     """
+    from counterfoil.metrics.ranks import Qrels
+
     captions = np.arange(len(owners), dtype=np.int64)
     owned = owners >= 0
     counts, ones = np.bincount(owners[owned], minlength=n_images), np.ones(int(owned.sum()))
     i2t = Qrels(bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], ones)
     t2i = Qrels(bounds(owned.astype(np.int64)), owners[owned], ones)
-    return RetrievalDirection(np.arange(n_images, dtype=np.int64), i2t), RetrievalDirection(captions, t2i)
+    pictures = np.arange(n_images, dtype=np.int64)
+    return forms.RetrievalDirection(pictures, i2t), forms.RetrievalDirection(captions, t2i)
 
 
 def gallery(
@@ -220,7 +224,7 @@ def gallery(
     images: Sequence[Image],
     captions: Sequence[Caption],
     owners: Ids,
-    searches: tuple[RetrievalDirection, RetrievalDirection],
+    searches: "tuple[forms.RetrievalDirection, forms.RetrievalDirection]",
     *,
     parts: tuple[Ids, Ids] | None = None,
     source: str,
@@ -233,6 +237,8 @@ def gallery(
     the gallery does not hold, both directions together). Raises `DataError` naming the count that is off,
     and where no query of a direction has a right answer.
     """
+    from counterfoil.metrics.class_rules import Plausible
+
     i2t, t2i = searches
     for name, direction in (("image", i2t), ("caption", t2i)):
         if not direction.defined.any():
@@ -241,7 +247,7 @@ def gallery(
         *(f"i2t/{images[i].id}" for i in i2t.queries.tolist()),
         *(f"t2i/{captions[i].id}" for i in t2i.queries.tolist()),
     )
-    questions = Gallery(
+    questions = forms.Gallery(
         names,
         i2t=i2t,
         t2i=t2i,

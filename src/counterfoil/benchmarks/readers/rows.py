@@ -21,7 +21,6 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
 from counterfoil.benchmarks.image_files import (
     image_names,
     image_path,
@@ -354,6 +353,8 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
     """
     if not card.hub:
         raise not_on_hub(card)
+    from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
+
     try:
         import datasets
     except ImportError:

@@ -1,0 +1,16 @@
+from .base import Form as Form
+from .base import Ids as Ids
+from .base import Judged as Judged
+from .base import Listed as Listed
+from .contrast import Choice as Choice
+from .contrast import Paraphrase as Paraphrase
+from .contrast import Quad as Quad
+from .gallery import Gallery as Gallery
+from .gallery import GallerySide as GallerySide
+from .gallery import RetrievalDirection as RetrievalDirection
+from .judged import Preference as Preference
+from .judged import Rated as Rated
+from .registry import FORMS as FORMS
+from .registry import FormEntry as FormEntry
+from .registry import Forms as Forms
+from .statement import Statement as Statement
