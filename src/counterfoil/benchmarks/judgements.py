@@ -208,10 +208,15 @@ def pool_table(
     return whole.set_column(0, "pair", pa.array(rank[inverse.reshape(-1)]))
 
 
+def _filled(table: DataTable, column: str, problem: str) -> tuple[str, ...]:
+    names = labels(table, column)
+    if "" in names:
+        raise DataError(problem, where=table.where(names.index(""), column))
+    return names
+
+
 def _ids(table: DataTable, column: str) -> tuple[str, ...]:
-    ids = labels(table, column)
-    if "" in ids:
-        raise DataError("empty id", where=table.where(ids.index(""), column))
+    ids = _filled(table, column, "empty id")
     # A pool that was written as CSV has an apostrophe before ids that a spreadsheet would compute.
     return tuple(map(csv_text, ids)) if table.kind in ("csv", "tsv") else ids
 
@@ -317,13 +322,7 @@ def read_votes(path: Path) -> Votes:
 
 
 def _from_rows(table: DataTable) -> Votes:
-    def of(column: str) -> tuple[str, ...]:
-        names = labels(table, column)
-        if "" in names:
-            raise DataError("empty name", where=table.where(names.index(""), column))
-        return names
-
-    sides = [of("winner"), of("loser")]
+    sides = [_filled(table, name, "empty name") for name in ("winner", "loser")]
     count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
     names = tuple(sorted({*sides[0], *sides[1]}))
     number = {name: i for i, name in enumerate(names)}
@@ -335,7 +334,7 @@ def _from_rows(table: DataTable) -> Votes:
     column = next((name for name in JUDGES if name in table), None)
     if column is None:
         return Votes(names, wins)
-    who, judge = np.unique(of(column), return_inverse=True)
+    who, judge = np.unique(_filled(table, column, "empty name"), return_inverse=True)
     what = f"the votes of {len(who):,} judges between {n:,} names"
     check_room(8 * n * n * len(who), where=table.source, what=what)
     judges = np.zeros((len(who), n, n), dtype=np.int64)

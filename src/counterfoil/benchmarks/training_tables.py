@@ -10,8 +10,8 @@ of captions is a text or a list of texts. TROHN-Text has image_id, caption and n
 negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source
 from counterfoil.benchmarks.references import References, bounds
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
-from counterfoil.benchmarks.training_parquet import Columns
+from counterfoil.benchmarks.training_parquet import Columns, Find, Texts
 from counterfoil.benchmarks.training_rows import (
     CAPTION_ROLES,
     IMAGE_ROLES,
@@ -62,75 +62,50 @@ def read_rows(
     file that is not there, unless such images are kept.
     """
     files = _parquet_files(path, split)
-    held = Columns.of(files, str(path)) if files else None
-    if held is not None:
-        columns = _columns(held.schema.names, str(path))
-        if held.suits(columns):
-            for file in files:
-                _check_cells(file)
-            return _of_columns(path, held, columns, images, shelf, missing)
-    place = path
-    if files:
-        table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
+    stored = Columns.of(files, str(path)) if files else None
+    columns = _columns(stored.schema.names, str(path)) if stored is not None else {}
+    cells: Columns | _Cells
+    if stored is not None and stored.suits(columns):
+        cells = stored
     else:
-        if path.is_file() and split not in (None, "train"):
-            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
-        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
-            # One table per split; more than one of a split is for `open_rows` to complain of.
-            chosen = of_split(plain, split, where=path)
-            place = chosen[0] if len(chosen) == 1 else path
-        table = open_rows(place, _IMAGE_COLUMNS, split=split or "train")
+        table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path)) if files else _opened(path, split)
+        cells, columns = _Cells(table), {}
     for file in files:
         _check_cells(file)
-    columns = _columns(table.columns, table.source)
-    photos = _photos(path, images)
-    pictures = _Pictures(table, photos, missing)
-    places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
-    captions = _Sayings(table)
-    spoken = {role: captions.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
-    rows, source = _rows_of(places, spoken, columns, table)
-    return TrainingSet(
-        name=path.stem,
-        images=tuple(pictures.images),
-        captions=tuple(Caption(str(at), text) for at, text in enumerate(captions.number)),
-        rows=rows,
-        groupings={
-            name: tuple(label(table[name][row], table.where(row, name)) for row in source.tolist())
-            for name in LABELS
-            if name in table
-        },
-        source=table.source,
-    )
+    columns = columns or _columns(cells.table.columns, cells.source)
+    photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
+    def source_of(cell: object, column: str, row: int) -> Source:
+        return _source(cell, photos, missing, cells.table.where(row, column))
 
-def _photos(path: Path, images: Path | None) -> Photos:
-    return Photos(image_folder(path, images), path if path.is_dir() else path.parent)
-
-
-def _of_columns(
-    path: Path,
-    held: Columns,
-    columns: dict[str, str],
-    images: Path | None,
-    shelf: Path | None,
-    missing: Missing,
-) -> TrainingSet:
-    pictures = _Pictures(held.table, _photos(path, images), missing)
-    shown_images, places = held.images(columns, pictures.source)
-    captions, texts = held.captions(columns, shelf)
+    shown_images, places = cells.images(columns, source_of)
+    captions, texts = cells.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
         # One text per row: what was read is what is asked for, and stays in the file that processes share.
         rows = {**places, **{role: positions for role, (positions, _) in texts.items()}}
-        labels = held.labels(None)
+        labels = cells.labels(None)
     else:
-        spoken = {}
-        for role, (positions, counts) in texts.items():
-            counts_of_rows = np.ones(len(held.table), dtype=np.int64) if counts is None else counts
-            spoken[role] = References(bounds(counts_of_rows), positions)
-        rows, source = _rows_of(places, spoken, columns, held.table)
-        labels = held.labels(source)
-    return TrainingSet(path.stem, shown_images, captions, rows, labels, held.source)
+        ones = np.ones(len(cells.table), dtype=np.int64)
+        spoken = {
+            role: References(bounds(ones if counts is None else counts), positions)
+            for role, (positions, counts) in texts.items()
+        }
+        rows, source = _rows_of(places, spoken, columns, cells.table)
+        labels = cells.labels(source)
+    return TrainingSet(path.stem, shown_images, captions, rows, labels, cells.source)
+
+
+def _opened(path: Path, split: str | None) -> DataTable:
+    """The rows of any other table."""
+    if path.is_file() and split not in (None, "train"):
+        raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+    plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+    place = path
+    if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
+        # One table per split; more than one of a split is for `open_rows` to complain of.
+        chosen = of_split(plain, split, where=path)
+        place = chosen[0] if len(chosen) == 1 else path
+    return open_rows(place, _IMAGE_COLUMNS, split=split or "train")
 
 
 def _rows_of(
@@ -204,68 +179,74 @@ def _check_cells(file: Path) -> None:
         offset += group.rows
 
 
-@dataclass
-class _Pictures:
-    """The images of a table, those that are named twice once."""
-
-    table: DataTable
-    photos: Photos
-    missing: Missing
-    images: list[Image] = field(default_factory=list)
-    _known: dict[object, int] = field(default_factory=dict)
-
-    def take(self, column: str) -> Ids:
-        """The position of the image of every row."""
-        positions = []
-        for row, cell in enumerate(self.table[column]):
-            named = isinstance(cell, str | int)
-            at = self._known.get(cell) if named else None
-            if at is None:
-                source = cell if isinstance(cell, CellSource) else self.source(cell, column, row)
-                at = len(self.images)
-                self.images.append(Image(str(cell) if named else f"{column}/{row + 1}", source))
-                if named:
-                    self._known[cell] = at
-            positions.append(at)
-        return np.array(positions, dtype=np.int64)
-
-    def source(self, cell: Any, column: str, row: int) -> Source:
-        """Where the image is that a cell holds or names; raises `DataError` where there is none."""
-        where = self.table.where(row, column)
-        if isinstance(cell, dict):
-            cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
-        if isinstance(cell, bytes) and cell:
-            return BytesSource(cell, where)
-        if isinstance(cell, int) and not isinstance(cell, bool):
-            # COCO's photographs are called by their ids.
-            cell = f"{cell:012d}.jpg"
-        if not isinstance(cell, str) or not cell.strip():
-            raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
-        folder = self.photos.folder
-        if self.missing == "unread":
-            return FileSource((folder or Path()) / cell)
-        source = self.photos.source(cell, where=where)
-        if source is None and folder is not None and self.missing != "refuse":
-            return FileSource(folder / cell)
-        if source is None:
-            raise DataError(
-                "an image that is only named" if folder is None else "no such image file",
-                where=where,
-                given=cell if folder is None else folder / cell,
-                hint="give the folder that holds the images with --images",
-            )
-        return source
+def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
+    """Where the image is that a cell holds or names; raises `DataError` where there is none."""
+    if isinstance(cell, CellSource):
+        return cell
+    if isinstance(cell, dict):
+        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+    if isinstance(cell, bytes) and cell:
+        return BytesSource(cell, where)
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        # COCO's photographs are called by their ids.
+        cell = f"{cell:012d}.jpg"
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
+    folder = photos.folder
+    if missing == "unread":
+        return FileSource((folder or Path()) / cell)
+    source = photos.source(cell, where=where)
+    if source is None and folder is not None and missing != "refuse":
+        return FileSource(folder / cell)
+    if source is None:
+        raise DataError(
+            "an image that is only named" if folder is None else "no such image file",
+            where=where,
+            given=cell if folder is None else folder / cell,
+            hint="give the folder that holds the images with --images",
+        )
+    return source
 
 
 @dataclass
-class _Sayings:
-    """The captions of a table: equal ones are one, for some sets say each of a million five times."""
+class _Cells:
+    """The columns of a table in memory, with what `Columns` says of those of Parquet files."""
 
     table: DataTable
-    number: dict[str, int] = field(default_factory=dict)
 
-    def take(self, column: str) -> References:
-        """The captions of every row."""
+    @property
+    def source(self) -> str:
+        """Where the table is from."""
+        return self.table.source
+
+    def images(self, columns: Mapping[str, str], find: Find) -> tuple[tuple[Image, ...], dict[str, Ids]]:
+        """The images, those that are named twice once, and the position of each row's by role."""
+        images: list[Image] = []
+        known: dict[object, int] = {}
+        places = {}
+        for role, column in columns.items():
+            if role not in IMAGE_ROLES:
+                continue
+            positions = []
+            for row, cell in enumerate(self.table[column]):
+                key = cell if isinstance(cell, str | int) else (column, row)
+                if key not in known:
+                    name = f"{column}/{row + 1}" if isinstance(key, tuple) else str(cell)
+                    known[key] = len(images)
+                    images.append(Image(name, find(cell, column, row)))
+                positions.append(known[key])
+            places[role] = np.array(positions, dtype=np.int64)
+        return tuple(images), places
+
+    def captions(
+        self, columns: Mapping[str, str], shelf: Path | None
+    ) -> tuple[tuple[Caption, ...], dict[str, Texts]]:
+        """The captions, equal ones once (some sets say each of a million five times), and those of rows."""
+        number: dict[str, int] = {}
+        texts = {role: self._texts(name, number) for role, name in columns.items() if role in CAPTION_ROLES}
+        return tuple(Caption(str(at), text) for at, text in enumerate(number)), texts
+
+    def _texts(self, column: str, number: dict[str, int]) -> Texts:
         counts, items = [], []
         for row, cell in enumerate(self.table[column]):
             listed = cell if isinstance(cell, list | tuple) else (cell,)
@@ -283,6 +264,16 @@ class _Sayings:
                         where=self.table.where(row, column),
                         given=shown(text),
                     )
-                items.append(self.number.setdefault(text, len(self.number)))
+                items.append(number.setdefault(text, len(number)))
             counts.append(len(listed))
-        return References(bounds(counts), np.array(items, dtype=np.int64))
+        lengths = np.array(counts, dtype=np.int64)
+        return np.array(items, dtype=np.int64), None if (lengths == 1).all() else lengths
+
+    def labels(self, source: Ids | None) -> dict[str, tuple[str, ...]]:
+        """The labels of rows, or of the rows `source`."""
+        rows = range(len(self.table)) if source is None else source.tolist()
+        return {
+            name: tuple(label(self.table[name][row], self.table.where(row, name)) for row in rows)
+            for name in LABELS
+            if name in self.table
+        }

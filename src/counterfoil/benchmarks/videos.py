@@ -316,17 +316,13 @@ def video_folder(folder: Path) -> Mapping[str, bool]:
 
 
 def _found(folder: Path, name: str, there: Mapping[str, bool]) -> Source | FrameFeatures | None:
-    if name in there and name.lower().endswith(VIDEOS):
-        return FileSource(image_path(name, folder))
-    if name in there and name.lower().endswith(FEATURES):
-        return FrameFeatures(image_path(name, folder))
-    for ending in VIDEOS:
-        for written in (ending, ending.upper()):
-            if name + written in there:
-                return FileSource(image_path(name + written, folder))
-    if there.get(name):
-        return FrameFolder(image_path(name, folder))
-    for ending in FEATURES:
-        if name + ending in there:
-            return FrameFeatures(image_path(name + ending, folder))
-    return None
+    names = [name] if name.lower().endswith((*VIDEOS, *FEATURES)) else []
+    names += [name + written for ending in VIDEOS for written in (ending, ending.upper())]
+    names += [name] if there.get(name) else []
+    first = next((file for file in (*names, *(name + ending for ending in FEATURES)) if file in there), None)
+    if first is None:
+        return None
+    path = image_path(first, folder)
+    if first.lower().endswith(VIDEOS):
+        return FileSource(path)
+    return FrameFeatures(path) if first.lower().endswith(FEATURES) else FrameFolder(path)

@@ -9,9 +9,8 @@
 train.json, beside them, is what EMScore takes the weights of its tokens from.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +35,7 @@ TIMES, REFERENCES = "anet_entities_test_1.json", "anet_entities_test_2.json"
 OVERLAP = 0.4
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """One video of an annotation file."""
 
     duration: float

@@ -6,7 +6,7 @@ ids of the test half and the positives of COCO, CxC and ECCV Caption are files i
 `eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
-from counterfoil.benchmarks.image_files import image_names, image_path
+from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
 from counterfoil.benchmarks.readers.released_files import object_tables
+from counterfoil.benchmarks.readers.rows import Photos
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.tables import check_cells, integers, shown
 from counterfoil.errors import DataError, MissingExtraError
@@ -173,22 +174,12 @@ def photographs(
     if images is None and base.name == "annotations":
         base = base.parent
     folders = [f"images/{split}/" for split in splits] + [f"{split}/" for split in splits] + ["images/", ""]
-    listings: dict[str, Mapping[str, bool]] = {}
-
-    def source_of(possible: tuple[str, ...]) -> FileSource | None:
-        for start, name in product(folders, possible):
-            folder, _, file = f"{start}{name}".rpartition("/")
-            if folder not in listings:
-                listings[folder] = image_names(base / folder)
-            link = listings[folder].get(file)
-            # A link, and a name that has folders in it, may lead out of the folder of images.
-            if link or (link is not None and "/" in name):
-                return FileSource(image_path(start + name, base, link=link))
-            if link is not None:
-                return FileSource(base / folder / file)
-        return None
-
-    sources = list(map(source_of, names))
+    photos = Photos(base) if is_image_folder(base) else None
+    sources: list[FileSource | None] = []
+    for possible in names:
+        paths = (start + name for start, name in product(folders, possible))
+        at_hand = (photos.source(path) for path in paths) if photos is not None else ()
+        sources.append(next(filter(None, at_hand), None))
     if images is not None and not any(sources):
         raise DataError(
             f"none of the {len(names):,} images is in this folder",
