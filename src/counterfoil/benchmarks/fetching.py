@@ -22,7 +22,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from counterfoil import __version__
 from counterfoil.claims import claimed
@@ -35,10 +35,8 @@ from counterfoil.store import check_writable, sha256_file, storage_error, write_
 HOSTS = {"github": "https://raw.githubusercontent.com", "hub": "https://huggingface.co"}
 
 
-class ReleasedFile(BaseModel):
+class ReleasedFile(BaseModel, frozen=True, extra="forbid"):
     """One file of a release: its path in the repository, its size in bytes and its SHA-256 where known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     #: What it is called here; the last part of its path where empty.
@@ -52,10 +50,8 @@ class ReleasedFile(BaseModel):
         return self.name or self.path.rsplit("/", 1)[-1]
 
 
-class Release(BaseModel):
+class Release(BaseModel, frozen=True, extra="forbid"):
     """The files of one repository at one commit; an empty `revision` means that none is known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     title: str
@@ -117,20 +113,16 @@ _MOVED = "the file has moved: give another address with --mirror, or the files w
 Progress = Callable[[str, int, int], None]
 
 
-class FetchedFile(BaseModel):
+class FetchedFile(BaseModel, frozen=True, extra="forbid"):
     """One file as it was fetched; `pinned` tells whether its checksum was known before."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     size: int
     sha256: str
     pinned: bool
 
 
-class Record(BaseModel):
+class Record(BaseModel, frozen=True, extra="forbid"):
     """What `fetched.json` holds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     release: str
     repository: str

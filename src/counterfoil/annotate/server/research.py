@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answers import answers_of, judgement_table
@@ -189,8 +189,8 @@ MOST_SHOWN = 200
 BY = "researcher's page"
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Given(BaseModel, extra="forbid", strict=True):
+    """The base of what a script sends."""
 
 
 class StateGiven(_Given):

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Annotated, Any
 
 import pyarrow as pa
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, BeforeValidator, Field, StrictInt
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.publishing.licences import Licence
@@ -25,13 +25,7 @@ UNKNOWN_DATE = "1970-01-01"
 MADE = ("_by", "_from", "_seed")
 
 
-class _Said(BaseModel):
-    """The base of what is said of the making: nothing but the fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-
-class SourceOfData(_Said):
+class SourceOfData(BaseModel, frozen=True, extra="forbid"):
     """A data set that went into this one."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -39,7 +33,7 @@ class SourceOfData(_Said):
     url: str = ""
 
 
-class StepOfMaking(_Said):
+class StepOfMaking(BaseModel, frozen=True, extra="forbid"):
     """A step of a build: what it does, its settings, and how many rows went in, came out and were dropped."""
 
     name: str
@@ -59,7 +53,7 @@ _Source = Annotated[
 ]
 
 
-class Provenance(_Said):
+class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """How the questions came to be, as far as it is known.
 
     `rows` is a table with the `id` of questions and, for any column X of the release, `X_by` (who made it),
