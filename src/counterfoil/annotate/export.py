@@ -100,6 +100,12 @@ class JudgedCampaign:
             one[f"answer:{row['question']}"] = row["answer"]
         return list(by_pair.values())
 
+    def facts(self) -> dict[str, Any]:
+        """Whose answers they are, as an export says it of itself."""
+        people = len(pc.unique(self.judgements.column("person")))
+        of = {"campaign": self.campaign.digest, "form": self.campaign.form.name, "people": people}
+        return {**of, "answers": len(self.main_answers())}
+
     def main_answers(self) -> list[tuple[str, str, float | None, str]]:
         """(item, person, seconds, answer to the main question) in order."""
         main = f"answer:{self.campaign.form.main}"

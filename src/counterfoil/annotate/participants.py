@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.tables import log_event, meta, people, sa, set_person, tokens
+from counterfoil.annotate.tables import log_event, people, sa, set_person, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -30,8 +30,7 @@ class Person:
 
     `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out, `wrong`
     golden items that were answered wrong, `pages` items that were shown and `done` those that were answered;
-    `wanted` is how many blocks the person came for, and `finished` when they were done. `running` is what the
-    researcher has set for the campaign, None for nothing.
+    `wanted` is how many blocks the person came for, and `finished` when they were done.
     """
 
     id: str
@@ -44,7 +43,6 @@ class Person:
     done: int
     wanted: int
     finished: float | None
-    running: str | None
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,7 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
-_RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
-_COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
+_COLUMNS = tuple(people.c[name] for name in Person.__dataclass_fields__)
 
 
 def enter(

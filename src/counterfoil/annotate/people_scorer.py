@@ -134,15 +134,7 @@ def _judged(path: Path, settings: ScorerSettings) -> tuple[_About, dict[str, lis
         queries, tied, table = outcomes.queries, outcomes.tied, outcomes.table.drop_null()
     else:
         table = mean_scores(judged).drop_columns(["answers"])
-    about = _About(
-        campaign=campaign.digest,
-        form=campaign.form.name,
-        people=len(set(judged.judgements.column("person").to_pylist())),
-        answers=len(judged.main_answers()),
-        queries=queries,
-        tied=tied,
-    )
-    return about, table.to_pydict()
+    return _About(**judged.facts(), queries=queries, tied=tied), table.to_pydict()
 
 
 def _exported(folder: Path, work: str) -> dict[str, list[Any]]:

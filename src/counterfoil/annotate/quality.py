@@ -18,7 +18,7 @@ from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
-from counterfoil.annotate.judgement_table import encoded, numbers_of
+from counterfoil.annotate.judgement_table import Submissions, encoded
 from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 
@@ -93,8 +93,8 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
     rows = table.filter(pc.equal(table.column("question"), main))
     if not len(rows):
         return tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
-    names, person = encoded(rows.column("person"))
-    _, item = encoded(rows.column("item"))
+    done = Submissions.of(rows)
+    names, person, item, right = done.people, done.person, done.item, done.right
     # Answers that are no single options are all alike.
     options: tuple[str, ...] = ()
     answer = np.zeros(len(rows), dtype=np.int64)
@@ -102,13 +102,11 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
         words, coded = encoded(rows.column("answer"))
         options = tuple(dict.fromkeys((*(() if field is None else field.values), *words)))
         answer = np.array([options.index(word) for word in words], dtype=np.int64)[coded]
-    right = pc.fill_null(pc.cast(rows.column("golden"), pa.int8()), -1).to_numpy()
     known, labels = _known(item, answer, right, max(2, len(options)))
-    seconds = numbers_of(rows, "seconds")
     common: Mapping[str, Any] = {
         "n_classes": max(2, len(options)),
-        "seconds": None if np.isnan(seconds).all() else seconds,
-        "order": numbers_of(rows, "submitted") if "submitted" in rows.column_names else None,
+        "seconds": None if np.isnan(done.seconds).all() else done.seconds,
+        "order": done.submitted if "submitted" in rows.column_names else None,
         "known": known if (known >= 0).any() else None,
         "alike": 0 if field is None or field.alike_in else len(field.exchangeable_values),
         "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,

@@ -143,7 +143,7 @@ def work_state(
     if person.state in ("disqualified", "withdrawn"):
         state: Any = person.state
         return WorkState(state, done=person.done, of=of, notice=NOTICES[state])
-    now_running = person.running or "open"
+    now_running = meta_value(connection, "running") or "open"
     if now_running == "paused":
         return WorkState("paused", done=person.done, of=of, notice=NOTICES["paused"])
     if person.state == "onboarding" and now_running == "open":

@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from counterfoil.annotate.agreement import (
-    MOST_LISTED,
-    CampaignAgreement,
-    campaign_agreement,
-    fields_of,
-)
+from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
 from counterfoil.annotate.golden import is_right
@@ -514,18 +508,17 @@ def annotate_export(
             write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
             written[name] = (path, len(rows))
         write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
-        labels = judged.labels
+        labels, about = judged.labels, judged.facts()
         outcomes = question_outcomes(judged) if source.form.name == "choose" else None
         export = CampaignExport(
             folder,
             written,
-            people=len(pc.unique(judged.judgements.column("person"))),
+            people=about["people"],
             model="" if labels is None else labels.model,
             tied=0 if labels is None else labels.labels.count(""),
             unknown=0 if outcomes is None else outcomes.unknown,
         )
-        about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": export.people}
-        about |= {"answers": len(judged.main_answers()), "model": export.model or None}
+        about["model"] = export.model or None
         if outcomes is not None:
             about |= {"queries": outcomes.queries, "tied": outcomes.tied}
         write_json(folder / ABOUT, about | {"tables": list(tables)})

@@ -508,13 +508,7 @@ def annotate_simulate(
             check_writable(place, folder=True)
             outputs.folder(Folder(place, FILES))
         with feedback.progress() as report:
-            simulation = simulate(
-                source,
-                came,
-                seed=seed,
-                progress=partial(report, "answers"),
-                keep=place,
-            )
+            simulation = simulate(source, came, seed=seed, progress=partial(report, "answers"), keep=place)
     if keep is not None:
         feedback.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
     with feedback.busy("comparing with the plan and the truth"):

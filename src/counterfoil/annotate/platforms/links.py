@@ -30,7 +30,7 @@ class LinkPlatform(Coded):
     """People enter by `?person=...` and go to `done`, an address with `{code}` or `{person}` in it.
 
     `person`, `study` and `submission` are the parameters' names; the last two are not looked for where they
-    are not set. A `..._placeholder` is what the platform replaces by an id, and is put into the address that
+    are not set. `person_placeholder` is what the platform replaces by an id, and is put into the address that
     it is given. A person who does not consent goes to `done` only where there is a code for that.
 
     >>> sona = LinkPlatform(person="sona_id", done="https://uni.example/credit?survey_code={person}")
@@ -43,8 +43,6 @@ class LinkPlatform(Coded):
     study: str | None = None
     submission: str | None = None
     person_placeholder: str | None = None
-    study_placeholder: str | None = None
-    submission_placeholder: str | None = None
     done: str | None = None
 
     def __post_init__(self) -> None:
@@ -83,14 +81,9 @@ class LinkPlatform(Coded):
 
     def entry(self, address: str) -> str:
         """The address for the platform, with what it replaces by ids in it."""
-        wanted = (
-            (self.person, self.person_placeholder),
-            (self.study, self.study_placeholder),
-            (self.submission, self.submission_placeholder),
-        )
-        added = [(name, mark) for name, mark in wanted if name and mark]
         check_address(address, where=f"{self._where}, address")
-        return with_parameters(address, added) if added else address
+        mark = self.person_placeholder
+        return with_parameters(address, [(self.person, mark)]) if mark else address
 
     def _back(self, visit: Visit, code: str) -> str:
         values = {"code": code, **{name: getattr(visit, name) for name in ("person", "study", "submission")}}

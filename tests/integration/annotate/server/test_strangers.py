@@ -1,12 +1,13 @@
 """Strangers at a campaign whose people come by ids that anybody can type: they do not become those people."""
 
-import hashlib
 import json
-from base64 import urlsafe_b64encode
 from functools import cache
-from itertools import count
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from jwt.algorithms import RSAAlgorithm
+from jwt.utils import base64url_encode
 
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.platforms.signatures import KEYS
@@ -25,11 +26,9 @@ ADDRESSES = {
 
 
 @cache
-def rsa():
-    """A key of RSA that is no one's, of 2,048 bits: modulus and private exponent."""
-    starts = (3 << 1022, 7 << 1021)
-    p, q = (next(n for n in count(start + 1, 2) if pow(2, n - 1, n) == 1) for start in starts)
-    return p * q, pow(65_537, -1, (p - 1) * (q - 1))
+def rsa(bits):
+    """A key of RSA that is no one's."""
+    return generate_private_key(65_537, bits)
 
 
 def token_of(reply):
@@ -91,28 +90,23 @@ def test_the_researcher_lets_a_person_in_from_another_browser(site_of):
     assert other.get(ADDRESSES["sona"]).status_code == 403
 
 
+def signed(claims, key=None, *, alg="RS256", kid="k1"):
+    """A token as Prolific signs it."""
+    return jwt.encode(claims, key or rsa(2_048), alg, {"kid": kid})
+
+
 def encoded(value):
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return urlsafe_b64encode(data).decode().rstrip("=")
+    return base64url_encode(json.dumps(value).encode()).decode()
 
 
-def signed(claims, *, alg="RS256", kid="k1"):
-    """A token as Prolific signs it (RFC 7515, appendix A.2)."""
-    text = f"{encoded({'alg': alg, 'kid': kid, 'typ': 'JWT'})}.{encoded(claims)}"
-    info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
-    padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(info)) + b"\x00" + info
-    modulus, private = rsa()
-    return f"{text}.{encoded(pow(int.from_bytes(padded), private, modulus).to_bytes(256))}"
-
-
-def keys(modulus):
-    key = {"kty": "RSA", "alg": "RS256", "kid": "k1", "e": "AQAB", "use": "sig"}
-    return json.dumps({"keys": [{**key, "n": encoded(modulus.to_bytes(256))}]})
+def keys(bits=2_048):
+    key = RSAAlgorithm.to_jwk(rsa(bits).public_key(), as_dict=True)
+    return json.dumps({"keys": [{**key, "kid": "k1", "alg": "RS256"}]})
 
 
 def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of):
     site = site_of(entry="prolific", completion="C1X2")
-    (site.campaign.folder / KEYS).write_text(keys(rsa()[0]))
+    (site.campaign.folder / KEYS).write_text(keys())
     clock, public = (lambda: site.clock[0]), "https://study.example"
     site.client.app = make_app(site.campaign, site.database, public_url=public, clock=clock)
     ids = {"PROLIFIC_PID": "5f8a", "STUDY_ID": "60a", "SESSION_ID": "61b", "workspace_id": "w"}
@@ -131,9 +125,10 @@ def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of):
         "a.b.c",
         f"{head}.{other}.{mark}",
         f"{head}.{body}.",
-        f"{head}.{body}.{encoded(bytes(256))}",
+        f"{head}.{body}.{'A' * len(mark)}",
         f"{encoded({'alg': 'none', 'kid': 'k1'})}.{body}.",
-        signed(claims, alg="HS256"),
+        signed(claims, "s" * 32, alg="HS256"),
+        signed(claims, generate_private_key(65_537, 2_048)),
         signed(claims, kid="k2"),
         signed({**claims, "aud": "https://other.example"}),
         signed({**claims, "exp": site.clock[0] - 1}),
@@ -147,6 +142,6 @@ def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of):
 
 def test_keys_that_are_none_are_refused_when_the_campaign_is_served(site_of):
     site = site_of(entry="prolific")
-    for text in ("[]", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', keys(2**1000)):
+    for text in ("[]", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', keys(1_024)):
         (site.campaign.folder / KEYS).write_text(text)
         refuses("no set of public keys", make_app, site.campaign, site.database)
