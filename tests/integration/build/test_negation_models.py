@@ -122,25 +122,6 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer, tmp_pa
         assert step.run(rows(), StepContext(tmp_path, step="negate")).kept == found.kept
 
 
-def test_an_answer_that_cannot_be_used_gives_way_to_what_the_model_finds_likeliest(writer, tmp_path):
-    from counterfoil.models.text_models import load_lm
-
-    found = local(writer, otherwise="rules").run(rows(), StepContext(tmp_path, step="negate"))
-    made = {row["id"]: row for row in found.kept.to_pylist()}
-    assert made["a/replace_obj"]["negative_caption_by"] == f"lm:{writer}"
-    assert "a/replace_att" in found.dropped["id"].to_pylist()  # The rules find no attribute either.
-    row = made["b/replace_obj"]
-    assert row["negative_caption_by"].endswith(f"chosen by lm:{writer}")
-    assert row["negative_caption_answer"] == '{"caption": "A blue van?"}'
-    model = load_lm(str(writer), Options(settings={"score": "mean"}))
-    others = ["A red bus.", "A red truck.", "A red train.", "A red motorcycle.", "A red tractor."]
-    best, *values = model.values([row["negative_caption"], *others])
-    assert sum(value > best for value in values) == 0
-    assert re.fullmatch(r"A red [a-z ]+\.", row["negative_caption"])
-    with pytest.raises(CounterfoilError, match="an endpoint gives no likelihoods"):
-        Negate(by="chat:http://localhost#m", otherwise="rules")
-
-
 def test_where_no_row_is_left_the_answers_are_kept(writer, tmp_path):
     import pyarrow.parquet as pq
 

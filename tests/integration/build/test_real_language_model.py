@@ -57,9 +57,6 @@ def test_nearly_all_answers_of_a_small_model_can_be_read(answers, least, shared_
 def test_a_small_model_within_this_process(shared_data, tmp_path, tmp_path_factory):
     folder = made_once(tmp_path_factory, "smollm2", small_model.convert)
     rows = captions(shared_data, 4)
-    step = Negate(by=f"lm:{folder}", per_caption="subset", otherwise="rules", batch=4)
+    step = Negate(by=f"lm:{folder}", per_caption="subset", batch=4)
     found = step.run(rows, StepContext(tmp_path, step="negate"))
     assert readable(found) >= 0.95
-    makers = set(found.kept["negative_caption_by"].to_pylist())
-    assert any("chosen by lm:" in maker for maker in makers)
-    assert len(found.kept) > 0.8 * len(rows)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
@@ -49,8 +49,8 @@ from counterfoil.world.scenes import Scene
 RULES, WORLD = "rules", "world"
 #: Captions that are parsed at a time; the use of nouns is learnt from the first of them.
 _CHUNK = 20_000
-#: The column of a language model's answers, and how often candidates are drawn by rules.
-_ANSWER, _CANDIDATES = "negative_caption_answer", 12
+#: The column of a language model's answers.
+_ANSWER = "negative_caption_answer"
 #: Reasons of rows that are dropped before a category is looked at, and of scenes.
 _NO_CAPTION, _NO_ROOM = "no caption", "the scene has no room for this edit"
 
@@ -65,9 +65,8 @@ class NegativeRow:
     change: str = ""
     reason: str = ""
     seed: int = 0
-    #: Of a language model: what it answered, and who made the negative where it is not the model.
+    #: Of a language model: what it answered.
     answer: str | None = None
-    by: str | None = None
     #: In the world: the caption and the scene of the negative.
     caption: str | None = None
     scene: str | None = None
@@ -113,11 +112,6 @@ class Negate(BuiltStep):
         "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
         "sent, and by how a local model's answers begin.",
     )
-    otherwise: Literal["drop", "rules"] = setting(
-        "drop",
-        "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
-        "likeliest of candidates that are made by 'rules'.",
-    )
     temperature: float = setting(0.0, "Of a language model; 0 takes the likeliest.", low=0, high=2)
     max_tokens: int = setting(96, "Of a language model: tokens of an answer, at most.", low=1)
     batch: int = setting(16, "Prompts that a local language model reads together.", low=1)
@@ -133,9 +127,6 @@ class Negate(BuiltStep):
         kind, _, argument = self.by.partition(":")
         if self.by not in (RULES, WORLD) and (kind not in ("lm", "chat") or not argument):
             raise InputError("no maker of negatives", given=self.by, allowed="rules, world, lm:..., chat:...")
-        if self.otherwise == "rules" and kind != "lm":
-            hint = "an endpoint gives no likelihoods of captions"
-            raise InputError("otherwise", given=f"rules, by {self.by}", allowed="by lm:...", hint=hint)
 
     @property
     def requires(self) -> Sequence[str]:
@@ -227,15 +218,9 @@ class Negate(BuiltStep):
         return sorted(negatives, key=lambda outcome: outcome.row)
 
     def _by_rules(
-        self,
-        rows: pa.Table,
-        wanted: Sequence[tuple[int, str]],
-        parser: Parser,
-        context: StepContext,
-        draw: int | None = None,
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, context: StepContext
     ) -> Iterator[NegativeRow]:
-        """Negatives by rules; each `draw` of a row draws anew, and by itself, without balance."""
-        more = () if draw is None else ("candidate", draw)
+        """Negatives by rules."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
         lexicon: Lexicon | None = None
@@ -246,8 +231,7 @@ class Negate(BuiltStep):
             parses: Mapping[str, Parse] = dict(zip(texts, parser.parses(texts), strict=True))
             lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
             paired: dict[tuple[int, str], Negative | str] = {}
-            pairing = self.balance and draw is None
-            for category in {name for _, name in part if pairing and name.startswith("replace")}:
+            for category in {name for _, name in part if self.balance and name.startswith("replace")}:
                 rows_ = [row for row, name in part if name == category and captions[row] in parses]
                 given = [parses[captions[row]] for row in rows_]
                 rng = context.rng("balance", category, *(ids[row] for row in rows_[:1]))
@@ -258,7 +242,7 @@ class Negate(BuiltStep):
                 if parse is None:
                     yield NegativeRow(row, category, reason=_NO_CAPTION)
                 else:
-                    seed = context.number(ids[row], category, *more)
+                    seed = context.number(ids[row], category)
                     outcome = paired.get((row, category))
                     if outcome is None:
                         outcome = negative(parse, category, np.random.default_rng(seed), lexicon)
@@ -331,8 +315,6 @@ class Negate(BuiltStep):
             reason = answer.reason or rejection(before, after, category, lexicon)
             text = None if reason else after
             negatives.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=reply))
-        if self.otherwise == "rules":
-            negatives = self._chosen(negatives, rows, lexicon, context)
         return negatives
 
     def _chat(
@@ -360,37 +342,6 @@ class Negate(BuiltStep):
             hint = "if that is since it knows no JSON schemas, ask without one: --answers free"
             raise ModelError(str(error), hint=hint) from None
 
-    def _chosen(
-        self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, context: StepContext
-    ) -> list[NegativeRow]:
-        """The rows without a negative with that of some made by rules which the model finds likeliest."""
-        from counterfoil.models.base import Options
-        from counterfoil.models.text_models import load_lm
-
-        lacking = [
-            (candidate.row, candidate.category)
-            for candidate in negatives
-            if candidate.reason not in ("", _NO_CAPTION)
-        ]
-        parser = load_parser(self.parser)
-        candidates: dict[tuple[int, str], dict[str, str]] = {candidate: {} for candidate in lacking}
-        for draw in range(_CANDIDATES):
-            for candidate in self._by_rules(rows, lacking, parser, context, draw):
-                if candidate.text is not None:
-                    candidates[candidate.row, candidate.category].setdefault(candidate.text, candidate.change)
-        texts = list(dict.fromkeys(text for candidate in candidates.values() for text in candidate))
-        named = self.by.partition(":")[2]
-        model = load_lm(named, Options(device=context.device, settings={"score": "mean"}))
-        value = dict(zip(texts, model.values(texts), strict=True))
-        by = f"rules {parser.name}, chosen by {self.by}"
-        chosen = []
-        for row in negatives:
-            if options := candidates.get((row.row, row.category)):
-                best = max(options, key=lambda text: (value[text], text))
-                row = replace(row, text=best, change=options[best], by=by)
-            chosen.append(row)
-        return chosen
-
     def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], by: str | None = None) -> pa.Table:
         """The rows that negatives are made of, under their new names, with categories.
 
@@ -408,7 +359,7 @@ class Negate(BuiltStep):
         table = with_texts(table, columns)
         if by is None:
             return table
-        generated = [Generated(ids[n.row], n.by or by, n.text, n.seed) for n in negatives]
+        generated = [Generated(ids[n.row], by, n.text, n.seed) for n in negatives]
         columns = {"change": [negative.change for negative in negatives]}
         if self.by == WORLD:
             columns["caption"] = [negative.caption for negative in negatives]
