@@ -87,7 +87,7 @@ def study(
 ) -> StudyReport:
     """The study of `counterfoil demo --full`: four models trained on a drawn world, measured, and what held.
 
-    Minutes of work, which the first note estimates. A study that was stopped goes on where it was.
+    Minutes of work, of which every stage shows its progress. A study that was stopped goes on where it was.
     Raises `MissingExtraError` without the extras `train` and `report`,
     `InputError` for a folder that holds something else or that another study writes to.
 

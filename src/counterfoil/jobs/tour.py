@@ -32,11 +32,9 @@ from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.labels import duration
 from counterfoil.report.tour_page import Built, Campaigned
 from counterfoil.store import check_writable, write_csv, write_json, write_text
 from counterfoil.studies.example_files import write_example_files
-from counterfoil.studies.plan import expected
 from counterfoil.world.sample import choices
 from counterfoil.world.training import save_training, training
 
@@ -60,8 +58,6 @@ _BENCHMARK, _TRAINING, _CAMPAIGN, _ANSWERS, _CAPTIONS = (
 _NETWORKS = {"pairs": ("coco", 64), "negatives": ("trohn-text", 32)}
 _MIX = {"able": 0.8, "careless": 0.2}
 _LR = 1.5e-3
-#: All of it, in steps of training.
-_WORK = 1000.0
 
 
 @dataclass(frozen=True)
@@ -212,7 +208,6 @@ def tour(
         what = "files that are not of a demo" if known is None else "the demo of another seed or version"
         raise InputError(f"the folder holds {what}", where=out, hint="name a new folder with --out")
     write_json(mark, ours)
-    feedback.note(f"takes about {duration(expected(_WORK))} here")
     parts = _Making(SIZES, seed, feedback)
     began, worked = perf_counter(), process_time()
     # As the commands that the page prints are run: names in runs and manifests are the same.

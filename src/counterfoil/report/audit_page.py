@@ -23,19 +23,6 @@ _EXAMPLES = 10
 LANGUAGE = ("lm:", "plausibility:", "text-classifier:")
 
 
-def blind_table(audit: BenchmarkAudit) -> Table | None:
-    """The main measures of every scorer that sees no image, with chance; None where there is none."""
-    names = [
-        name
-        for name in of(audit.benchmark).main_measures(audit.benchmark)
-        if any(name in result for result in audit.blind)
-    ]
-    columns = [Column(measure_label(name), style=style_of(name), measure=name) for name in names]
-    rows = [(result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind]
-    chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
-    return _table(audit, "scorers that see no image", "scorer", columns, rows, chance)
-
-
 def _table(
     audit: BenchmarkAudit,
     caption: str,
@@ -43,17 +30,17 @@ def _table(
     columns: Sequence[Column | str],
     rows: Sequence[Sequence[object]],
     chance: Sequence[float | None] = (),
-) -> Table | None:
-    """A table of one benchmark, with a last row of `chance` where it is given; None without rows."""
+) -> tuple[Table, ...]:
+    """A table of one benchmark, with a last row of `chance` where it is given; none without rows."""
     if not rows:
-        return None
+        return ()
     table = Table.of(f"{title(audit)}: {caption}", corner, columns, rows)
     last = (Row("chance", tuple(map(Cell.of, chance)), "chance"),) if chance else ()
-    return replace(table, rows=(*table.rows, *last))
+    return (replace(table, rows=(*table.rows, *last)),)
 
 
-def groups_table(audit: BenchmarkAudit) -> Table | None:
-    """The first main measure by group, a column per scorer; None where there are no groups."""
+def _groups(audit: BenchmarkAudit) -> tuple[Table, ...]:
+    """The first main measure by group, a column per scorer; none where there are no groups."""
     groupings = audit.benchmark.questions.groupings
     # Those that the benchmark's authors report by, and the questions of the same words.
     named = [name for name in audit.benchmark.card.groupings if name in groupings] or list(groupings)[:2]
@@ -63,7 +50,7 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     known = of(audit.benchmark).main_measures(audit.benchmark)
     main = next((name for name in known if name in audit.blind[0]), None) if audit.blind else None
     if main is None:
-        return None
+        return ()
     columns = [Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind]
     rows = []
     for name in (name for name in groups if any(name in result.groups for result in audit.blind)):
@@ -73,9 +60,37 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     return _table(audit, f"{measure_label(main)} by group", "group", columns, rows)
 
 
-def words_table(audit: BenchmarkAudit) -> Table | None:
-    """The words that give answers away, surest first; None where there is none."""
-    named = audit.named[:MOST_WORDS]
+def _blind(audit: BenchmarkAudit) -> Section:
+    """The main measures of every scorer that sees no image, with chance, and the first of them by group."""
+    names = [
+        name
+        for name in of(audit.benchmark).main_measures(audit.benchmark)
+        if any(name in result for result in audit.blind)
+    ]
+    columns = [Column(measure_label(name), style=style_of(name), measure=name) for name in names]
+    rows = [(result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind]
+    chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
+    # How often each scorer puts caption 0 first, where each caption is right of an image of its own.
+    first = [Column("caption 0 first")]
+    apart = _table(audit, "caption 0 told from caption 1", "scorer", first, [*audit.apart.items()], [0.5])
+    return Section(
+        "blind",
+        "Answers without the image",
+        "Each scorer reads captions alone; a tie counts its chance. Those that learn are "
+        "cross-validated by cluster: what answers a question was learned from questions that share no "
+        "image or caption with it. Above chance is what is so after Holm's correction over all scorers "
+        "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
+        tables=(
+            *_table(audit, "scorers that see no image", "scorer", columns, rows, chance),
+            *apart,
+            *_groups(audit),
+        ),
+    )
+
+
+def _words(audit: BenchmarkAudit) -> Section:
+    """The words that give answers away, surest first, and a question for each of the first ones."""
+    benchmark, named = audit.benchmark, audit.named[:MOST_WORDS]
     heads = ("says", "right only", "wrong only", "correct", "p (adjusted)")
     rows = []
     for word in named:
@@ -84,10 +99,44 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
         rows.append((word.word, "right" if word.right > word.wrong else "wrong", *counts, p))
     more = len(audit.named) - len(named)
     caption = "words that give answers away" + (f" ({more} more in files)" if more else "")
-    return _table(audit, caption, "word", heads, rows)
+    # The right and the wrong caption of a question, or its id.
+    examples: list[tuple[str, str]] = []
+    candidates = benchmark.questions.caption_candidates()
+    for word in named[:_EXAMPLES]:
+        if candidates is None:
+            break
+        at, text = word.examples[0], benchmark.questions.ids[word.examples[0]]
+        if benchmark.card.redistributable:
+            # One right and one wrong caption, of which one alone has the word.
+            chosen: dict[bool, str] = {}
+            for row in (candidates.question == at).nonzero()[0].tolist():
+                caption_text = benchmark.captions[int(candidates.caption[row])].text or ""
+                chosen.setdefault(bool(candidates.truth[row] > 0.5), caption_text)
+            text = f"right: {chosen[True]} – wrong: {chosen[False]}"
+        examples.append((word.word, text))
+    return Section(
+        "words",
+        "Words that give answers away",
+        "Of a right and a wrong caption one alone has the word. Sign tests of clusters; the chance of "
+        f"naming any word of a benchmark without artefacts is at most {audit.level:.0%}.",
+        tables=_table(audit, caption, "word", heads, rows),
+        notes=tuple(examples),
+    )
 
 
-def leakage_table(audit: BenchmarkAudit) -> Table | None:
+def _duplicates(audit: BenchmarkAudit) -> Section:
+    """How often each kind of repetition occurs, and what it is, with an example where there is one."""
+    counts = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
+    kinds = []
+    for repetition in audit.repeated:
+        shown = repetition.examples[:1] if audit.benchmark.card.redistributable else ()
+        example = f"; such as {' – '.join(shown[0])}" if shown else ""
+        kinds.append((repetition.kind, repetition.meaning + example))
+    table = _table(audit, "duplicates", "what", ["count"], counts)
+    return Section("duplicates", "Duplicates", tables=table, notes=tuple(kinds))
+
+
+def _leakage(audit: BenchmarkAudit) -> Section:
     """What the benchmark shares with other sets."""
     rows = []
     for overlap in audit.leakage:
@@ -96,14 +145,20 @@ def leakage_table(audit: BenchmarkAudit) -> Table | None:
         )
         rows.append((shareable(overlap.with_), total, exact, near, f"{100 * overlap.share:.1f} %", images))
     heads = ("questions", "caption in both", "nearly", "share", "images in both")
-    return _table(audit, "shared with", "with", heads, rows)
+    return Section(
+        "leakage",
+        "Shared with other sets",
+        "Questions with a caption that is in both, word for word or nearly, and names of images in both.",
+        tables=_table(audit, "shared with", "with", heads, rows),
+    )
 
 
-def opinions_table(audit: BenchmarkAudit) -> Table | None:
+def _people(audit: BenchmarkAudit) -> Section:
     """How far the people agree who judged the questions."""
+    title, about = "Agreement of people", "What a scorer is measured against is no surer than this."
     opinions = audit.opinions
     if opinions is None:
-        return None
+        return Section("people", title, about)
     values = [
         ("two people agree", opinions.agreement),
         ("all agree", opinions.unanimous),
@@ -113,8 +168,14 @@ def opinions_table(audit: BenchmarkAudit) -> Table | None:
     rows = [(name, f"{100 * value:.1f} %") for name, value in values if value is not None]
     if opinions.alpha is not None:
         rows.append(("Krippendorff's alpha", f"{opinions.alpha:.3f}"))
-    people = f"{opinions.kind} of {opinions.people:.1f} people a question"
-    return _table(audit, f"{people}, {opinions.questions:,} questions", "agreement", ["value"], rows)
+    caption = f"{opinions.kind} of {opinions.people:.1f} people a question, {opinions.questions:,} questions"
+    return Section("people", title, about, tables=_table(audit, caption, "agreement", ["value"], rows))
+
+
+def sections(audit: BenchmarkAudit) -> list[Section]:
+    """The parts of the page on one benchmark that have a table."""
+    parts = (_blind, _words, _duplicates, _leakage, _people)
+    return [section for part in parts if (section := part(audit)).tables]
 
 
 def tables(audit: BenchmarkAudit) -> list[Table]:
@@ -154,73 +215,6 @@ def lead(audit: BenchmarkAudit) -> str:
     if audit.same_words:
         parts.append(f"{amount(audit.same_words, 'question')} of the same words in another order.")
     return " ".join(parts)
-
-
-def sections(audit: BenchmarkAudit) -> list[Section]:
-    """The parts of the page on one benchmark."""
-    benchmark = audit.benchmark
-    # How often each scorer puts caption 0 first, where each caption is right of an image of its own.
-    first = [Column("caption 0 first")]
-    apart = _table(audit, "caption 0 told from caption 1", "scorer", first, [*audit.apart.items()], [0.5])
-    counts = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
-    # A question for each of the first words: its right and its wrong caption, or its id.
-    words: list[tuple[str, str]] = []
-    candidates = benchmark.questions.caption_candidates()
-    for word in audit.named[:_EXAMPLES]:
-        if candidates is None:
-            break
-        at, text = word.examples[0], benchmark.questions.ids[word.examples[0]]
-        if benchmark.card.redistributable:
-            # One right and one wrong caption, of which one alone has the word.
-            chosen: dict[bool, str] = {}
-            for row in (candidates.question == at).nonzero()[0].tolist():
-                caption = benchmark.captions[int(candidates.caption[row])].text or ""
-                chosen.setdefault(bool(candidates.truth[row] > 0.5), caption)
-            text = f"right: {chosen[True]} – wrong: {chosen[False]}"
-        words.append((word.word, text))
-    # What each kind of repetition is, with an example where there is one.
-    kinds = []
-    for repetition in audit.repeated:
-        shown = repetition.examples[:1] if benchmark.card.redistributable else ()
-        example = f"; such as {' – '.join(shown[0])}" if shown else ""
-        kinds.append((repetition.kind, repetition.meaning + example))
-    parts = (
-        (
-            "blind",
-            "Answers without the image",
-            "Each scorer reads captions alone; a tie counts its chance. Those that learn are "
-            "cross-validated by cluster: what answers a question was learned from questions that share no "
-            "image or caption with it. Above chance is what is so after Holm's correction over all scorers "
-            "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
-            [blind_table(audit), apart, groups_table(audit)],
-        ),
-        (
-            "words",
-            "Words that give answers away",
-            "Of a right and a wrong caption one alone has the word. Sign tests of clusters; the chance of "
-            f"naming any word of a benchmark without artefacts is at most {audit.level:.0%}.",
-            [words_table(audit)],
-        ),
-        ("duplicates", "Duplicates", "", [_table(audit, "duplicates", "what", ["count"], counts)]),
-        (
-            "leakage",
-            "Shared with other sets",
-            "Questions with a caption that is in both, word for word or nearly, and names of images in both.",
-            [leakage_table(audit)],
-        ),
-        (
-            "people",
-            "Agreement of people",
-            "What a scorer is measured against is no surer than this.",
-            [opinions_table(audit)],
-        ),
-    )
-    examples = {"words": words, "duplicates": kinds}
-    return [
-        Section(key, head, about, tables=tables, notes=tuple(examples.get(key, ())))
-        for key, head, about, section_tables in parts
-        if (tables := tuple(table for table in section_tables if table is not None))
-    ]
 
 
 def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:

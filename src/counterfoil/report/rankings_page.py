@@ -20,7 +20,7 @@ from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
 from counterfoil.report.html import Section, drawn, shareable, users
 from counterfoil.report.labels import measure_label, short
-from counterfoil.report.tables import Cell, Column, Table, csv_lines
+from counterfoil.report.tables import Cell, Column, Style, Table, csv_lines
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
@@ -202,10 +202,6 @@ def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
     tables = []
     for human in agreed.humans:
         by_metric = {(c.metric, c.measure): c for c in agreed.correlations if c.human == human}
-        columns = []
-        for measure in MEASURES:
-            head = measure_label(measure)
-            columns += [Column(head, head, "correlation", measure), Column("p", head, "p", measure)]
         best = {}
         for measure in MEASURES:
             values = (by_metric[metric, measure].value for metric in agreed.metrics)
@@ -220,31 +216,36 @@ def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
             rows.append((f"{ONE_PERSON}, with the others" if metric == ONE_PERSON else metric, *cells))
         over = drawn_over(agreed)
         caption = f"Correlation with {human} over systems, x 100, with 95 % intervals over {over}."
-        tables.append(Table.of(caption, "metric", columns, rows))
+        tables.append(Table.of(caption, "metric", _with_p("correlation", "p"), rows))
     return tuple(tables)
 
 
 def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
     """A table for each score of people of which two metrics can be compared: a row per pair of metrics."""
+    columns = [
+        *_with_p("shift", "p (Holm)"),
+        Column("p (Williams)", measure_label("pearson"), "p", "pearson"),
+    ]
     tables = []
     for human in agreed.humans:
         by_pair = {(d.a, d.b, d.measure): d for d in agreed.differences if d.human == human}
-        pairs = dict.fromkeys((a, b) for a, b, _ in by_pair)
-        if not pairs:
-            continue
-        columns = []
-        for measure in MEASURES:
-            head = measure_label(measure)
-            columns += [Column(head, head, "shift", measure), Column("p (Holm)", head, "p", measure)]
-        columns.append(Column("p (Williams)", measure_label("pearson"), "p", "pearson"))
         rows = []
-        for a, b in pairs:
+        for a, b in dict.fromkeys((a, b) for a, b, _ in by_pair):
             of = [by_pair[a, b, measure] for measure in MEASURES]
             cells = (cell for one in of for cell in ((one.value, one.low, one.high), one.p_holm))
             rows.append((f"{a} − {b}", *cells, by_pair[a, b, "pearson"].williams))
         caption = f"Differences in correlation with {human}, x 100; drawn and swapped: {drawn_over(agreed)}."
-        tables.append(Table.of(caption, "metrics", columns, rows))
+        tables += [Table.of(caption, "metrics", columns, rows)] if rows else []
     return tuple(tables)
+
+
+def _with_p(style: Style, p: str) -> list[Column]:
+    """A column per measure of systems, each with one of its p-values beside it."""
+    columns = []
+    for measure in MEASURES:
+        head = measure_label(measure)
+        columns += [Column(head, head, style, measure), Column(p, head, "p", measure)]
+    return columns
 
 
 def drawn_over(agreed: SystemCorrelations) -> str:

@@ -16,13 +16,12 @@ from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.run import Run
-from counterfoil.report.labels import duration
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study_page import TrainingSummary, page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies import captions
 from counterfoil.studies.captions import BROWSED, CaptionStudy
-from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS, Plan, claim, expected
+from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS, Plan, claim
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,
@@ -92,8 +91,6 @@ def study(
 
     if claim(out, plan):
         note(f"going on with the study in {out}")
-    else:
-        note(f"takes about {duration(expected(plan.work))} here")
     workshop = TrainingRuns(plan, out / NETWORKS, progress=progress)
     with clock("drawing the world"):
         drawn = world(plan)

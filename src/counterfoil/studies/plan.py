@@ -1,4 +1,4 @@
-"""The plan of a study (rows, questions, steps, seeds), its duration on this machine, and its folder.
+"""The plan of a study (rows, questions, steps, seeds), and its folder.
 
 A study that was stopped goes on in its folder. A folder never holds networks or runs of two plans.
 """
@@ -6,11 +6,7 @@ A study that was stopped goes on in its folder. A folder never holds networks or
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import rmtree
-from time import perf_counter
 from typing import Any
-
-import numpy as np
-from threadpoolctl import threadpool_limits
 
 from counterfoil import __version__
 from counterfoil.errors import CounterfoilError, InputError
@@ -21,10 +17,6 @@ from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, Positi
 
 #: Steps over which the learning rate rises.
 _WARMUP = 20
-#: In steps of the first training, as measured: what the three trainings with curriculum take together for a
-#: step of each; a step on generated positives; measuring for each question; and detectors, caption metrics,
-#: statistics and pages together.
-_CURRICULUM, _GENERATED, _MEASURING, _REST = 2.8, 1.0, 0.25, 1000.0
 
 
 @dataclass(frozen=True)
@@ -93,34 +85,9 @@ class Plan:
         every = max(1, steps // 5)
         return replace(recipe, steps=steps, validate_every=every, lr=self.relation_lr, schedule="constant")
 
-    @property
-    def work(self) -> float:
-        """All that is done after drawing, in steps of the first training, roughly: what a demo takes."""
-        whole = self.relation_steps + self.steps
-        steps = (1 + _CURRICULUM) * whole + _GENERATED * self.generated_steps
-        return steps + _MEASURING * self.questions + _REST
 
-
-#: A few minutes; the demo says how many.
+#: Some minutes of work.
 SHORT = Plan()
-#: So many steps of the first training take as long as the arithmetic that `expected` times.
-_STEPS_TIMED = 7.0
-
-
-def expected(work: float) -> float:
-    """Seconds that `work` steps like those of the first training take here, by a quarter of a second of it.
-
-    What else the machine does now is in the number, as long as it goes on.
-    """
-    rng = np.random.default_rng(0)
-    cells, weights = (rng.random(shape, dtype=np.float32) for shape in ((2304, 96), (96, 128)))
-    with threadpool_limits(1, user_api="blas"):
-        np.maximum(cells @ weights, 0.5).sum()
-        began = perf_counter()
-        for _ in range(150):
-            np.maximum(cells @ weights, 0.5).sum()
-    return (perf_counter() - began) * work / _STEPS_TIMED
-
 
 PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"
 REPORT, QUESTIONS, NUMBERS = "report.html", "questions.html", "findings.json"

@@ -1,6 +1,5 @@
 """The study: every stage said once, stopped anywhere and gone on with, verdicts that follow the numbers."""
 
-import re
 import shutil
 from dataclasses import replace
 
@@ -96,9 +95,7 @@ def test_a_finished_study_is_not_trained_again(made, place, tmp_path):
 def test_another_seed_has_other_numbers_and_every_stage_is_named_once(made, tmp_path):
     said: list[str] = []
     again = study(replace(TINY, seed=3), tmp_path, facts=facts, note=said.append)
-    # First how long it takes here.
-    assert re.fullmatch(r"takes about (\d+ min )?\d+ s here", said[0])
-    assert [text.partition(" (")[0] for text in said[1:]] == [
+    assert [text.partition(" (")[0] for text in said] == [
         "trained on loose captions",
         *(
             f"trained {name}"

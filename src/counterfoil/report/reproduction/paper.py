@@ -276,16 +276,6 @@ class PaperModel(BaseModel):
     chance: bool = False
 
 
-class Grid(BaseModel):
-    """Numbers that a paper prints about other things than results, and that results follow from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 class Paper(BaseModel):
     """What one paper prints."""
 
@@ -302,7 +292,8 @@ class Paper(BaseModel):
     #: Files of the folder of data to the names under which they were published, where those are others.
     released: dict[str, str] = {}
     tables: tuple[PaperTable, ...]
-    inputs: tuple[Grid, ...] = ()
+    #: What a paper prints about other things than results, and that results follow from.
+    inputs: tuple[PaperTable, ...] = ()
 
     def files(self) -> tuple[tuple[str, ...], ...]:
         """Every file and folder that the numbers are recomputed from, relative to the folder of data.
@@ -320,14 +311,11 @@ class Paper(BaseModel):
     def printed(self, reference: str) -> dict[str, float]:
         """The numbers of a column by row, as printed; `reference` is "TABLE, COLUMN". Blanks are left out."""
         name, _, column = reference.partition(", ")
-        for table in self.tables:
-            heads = [head.name for head in table.columns]
-            if table.name == name and column in heads:
-                at = heads.index(column)
-                return {row.name: parse(text)[0] for row in table.rows if (text := row.cells[at].printed)}
-        grid = next(grid for grid in self.inputs if grid.name == name)
-        at = grid.columns.index(column)
-        return {row[0]: parse(row[1 + at])[0] for row in grid.rows}
+        named = (table for table in (*self.tables, *self.inputs) if table.name == name)
+        heads_of = ((table, [head.name for head in table.columns]) for table in named)
+        table, heads = next((table, heads) for table, heads in heads_of if column in heads)
+        texts = {row.name: row.cells[heads.index(column)].printed for row in table.rows}
+        return {row: parse(text)[0] for row, text in texts.items() if text}
 
 
 @cache
