@@ -82,6 +82,15 @@ def shared_data():
 
 
 @pytest.fixture(scope="session")
+def s3():
+    """The URL of an S3-compatible server of this process; `bucket_servers.s3_at` points clients at it."""
+    from bucket_servers import s3_server
+
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def chromium():
     """A headless Chromium without network requests, or a skip that says what to install."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"

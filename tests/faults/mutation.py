@@ -1,7 +1,6 @@
 """Pseudo-random mutations of a file: cuts, bits and extreme bytes, fields of headers, values, other files."""
 
 import json
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from faults.damage import ARRAYS, HOSTILE, LONG, damages, replaced
+from faults.files import flipped
 
 #: Numbers that sizes, counts and offsets are tried with.
 _NUMBERS = (
@@ -24,14 +24,11 @@ _VALUES: tuple[Any, ...] = (
 
 def mutate(path: Path, rng: np.random.Generator, others: list[Path]) -> str:
     """Mutate the file in one of many ways; what was done, in words."""
-    ways: list[Callable[[Path, np.random.Generator], str]] = [_cut, _cut, _flip, _extreme, _extreme, _moved]
-    structured = {".json": _leaf, ".jsonl": _leaf, ".csv": _cell, ".tsv": _cell, ".toml": _line}.get(
-        path.suffix
-    )
-    if structured is not None:
-        ways += [structured] * 6
-    elif path.suffix in (".npz", ".npy", ".safetensors"):
-        ways += [_header] * 3
+    structured = {".json": _leaf, ".jsonl": _leaf, ".csv": _cell, ".tsv": _cell, ".toml": _line}
+    headed = dict.fromkeys((".npz", ".npy", ".safetensors"), _header)
+    ways: list[Callable[[Path, np.random.Generator], str]] = [_bytes] * 6
+    ways += [structured[path.suffix]] * 6 if path.suffix in structured else []
+    ways += [headed[path.suffix]] * 3 if path.suffix in headed else []
     way = int(rng.integers(len(ways) + 3))
     if way == len(ways):
         other = others[int(rng.integers(len(others)))]
@@ -45,53 +42,35 @@ def mutate(path: Path, rng: np.random.Generator, others: list[Path]) -> str:
     return ways[way](path, rng)
 
 
-def _cut(path: Path, rng: np.random.Generator) -> str:
-    data = path.read_bytes()
-    tenths = max(1, len(data) // 10)
-    at = 10 * int(rng.integers(tenths))
-    replaced(path, data[:at])
-    return f"cut at byte {at} of {len(data)}"
-
-
-def _place(data: bytes, rng: np.random.Generator) -> int:
-    """Where to change something: as often in the first and the last 200 bytes as anywhere."""
-    where, size = int(rng.integers(3)), max(1, len(data))
-    near = int(rng.integers(min(200, size)))
-    return near if where == 0 else size - 1 - near if where == 1 else int(rng.integers(size))
-
-
-def _flip(path: Path, rng: np.random.Generator) -> str:
-    data = bytearray(path.read_bytes())
-    places = [_place(bytes(data), rng) for _ in range(int(rng.integers(1, 9)))]
-    for at in places:
-        if data:
-            data[at] ^= 1 << int(rng.integers(8))
-    replaced(path, bytes(data))
-    return f"flipped bits at {places}"
-
-
-def _extreme(path: Path, rng: np.random.Generator) -> str:
-    data = path.read_bytes()
-    at, width = _place(data, rng), int(rng.choice([1, 2, 4, 8]))
+def _number(data: bytes, at: int, rng: np.random.Generator) -> bytes:
+    """An extreme number in place of the next bytes."""
+    width = int(rng.choice([1, 2, 4, 8]))
     number = _NUMBERS[int(rng.integers(len(_NUMBERS)))] % 2 ** (8 * width)
-    order = "<" if rng.integers(2) else ">"
-    field = struct.pack(f"{order}{ {1: 'B', 2: 'H', 4: 'I', 8: 'Q'}[width] }", number)
-    replaced(path, data[:at] + field + data[at + width :])
-    return f"{number} in {width} bytes at {at}"
+    return data[:at] + number.to_bytes(width, ("little", "big")[rng.integers(2)]) + data[at + width :]
 
 
-def _moved(path: Path, rng: np.random.Generator) -> str:
+#: Bytes changed from a place on.
+_BYTES: dict[str, Callable[[bytes, int, np.random.Generator], bytes]] = {
+    "cut": lambda data, at, rng: data[:at],
+    "flipped": lambda data, at, rng: (
+        data[:at] + flipped(data[at : at + 64] or b"x", rng, 4) + data[at + 64 :]
+    ),
+    "a number put in": _number,
+    "left out": lambda data, at, rng: data[:at] + data[at + int(rng.integers(1, 64)) :],
+    "repeated": lambda data, at, rng: data[:at] + data[at : at + int(rng.integers(1, 64))] * 3 + data[at:],
+    "inserted": lambda data, at, rng: data[:at] + rng.bytes(int(rng.integers(1, 64))) + data[at:],
+}
+
+
+def _bytes(path: Path, rng: np.random.Generator) -> str:
+    """Change bytes: as often in the first and the last 200 as anywhere."""
     data = path.read_bytes()
-    at, size = _place(data, rng), int(rng.integers(1, 64))
-    part = data[at : at + size]
-    kind = int(rng.integers(3))
-    changed = (
-        data[:at] + data[at + size :],
-        data[:at] + part * 3 + data[at:],
-        data[:at] + rng.bytes(size) + data[at:],
-    )
-    replaced(path, changed[kind])
-    return f"{('left out', 'repeated', 'inserted')[kind]} {size} bytes at {at}"
+    size = max(1, len(data))
+    near = int(rng.integers(min(200, size)))
+    at = (near, size - 1 - near, int(rng.integers(size)))[rng.integers(3)]
+    done = list(_BYTES)[int(rng.integers(len(_BYTES)))]
+    replaced(path, _BYTES[done](data, at, rng))
+    return f"{done} at byte {at} of {len(data)}"
 
 
 def _leaf(path: Path, rng: np.random.Generator) -> str:

@@ -41,13 +41,10 @@ def make(folder: Path) -> None:
 def _pictures(folder: Path) -> None:
     (folder / "photos").mkdir()
     rng = np.random.default_rng(0)
-    for i in range(N):
-        for name in (f"p{i}", f"n{i}"):
+    for name in ("p{}.png", "n{}.png", "j{}.jpg"):
+        for i in range(N):
             pixels = rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)
-            PIL.Image.fromarray(pixels).save(folder / "photos" / f"{name}.png")
-    for i in range(N):
-        pixels = rng.integers(0, 255, (16, 16, 3), dtype=np.uint8)
-        PIL.Image.fromarray(pixels).save(folder / "photos" / f"j{i}.jpg")
+            PIL.Image.fromarray(pixels).save(folder / "photos" / name.format(i))
 
 
 def _tables(folder: Path) -> None:
@@ -231,41 +228,30 @@ def _videos(folder: Path) -> None:
 
 
 def _made_by_commands(folder: Path) -> None:
-    few = ("--n", "12", "--size", "32")
-    called(folder, "world", "build", "quads", *few, "--out", "quads")
-    called(folder, "world", "build", "gallery", *few, "--out", "album")
-    called(folder, "world", "build", "rated", "--n", "12", "--size", "32", "--out", "rated")
-    called(folder, "world", "build", "preferences", "--n", "12", "--size", "32", "--out", "preferences")
-    called(folder, "world", "build", "training", "--n", "12", "--size", "32", "--out", "training")
+    for kind in ("quads", "gallery", "rated", "preferences", "training"):
+        out = {"gallery": "album"}.get(kind, kind)
+        called(folder, f"world build {kind} --n 12 --size 32 --out {out}")
     _embeddings(folder)
     for name, scorer in (("a", "pixels:colours"), ("b", "blind:random")):
-        called(folder, "evaluate", scorer, "quads", "--out", f"runs/{name}", "--draws", "100")
+        called(folder, f"evaluate {scorer} quads --out runs/{name} --draws 100")
     for name in ("g1", "g2", "g3"):
+        called(folder, f"evaluate embeddings:{name}.npz album --out galleries/{name} --draws 100")
+    called(folder, "pool galleries/g1 galleries/g2 --k 3 --out pool.csv")
+    _judge(folder)
+    for name, seed in (("first", ""), ("second", "--seed 7")):
         called(
             folder,
-            "evaluate",
-            f"embeddings:{name}.npz",
-            "album",
-            "--out",
-            f"galleries/{name}",
-            "--draws",
-            "100",
+            f"train coco --model small --data rows.csv --images photos --out {name} --steps 2 --batch-size 4 "
+            f"--workers 0 --device cpu {seed}",
         )
-    called(folder, "pool", "galleries/g1", "galleries/g2", "--k", "3", "--out", "pool.csv")
-    _judge(folder)
-    for name in ("first", "second"):
-        called(
-            folder, "train", "coco", "--model", "small", "--data", "rows.csv", "--images", "photos",
-            "--out", name, "--steps", "2", "--batch-size", "4", "--workers", "0", "--device", "cpu",
-            *(("--seed", "7") if name == "second" else ()),
-        )  # fmt: skip
 
 
 def _campaign(folder: Path) -> None:
     """A campaign and its answers, which simulated people gave."""
-    pairs = ("--from", "pairs.csv", "--images", "photos", "--overlap", "2", "--quiet")
-    called(folder, "annotate", "create", "yes-no", *pairs, "--out", "unasked")
-    called(folder, "annotate", "simulate", "unasked", "--people", "3", "--quiet", "--keep", "campaign")
+    called(
+        folder, "annotate create yes-no --from pairs.csv --images photos --overlap 2 --quiet --out unasked"
+    )
+    called(folder, "annotate simulate unasked --people 3 --quiet --keep campaign")
 
 
 def _embeddings(folder: Path) -> None:
@@ -291,10 +277,10 @@ def _judge(folder: Path) -> None:
     write_csv(folder / "judged.csv", answered)
 
 
-def called(folder: Path, *arguments: str) -> None:
+def called(folder: Path, command: str) -> None:
     """Run a command that must succeed."""
-    ended = run([*arguments], folder, patience=1000)
-    assert ended.code == 0, (arguments, ended.err)
+    ended = run(command.split(), folder, patience=1000)
+    assert ended.code == 0, (command, ended.err)
 
 
 def write_csv(path: Path, rows: list[dict[str, object]], *, delimiter: str = ",") -> None:

@@ -3,15 +3,13 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from contextlib import ExitStack
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server, surroundings
+from bucket_servers import new_bucket, s3_at, surroundings
 from counterfoil.claims import claim
 from counterfoil.storage import open_place
 from faults import strangers
@@ -78,27 +76,25 @@ _URLS = range(len(BAD_URLS))
 
 
 @pytest.fixture(scope="module")
-def s3():
-    """A server of S3, and a bucket with one sound shard."""
-    with s3_server() as server:
-        with s3_at(server), tempfile.TemporaryDirectory() as folder:
-            bucket = new_bucket()
-            shard = write_tar(Path(folder) / "a.tar", pair("a", 0))
-            open_place(f"s3://{bucket}/shards").write("a.tar", shard.read_bytes())
-        yield server, bucket
+def bucket(s3, tmp_path_factory):
+    """A bucket with one sound shard."""
+    with s3_at(s3):
+        name = new_bucket()
+        shard = write_tar(tmp_path_factory.mktemp("shards") / "a.tar", pair("a", 0))
+        open_place(f"s3://{name}/shards").write("a.tar", shard.read_bytes())
+    return name
 
 
 @pytest.mark.parametrize("number", _URLS, ids=[f"{k}-{BAD_URLS[k].surroundings}" for k in _URLS])
-def test_a_bad_url_is_one_line(number, s3, folder, monkeypatch):
-    server, bucket = s3
+def test_a_bad_url_is_one_line(number, s3, bucket, folder, monkeypatch):
     around, case = list(of_urls(bucket))[number]
     # Requests are tried once, which saves seconds of waiting in between.
     monkeypatch.setattr("counterfoil.storage.buckets.TRIES", 1)
     if around == "server":
-        context = s3_at(server)
+        context = s3_at(s3)
     elif around == "no-credentials":
         nowhere = str(folder.parent)
-        context = surroundings(AWS_ENDPOINT_URL=server, AWS_EC2_METADATA_DISABLED="true", HOME=nowhere)
+        context = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=nowhere)
     else:
         closed = "http://127.0.0.1:9"
         context = s3_at(closed, STORAGE_EMULATOR_HOST=closed, FSSPEC_GCS_TOKEN="anon")

@@ -4,12 +4,12 @@ import secrets
 
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server
+from bucket_servers import new_bucket, s3_at
 
 
 @pytest.fixture(scope="module")
-def bucket():
-    with s3_server() as server, s3_at(server):
+def bucket(s3):
+    with s3_at(s3):
         yield new_bucket()
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from counterfoil.storage import buckets
+from released_files import in_a_thread
 
 #: What of the surroundings decides where a request goes and with which credentials.
 _NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")
@@ -179,13 +180,8 @@ def gcs_server(*buckets):
     pytest.importorskip("gcsfs", reason="gcsfs is not installed: pip install '.[gcs]'")
     kept = {name: {} for name in buckets}
     handler = type("Objects", (_Objects,), {"buckets": kept, "lock": threading.Lock()})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with in_a_thread(handler) as address:
+        yield address
 
 
 class Cutter:

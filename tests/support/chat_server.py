@@ -59,8 +59,22 @@ class State:
 STATE = State()
 
 
+def _refusal(message, **more):
+    return {"error": {"message": message, **more}}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    #: Status, body and headers of faults by name; a number is the status of another.
+    faults = {  # noqa: RUF012
+        "no json": (200, "<html>busy</html>"),
+        "no choices": (200, {"choices": []}),
+        "429": (429, _refusal("slow down"), {"Retry-After": "0.3"}),
+        "quota": (429, _refusal("no money left", code="insufficient_quota")),
+        "401": (401, _refusal(f"Incorrect API key provided: {KEY}")),
+        "context": (500, _refusal("the request exceeds the available context size")),
+        "filter": (400, _refusal("filtered", code="content_filter")),
+    }
 
     def log_message(self, *_):
         pass
@@ -102,43 +116,22 @@ class Handler(BaseHTTPRequestHandler):
 
     def _failed(self, fault):
         """Whether a fault was the answer."""
-        match fault:
-            case "":
-                return False
-            case "late":
-                time.sleep(0.2)
-                return False
-            case "slow":
-                time.sleep(0.6)
-                return True
-            case "cut":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.connection.close()
-                self.close_connection = True
-            case "half":
-                self.send_response(200)
-                self.send_header("Content-Length", "5000")
-                self.end_headers()
-                self.wfile.write(b'{"choices": [')
-                self.wfile.flush()
-                self.connection.shutdown(socket.SHUT_RDWR)
-                self.close_connection = True
-            case "no json":
-                self._send(200, "<html>busy</html>")
-            case "no choices":
-                self._send(200, {"choices": []})
-            case "429":
-                self._send(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"})
-            case "quota":
-                self._send(429, {"error": {"message": "no money left", "code": "insufficient_quota"}})
-            case "401":
-                self._send(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
-            case "context":
-                self._send(500, {"error": {"message": "the request exceeds the available context size"}})
-            case "filter":
-                self._send(400, {"error": {"message": "filtered", "code": "content_filter"}})
-            case _:
-                self._send(int(fault), {"error": {"message": f"fault {fault}"}})
+        if fault in ("", "late", "slow"):
+            time.sleep({"": 0, "late": 0.2, "slow": 0.6}[fault])
+            return fault == "slow"
+        self.close_connection |= fault in ("cut", "half")
+        if fault == "cut":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        elif fault == "half":
+            self.send_response(200)
+            self.send_header("Content-Length", "5000")
+            self.end_headers()
+            self.wfile.write(b'{"choices": [')
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+        else:
+            self._send(*self.faults.get(fault) or (int(fault), _refusal(f"fault {fault}")))
         return True
 
     def _answer(self, asked):

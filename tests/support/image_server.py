@@ -36,6 +36,13 @@ def picture(prompt, side):
 class ImageHandler(Handler):
     """Answers with base64, or with an address where the state's `always` is "url"."""
 
+    faults = Handler.faults | {
+        "not an image": (200, {"data": [{"b64_json": base64.b64encode(b"no image").decode()}]}),
+        "no base64": (200, {"data": [{"b64_json": "?"}]}),
+        "no data": (200, {"data": []}),
+        "other scheme": (200, {"data": [{"url": "file:///etc/passwd"}]}),
+    }
+
     def do_GET(self):
         if not self.path.startswith("/image/"):
             super().do_GET()
@@ -62,20 +69,6 @@ class ImageHandler(Handler):
             data = part.get_payload(decode=True)
             found[name] = (part.get_content_type(), data) if name == "image" else data.decode()
         return found
-
-    def _failed(self, fault):
-        match fault:
-            case "not an image":
-                self._send(200, {"data": [{"b64_json": base64.b64encode(b"no image").decode()}]})
-            case "no base64":
-                self._send(200, {"data": [{"b64_json": "?"}]})
-            case "no data":
-                self._send(200, {"data": []})
-            case "other scheme":
-                self._send(200, {"data": [{"url": "file:///etc/passwd"}]})
-            case _:
-                return super()._failed(fault)
-        return True
 
     def _answer(self, asked):
         if asked["model"] != "painter":

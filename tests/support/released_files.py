@@ -56,12 +56,18 @@ def serving(host):
         def log_message(self, *what):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with in_a_thread(Handler) as host.address:
+        yield host
+
+
+@contextmanager
+def in_a_thread(handler):
+    """The address of a server of this process, until the block ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    host.address = f"http://127.0.0.1:{server.server_port}"
     try:
-        yield host
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -52,7 +52,7 @@ SMALLER = {
     ("train", "mix", "--task"): {"--points": "3"},
     ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},
-    ("world", "build"): {"--n": "70"},
+    ("world", "build"): {"--n": "28"},
 }
 #: Galleries are measured whole: other commands compare and rank their runs.
 GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}

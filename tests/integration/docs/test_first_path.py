@@ -3,7 +3,6 @@
 import glob
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,6 @@ class Reader:
             "COUNTERFOIL_DATA": str(home / "data"),
             "OMP_NUM_THREADS": "1",
         }
-        self.move(folder)
-
-    def move(self, folder):
         self.folder, self.shell = folder, WarmShell(folder, small_worlds=True, **self.variables)
 
     def types(self, command):
@@ -44,8 +40,8 @@ class Reader:
         if program in SET_UP:
             return
         if program == "cd":
-            self.shell.close()
-            self.move(self.folder / rest[0])
+            self.folder /= rest[0]
+            self.shell.run(f"import os; os.chdir({str(self.folder)!r})")
             return
         if program == "counterfoil":
             words = [file for word in command.words for file in self.expanded(word)]
@@ -83,7 +79,8 @@ def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
         if block.language == "text":
             continue
         if block.language == "python":
-            reader.run([sys.executable, "-W", "error", "-c", block.text], block.where)
+            done = reader.shell.run(block.text)
+            assert done.code == 0, f"{block.where}\n{done.err}"
             continue
         assert block.language in ("sh", "console"), f"{block.where}: name the language of the block"
         for command in commands(block):

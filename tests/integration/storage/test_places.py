@@ -8,17 +8,11 @@ import time
 
 import pytest
 
-from bucket_servers import cutter, gcs_at, gcs_server, new_bucket, s3_at, s3_server, surroundings
+from bucket_servers import cutter, gcs_at, gcs_server, new_bucket, s3_at, surroundings
 from counterfoil.errors import InputError, StorageError
 from counterfoil.storage import open_place
 from counterfoil.storage.location import HEAD
 from refusals import refuses
-
-
-@pytest.fixture(scope="module")
-def s3():
-    with s3_server() as url:
-        yield url
 
 
 @pytest.fixture(scope="module")
