@@ -8,12 +8,14 @@ limits again, and refuses where one would rise.
 import ast
 import json
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -382,6 +384,30 @@ def _python(*arguments: str) -> str:
     return done.stdout
 
 
+def start_times() -> list[tuple[str, str, str]]:
+    """The least of five times: processor time of that command beside that of two imports, and of `--help`."""
+
+    def least(clock: Callable[[], float], run: Callable[..., object], *arguments: str) -> float:
+        spent = []
+        for _ in range(5):
+            start = clock()
+            run(*arguments)
+            spent.append(clock() - start)
+        return min(spent)
+
+    def processor() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    imports = least(processor, _python, "-c", "import numpy, pyarrow")
+    ratio = least(processor, _on_two_rows, "-m", "counterfoil") / imports
+    shown = least(time.perf_counter, _python, "-m", "counterfoil", "--help")
+    return [
+        ("its processor time, in imports of numpy and pyarrow", f"{ratio:.1f}", ""),
+        ("seconds of --help", f"{shown:.2f}", ""),
+    ]
+
+
 def figures() -> list[tuple[str, str, str]]:
     """Name, value and limit of every figure, as text."""
     lines = Counter[str]()
@@ -392,6 +418,7 @@ def figures() -> list[tuple[str, str, str]]:
     held = limits()
     return [
         *((name, f"{count:,}", f"{held[name]:,}") for name, count in {**counts(), **reached()}.items()),
+        *start_times(),
         *((f"  {name}", f"{lines[name]:,} in {number[name]}", "") for name in sorted(lines)),
     ]
 
