@@ -31,7 +31,8 @@ import PIL.Image
 from counterfoil.benchmarks import BytesSource, Caption, Image
 from counterfoil.engine.cache import Cache, Vectors
 from counterfoil.engine.deduplicate import shards
-from counterfoil.engine.executor import Executor, ShardWork, caption_vectors, executor_named, image_vectors
+from counterfoil.engine.executor import Executor, ShardWork, caption_vectors, image_vectors
+from counterfoil.engine.session import executor_named
 from counterfoil.models.base import Identity
 from counterfoil.store import digest
 

@@ -16,7 +16,7 @@ import click
 from counterfoil import __version__
 from counterfoil.cli import faults, usage
 from counterfoil.cli.faults import complain, main_process
-from counterfoil.cli.usage import CommandGroup
+from counterfoil.cli.groups import CommandGroup
 from counterfoil.errors import expected_error
 
 #: The exit code of a process that Ctrl-C stopped.

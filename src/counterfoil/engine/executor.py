@@ -10,8 +10,6 @@ taken one by one as they come, from the generator or from the cache where anothe
 that no more than a few lie in memory. One process alone keeps nothing of it in the cache.
 """
 
-import os
-import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -289,8 +287,6 @@ def at_once(left: int, processes: int) -> int:
     return max(1, min(AT_ONCE, left // (2 * processes)))
 
 
-_RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
-_RAY = re.compile(r"ray(?:(://|:)([\w.-]+:\d{1,5}))?(?:\?cpus=(\d{1,4}(?:\.\d{1,3})?))?", re.ASCII)
 #: Seconds between two looks at shards that other processes compute.
 _POLL = 0.2
 
@@ -361,29 +357,3 @@ class RankExecutor:
                     time.sleep(_POLL)
             leases.sweep(work.names)
         return computed == len(work)
-
-
-def executor_named(name: str) -> Executor:
-    """The executor of a name.
-
-    "local"; "rank:R/N" for number R of N processes that share a cache; "ray" for all of this machine, or the
-    cluster that RAY_ADDRESS names; "ray:HOST:PORT" for a cluster that this machine is part of, and
-    "ray://HOST:PORT" for one that it is not. "?cpus=4" behind the last three gives each worker 4 processors.
-    Raises `InputError` for other names, and what the executor raises.
-
-    >>> executor_named("rank:3/64")
-    RankExecutor(rank=3, of=64)
-    >>> executor_named("ray://head:10001?cpus=4")
-    RayExecutor(address='ray://head:10001', cpus=4.0)
-    """
-    if name == "local":
-        return LOCAL
-    if ranks := _RANKS.fullmatch(name):
-        return RankExecutor(int(ranks[1]), int(ranks[2]))
-    if ray := _RAY.fullmatch(name):
-        from counterfoil.engine.ray_executor import RayExecutor
-
-        address = f"ray://{ray[2]}" if ray[1] == "://" else ray[2] or os.environ.get("RAY_ADDRESS", "")
-        return RayExecutor(address, None if ray[3] is None else float(ray[3]))
-    allowed = ("local", "rank:R/N", "ray", "ray:HOST:PORT", "ray://HOST:PORT", "ray?cpus=4")
-    raise InputError("unknown executor", given=name, allowed=allowed)

@@ -4,7 +4,9 @@ Each distinct image, caption and pair goes through a scorer once, in batches; ev
 written as soon as it is finished, so that a run that is stopped and started again repeats at most one.
 """
 
+import os
 import platform
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +39,7 @@ from counterfoil.engine.executor import (
     Compute,
     Executor,
     GeneratedBytes,
+    RankExecutor,
     ShardWork,
     Take,
     caption_probabilities,
@@ -64,6 +67,8 @@ from counterfoil.storage import located
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
 
+_RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
+_RAY = re.compile(r"ray(?:(://|:)([\w.-]+:\d{1,5}))?(?:\?cpus=(\d{1,4}(?:\.\d{1,3})?))?", re.ASCII)
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
 _COUNTED = 4096
 
@@ -378,6 +383,32 @@ class Session:
                 return values
         hint = "is it one folder for all processes, and does another one empty it meanwhile?"
         raise StorageError("the cache does not keep what was computed for it", where=cache.folder, hint=hint)
+
+
+def executor_named(name: str) -> Executor:
+    """The executor of a name.
+
+    "local"; "rank:R/N" for number R of N processes that share a cache; "ray" for all of this machine, or the
+    cluster that RAY_ADDRESS names; "ray:HOST:PORT" for a cluster that this machine is part of, and
+    "ray://HOST:PORT" for one that it is not. "?cpus=4" behind the last three gives each worker 4 processors.
+    Raises `InputError` for other names, and what the executor raises.
+
+    >>> executor_named("rank:3/64")
+    RankExecutor(rank=3, of=64)
+    >>> executor_named("ray://head:10001?cpus=4")
+    RayExecutor(address='ray://head:10001', cpus=4.0)
+    """
+    if name == "local":
+        return LOCAL
+    if ranks := _RANKS.fullmatch(name):
+        return RankExecutor(int(ranks[1]), int(ranks[2]))
+    if ray := _RAY.fullmatch(name):
+        from counterfoil.engine.ray_executor import RayExecutor
+
+        address = f"ray://{ray[2]}" if ray[1] == "://" else ray[2] or os.environ.get("RAY_ADDRESS", "")
+        return RayExecutor(address, None if ray[3] is None else float(ray[3]))
+    allowed = ("local", "rank:R/N", "ray", "ray:HOST:PORT", "ray://HOST:PORT", "ray?cpus=4")
+    raise InputError("unknown executor", given=name, allowed=allowed)
 
 
 def _of_captions(scorer: Any) -> bool:

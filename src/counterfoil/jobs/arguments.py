@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, 
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
-from counterfoil.engine.executor import Executor, executor_named
-from counterfoil.engine.session import Session
+from counterfoil.engine.executor import Executor
+from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values

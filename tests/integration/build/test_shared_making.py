@@ -20,7 +20,7 @@ SCRIPT = """
 import sys, time
 from pathlib import Path
 from counterfoil.engine.session import Session
-from counterfoil.engine.executor import executor_named
+from counterfoil.engine.session import executor_named
 from counterfoil.engine.executor import batch_keys
 from counterfoil.models.base import Identity
 

@@ -1,3 +1,4 @@
+from .base import FORMS as FORMS
 from .base import Form as Form
 from .base import Ids as Ids
 from .base import Judged as Judged
@@ -10,7 +11,6 @@ from .gallery import GallerySide as GallerySide
 from .gallery import RetrievalDirection as RetrievalDirection
 from .judged import Preference as Preference
 from .judged import Rated as Rated
-from .registry import FORMS as FORMS
 from .registry import FormEntry as FormEntry
 from .registry import Forms as Forms
 from .statement import Statement as Statement

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.forms.registry import Forms
 from counterfoil.benchmarks.forms.release import FormRelease
 from counterfoil.benchmarks.forms.tables import (
     GROUP,
@@ -568,3 +569,18 @@ def _numbers(positions: Ids) -> Ids:
     numbers = np.full(int(positions.max(initial=-1)) + 1, -1, dtype=np.int64)
     numbers[positions] = np.arange(len(positions))
     return numbers
+
+
+#: The class of the questions of every form, by the form's name.
+FORMS: Forms[type[Form]] = Forms(
+    {
+        "quad": "counterfoil.benchmarks.forms.contrast:Quad",
+        "choice": "counterfoil.benchmarks.forms.contrast:Choice",
+        "paraphrase": "counterfoil.benchmarks.forms.contrast:Paraphrase",
+        "preference": "counterfoil.benchmarks.forms.judged:Preference",
+        "statement": "counterfoil.benchmarks.forms.statement:Statement",
+        "rated": "counterfoil.benchmarks.forms.judged:Rated",
+        "gallery": "counterfoil.benchmarks.forms.gallery:Gallery",
+    },
+    "questions",
+)

@@ -8,7 +8,7 @@ Another package adds a form by one entry point, whose name is that of the form:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -16,9 +16,6 @@ from pydantic_core import PydanticCustomError
 from counterfoil.errors import InputError
 from counterfoil.metrics.measure import FORMS as OWN
 from counterfoil.registry import Registry, resolve
-
-if TYPE_CHECKING:
-    from counterfoil.benchmarks.forms.base import Form
 
 T = TypeVar("T")
 
@@ -88,17 +85,3 @@ def _known(name: str) -> str:
 
 #: The name of a form in a card or a manifest.
 FormName = Annotated[str, AfterValidator(_known)]
-
-#: The class of the questions of every form, by the form's name.
-FORMS: "Forms[type[Form]]" = Forms(
-    {
-        "quad": "counterfoil.benchmarks.forms.contrast:Quad",
-        "choice": "counterfoil.benchmarks.forms.contrast:Choice",
-        "paraphrase": "counterfoil.benchmarks.forms.contrast:Paraphrase",
-        "preference": "counterfoil.benchmarks.forms.judged:Preference",
-        "statement": "counterfoil.benchmarks.forms.statement:Statement",
-        "rated": "counterfoil.benchmarks.forms.judged:Rated",
-        "gallery": "counterfoil.benchmarks.forms.gallery:Gallery",
-    },
-    "questions",
-)
