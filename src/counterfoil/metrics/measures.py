@@ -7,17 +7,37 @@ Another package adds a measure by an entry point, whose name is the form and the
     "quad.first" = "my_package.measures:FIRST"
 """
 
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
-from itertools import chain
+from typing import Any
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import class_rules, contrast, correlation, ranking, statements
 from counterfoil.metrics.measure import FORMS, Declared, Measure, MeasureAtK, split_direction
-from counterfoil.registry import Registry
+from counterfoil.registry import Registry, resolve
+
+#: Where the measures of counterfoil's own forms stand: "module:mapping" of `counterfoil.metrics`.
+_OWN = {
+    "quad": ("contrast:QUAD",),
+    "choice": ("contrast:CHOICE",),
+    "paraphrase": ("contrast:PARAPHRASE",),
+    "preference": ("contrast:PREFERENCE",),
+    "statement": ("statements:MEASURES",),
+    "rated": ("correlation:MEASURES", "correlation:PAIR_MEASURES"),
+    "gallery": ("ranking:MEASURES", "class_rules:MEASURES"),
+}
+
+
+def _own(form: str) -> Iterator[Declared]:
+    for source in _OWN.get(form, ()):
+        yield from resolve(f"counterfoil.metrics.{source}").values()
 
 
 class MeasureRegistry(Registry[Declared]):
     """The measures by form and name ("quad.group"); those that are added must have a value per question."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._of: dict[str, list[Declared]] = {}
 
     def register(self, entry: Declared) -> Declared:
         """Add a measure, so that `evaluate` reports it, and tables, pages and lists show it; returns it.
@@ -27,7 +47,7 @@ class MeasureRegistry(Registry[Declared]):
         of those are drawn by `weighted_correlation`.
 
         >>> from dataclasses import replace
-        >>> MEASURES.register(replace(contrast.QUAD["group"], name="i2t_group"))
+        >>> MEASURES.register(replace(find("group", "quad"), name="i2t_group"))
         Traceback (most recent call last):
         counterfoil.errors.InputError: a direction is put before names, so it is 'group'; given: i2t_group
         """
@@ -42,7 +62,20 @@ class MeasureRegistry(Registry[Declared]):
         if other is not None and other.label != label:
             what = f"form '{other.form}' has a measure of this name with another label"
             raise InputError(what, where=name, given=label, allowed=other.label)
+        self._of.clear()
         return super().register(entry)
+
+    def of(self, form: str) -> list[Declared]:
+        """The measures of a form, counterfoil's own first; the modules of other forms stay unread."""
+        if form not in self._of:
+            own = {entry.key: entry for entry in _own(form)}
+            added = [key for key in self.added() if key.startswith(f"{form}.") and key not in own]
+            self._of[form] = [*own.values(), *(self[key] for key in added)]
+        return self._of[form]
+
+    def added(self) -> list[str]:
+        """The names of measures that are registered, or offered by other packages."""
+        return [*self._known, *self._offered()]
 
     def _load(self, point: EntryPoint) -> Declared:
         entry = super()._load(point)
@@ -59,12 +92,9 @@ def _check(declared: Declared) -> None:
         raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
 
 
-_CONTRASTS = (contrast.QUAD, contrast.CHOICE, contrast.PARAPHRASE, contrast.PREFERENCE)
-_OF_RATINGS = (correlation.MEASURES, correlation.PAIR_MEASURES)
-_OWN = (*_CONTRASTS, statements.MEASURES, *_OF_RATINGS, ranking.MEASURES, class_rules.MEASURES)
 MEASURES = MeasureRegistry(
     *("measure", Declared, "counterfoil.measures"),
-    lambda: chain.from_iterable(mapping.values() for mapping in _OWN),
+    lambda: (entry for form in _OWN for entry in _own(form)),
     name="key",
 )
 
@@ -75,12 +105,12 @@ def of_form(form: str) -> tuple[Measure, ...]:
     >>> [measure.name for measure in of_form("preference")]
     ['accuracy', 'accuracy_macro']
     """
-    return tuple(measure for declared in _of(form) for measure in _reported(declared))
+    return tuple(measure for declared in MEASURES.of(form) for measure in _reported(declared))
 
 
 def at_k(form: str) -> tuple[MeasureAtK, ...]:
     """The measures of a form that take a number of places."""
-    return tuple(declared for declared in _of(form) if isinstance(declared, MeasureAtK))
+    return tuple(declared for declared in MEASURES.of(form) if isinstance(declared, MeasureAtK))
 
 
 def find(name: str, form: str = "") -> Measure | None:
@@ -92,11 +122,10 @@ def find(name: str, form: str = "") -> Measure | None:
     ('I2T R@20', 'the preferred caption scores above the other', None)
     """
     for candidate in (form,) if form else _forms():
-        entry = MEASURES.get(f"{candidate}.{name}")
-        if isinstance(entry, Measure):
-            return entry
-        for family in at_k(candidate):
-            if (measure := family.find(name)) is not None:
+        for declared in MEASURES.of(candidate):
+            if isinstance(declared, Measure) and declared.name == name:
+                return declared
+            if isinstance(declared, MeasureAtK) and (measure := declared.find(name)) is not None:
                 return measure
     side, base = split_direction(name)
     if side and (measure := find(base, "gallery")) is not None:
@@ -129,7 +158,7 @@ def every() -> tuple[Measure, ...]:
     return tuple(
         measure
         for form in _forms()
-        for declared in _of(form)
+        for declared in MEASURES.of(form)
         for measure in (
             *_reported(declared),
             *((declared.general,) if isinstance(declared, MeasureAtK) else ()),
@@ -139,11 +168,7 @@ def every() -> tuple[Measure, ...]:
 
 def _forms() -> list[str]:
     """All forms that have measures, counterfoil's own first."""
-    return list(dict.fromkeys((*FORMS, *(key.partition(".")[0] for key in MEASURES))))
-
-
-def _of(form: str) -> list[Declared]:
-    return [MEASURES[key] for key in MEASURES if key.startswith(f"{form}.")]
+    return list(dict.fromkeys((*FORMS, *(key.partition(".")[0] for key in MEASURES.added()))))
 
 
 def _reported(declared: Declared) -> tuple[Measure, ...]:
