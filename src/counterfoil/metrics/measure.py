@@ -56,10 +56,19 @@ class Declared:
     name: Any
     form: Any
 
+    #: The measure, where it takes a K that of a K which is left open.
+    general: Any
+    #: The measures that are reported unless others are chosen.
+    reported: Any
+
     @property
     def key(self) -> str:
         """The form and the name, such as "quad.group": forms may share names."""
         return f"{self.form}.{self.name}"
+
+    def find(self, name: str) -> "Measure | None":
+        """The measure whose name is exactly `name`, or None."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -153,6 +162,20 @@ class Measure(Declared):
             meaning=f"{self.meaning}; {of.meaning}",
         )
 
+    @property
+    def general(self) -> "Measure":
+        """The measure itself, which takes no K."""
+        return self
+
+    @property
+    def reported(self) -> "tuple[Measure, ...]":
+        """The measure alone."""
+        return (self,)
+
+    def find(self, name: str) -> "Measure | None":
+        """The measure, if it is called so."""
+        return self if self.name == name else None
+
     def to_json(self) -> dict[str, Any]:
         """The facts of the measure as plain values, without its arithmetic."""
         return {
@@ -195,6 +218,11 @@ class MeasureAtK(Declared):
     def general(self) -> Measure:
         """The measure for a K that is left open."""
         return self.at("K")
+
+    @cached_property
+    def reported(self) -> tuple[Measure, ...]:
+        """The measures of the usual Ks."""
+        return tuple(map(self.at, self.ks))
 
     def k_of(self, name: str) -> int | None:
         """The K in a name; None where it is the name of something else. K may be 0 or begin with zeros."""

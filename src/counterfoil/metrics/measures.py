@@ -9,6 +9,7 @@ Another package adds a measure by an entry point, whose name is the form and the
 
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from itertools import chain
 from typing import Any
 
 from counterfoil.errors import InputError
@@ -38,6 +39,8 @@ class MeasureRegistry(Registry[Declared]):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._of: dict[str, list[Declared]] = {}
+        #: What is reported of each form that was asked for.
+        self.reported: dict[str, tuple[Measure, ...]] = {}
 
     def register(self, entry: Declared) -> Declared:
         """Add a measure, so that `evaluate` reports it, and tables, pages and lists show it; returns it.
@@ -52,7 +55,7 @@ class MeasureRegistry(Registry[Declared]):
         counterfoil.errors.InputError: a direction is put before names, so it is 'group'; given: i2t_group
         """
         _check(entry)
-        general = _general(entry)
+        general = entry.general
         name, label = general.name, general.label
         if find(name, general.form) not in (None, entry):
             raise InputError(
@@ -63,6 +66,7 @@ class MeasureRegistry(Registry[Declared]):
             what = f"form '{other.form}' has a measure of this name with another label"
             raise InputError(what, where=name, given=label, allowed=other.label)
         self._of.clear()
+        self.reported.clear()
         return super().register(entry)
 
     def of(self, form: str) -> list[Declared]:
@@ -84,7 +88,7 @@ class MeasureRegistry(Registry[Declared]):
 
 
 def _check(declared: Declared) -> None:
-    general = _general(declared)
+    general = declared.general
     if general.per_item is None and not general.macro_of:
         raise InputError("only measures with a value per question can be added", where=general.name)
     side, base = split_direction(general.name)
@@ -105,7 +109,11 @@ def of_form(form: str) -> tuple[Measure, ...]:
     >>> [measure.name for measure in of_form("preference")]
     ['accuracy', 'accuracy_macro']
     """
-    return tuple(measure for declared in MEASURES.of(form) for measure in _reported(declared))
+    measures = MEASURES.reported.get(form)
+    if measures is None:
+        measures = tuple(chain.from_iterable(declared.reported for declared in MEASURES.of(form)))
+        MEASURES.reported[form] = measures
+    return measures
 
 
 def at_k(form: str) -> tuple[MeasureAtK, ...]:
@@ -123,9 +131,7 @@ def find(name: str, form: str = "") -> Measure | None:
     """
     for candidate in (form,) if form else _forms():
         for declared in MEASURES.of(candidate):
-            if isinstance(declared, Measure) and declared.name == name:
-                return declared
-            if isinstance(declared, MeasureAtK) and (measure := declared.find(name)) is not None:
+            if (measure := declared.find(name)) is not None:
                 return measure
     side, base = split_direction(name)
     if side and (measure := find(base, "gallery")) is not None:
@@ -155,30 +161,14 @@ def signed(name: str) -> bool:
 
 def every() -> tuple[Measure, ...]:
     """All measures as lists show them: those that take a K for the usual ones and for any."""
-    return tuple(
-        measure
-        for form in _forms()
-        for declared in MEASURES.of(form)
-        for measure in (
-            *_reported(declared),
-            *((declared.general,) if isinstance(declared, MeasureAtK) else ()),
-        )
-    )
+    measures: list[Measure] = []
+    for declared in chain.from_iterable(map(MEASURES.of, _forms())):
+        measures += declared.reported
+        if isinstance(declared, MeasureAtK):
+            measures.append(declared.general)
+    return tuple(measures)
 
 
 def _forms() -> list[str]:
     """All forms that have measures, counterfoil's own first."""
     return list(dict.fromkeys((*FORMS, *(key.partition(".")[0] for key in MEASURES.added()))))
-
-
-def _reported(declared: Declared) -> tuple[Measure, ...]:
-    if isinstance(declared, MeasureAtK):
-        return tuple(map(declared.at, declared.ks))
-    return (_general(declared),)
-
-
-def _general(declared: Declared) -> Measure:
-    if isinstance(declared, MeasureAtK):
-        return declared.general
-    assert isinstance(declared, Measure)
-    return declared
