@@ -82,7 +82,7 @@ def test_benchmark_and_scorer_from_another_package(command):
 
 def test_form_of_work_from_another_package(command):
     assert "example-mood" in command("annotate", "forms").out
-    facts = json.loads(command("annotate", "forms", "example-mood", "--json").out)
+    facts = json.loads(command("annotate", "forms", "example-mood", "--json", "-").out)
     assert facts["columns"] == {"image": "image"}
     assert facts["settings"] == {"words": "The words."}
 

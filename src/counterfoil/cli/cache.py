@@ -25,7 +25,7 @@ _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _AGES = {"d": 86400, "h": 3600, "min": 60}
 
 
-@job(examples="Example: counterfoil cache list --json")
+@job(outputs="json", examples="Example: counterfoil cache list --json -")
 def list_(*, cache: Folder = None) -> Listing:
     """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed."""
     entries, now = _contents(cache), time.time()

@@ -11,9 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from counterfoil import catalog
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option
-from counterfoil.terminal import write_result
 
 
 class Listing(NamedTuple):
@@ -25,14 +23,14 @@ class Listing(NamedTuple):
     more: str = ""
     show: Callable[[Console], None] | None = None
 
+    def to_json(self) -> Any:
+        """The entries as plain values."""
+        return self.plain
 
-def show_entries(
-    entries: Listing, console: Console, *, json: Annotated[bool, Option("Machine-readable.")] = False
-) -> None:
-    """Entries as JSON, else as they are printed."""
-    if json:
-        write_result("-", entries.plain)
-    elif entries.show is not None:
+
+def show_entries(entries: Listing, console: Console) -> None:
+    """Entries as they are printed."""
+    if entries.show is not None:
         entries.show(console)
     else:
         print_words(console, entries.header, entries.rows, entries.more)
@@ -78,7 +76,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
     console.print(table)
 
 
-@job()
+@job(outputs="json")
 def benchmarks(
     name: Annotated[str | None, option(complete="benchmarks")] = None,
 ) -> Listing:
@@ -108,7 +106,7 @@ def benchmarks(
     return Listing(plain, head, rows, more)
 
 
-@job()
+@job(outputs="json")
 def scorers() -> Listing:
     """The kinds of scorer, how each is written, and what it needs.
 
@@ -126,7 +124,7 @@ def scorers() -> Listing:
     return Listing([asdict(entry) for entry in entries], show=show)
 
 
-@job()
+@job(outputs="json")
 def metrics() -> Listing:
     """The caption metrics: what each reads, what it needs, where it comes from.
 
@@ -140,7 +138,7 @@ def metrics() -> Listing:
     return Listing(plain, head, rows, more)
 
 
-@job()
+@job(outputs="json")
 def measures() -> Listing:
     """The measures, the form of question each belongs to, and what chance gives.
 
@@ -154,7 +152,7 @@ def measures() -> Listing:
     return Listing(plain, head, rows, more)
 
 
-@job()
+@job(outputs="json")
 def recipes(
     name: Annotated[str | None, option(complete="recipes")] = None,
 ) -> Listing:
@@ -186,6 +184,7 @@ def recipes(
 
 
 @job(
+    outputs="json",
     examples="""Examples:
   counterfoil annotate forms
   counterfoil annotate forms best-of-k"""

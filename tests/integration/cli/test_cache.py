@@ -46,7 +46,7 @@ MINE = sorted(["identities/mine.json", "thesis.tex", f"v1/{CLIP.key}/images/mine
 
 def test_what_is_kept_is_listed(counterfoil, folder):
     with unchanged(folder.parent, new=False):
-        said = counterfoil("cache", "list", "--cache", folder, "--json")
+        said = counterfoil("cache", "list", "--cache", folder, "--json", "-")
     found = json.loads(said.out)
     rows = [(row["scorer"], row["kind"], row["files"]) for row in found["shelves"]]
     # The last one needed first.
@@ -71,7 +71,7 @@ def test_an_empty_cache_is_no_error(counterfoil, tmp_path):
 
 
 def test_what_was_longest_not_needed_goes_first(counterfoil, folder):
-    whole = json.loads(counterfoil("cache", "list", "--cache", folder, "--json").out)["bytes"]
+    whole = json.loads(counterfoil("cache", "list", "--cache", folder, "--json", "-").out)["bytes"]
     # Needed now: the oldest becomes the newest.
     assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
     said = counterfoil.succeeds("cache", "limit", whole - 1, "--cache", folder)

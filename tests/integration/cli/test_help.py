@@ -45,7 +45,7 @@ def test_version(counterfoil):
 
 
 def test_lists(counterfoil):
-    names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json").out)]
+    names = [card["name"] for card in json.loads(counterfoil("list", "benchmarks", "--json", "-").out)]
     assert names == list(benchmarks())
     assert "winoground" in counterfoil("list", "benchmarks").out
     assert "group_match" in counterfoil("list", "measures").out
@@ -54,11 +54,11 @@ def test_lists(counterfoil):
     assert "clip-s" in counterfoil("list", "metrics").out
     assert "--guidance" in counterfoil("build", "imagine", "--help").out
     assert {"bivlc", "imagine"} <= set(counterfoil("build", "--help").out.split())
-    recipes = json.loads(counterfoil("list", "recipes", "--json").out)
+    recipes = json.loads(counterfoil("list", "recipes", "--json", "-").out)
     assert [recipe["name"] for recipe in recipes][:4] == ["coco", "negclip", "trohn-text", "trohn-img"]
     assert "generated_image" in counterfoil("list", "recipes").out
     assert "left open there" in counterfoil("list", "recipes", "pac").out
-    assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
+    assert json.loads(counterfoil("list", "recipes", "pac", "--json", "-").out)["lambda_t"] == 0.1
 
 
 # One that prints by itself, one beside another, a list, a step and the whole program.
