@@ -11,14 +11,14 @@ import json
 import math
 import re
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import loopback
 
 KEY = "sk-a-secret-of-the-tests"
 
@@ -59,22 +59,17 @@ class State:
 STATE = State()
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
+class Handler(loopback.Handler):
     def do_GET(self):
         with STATE.lock:
-            self._send(200, STATE.log)
+            self.send(200, STATE.log)
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.body()
         if self.path == "/control":
             with STATE.lock:
                 STATE.reset(json.loads(body))
-            self._send(200, {})
+            self.send(200, {})
             return
         entry = {
             "body": hashlib.sha256(body).hexdigest(),
@@ -112,9 +107,7 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(0.6)
                 return True
             case "cut":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.connection.close()
-                self.close_connection = True
+                self.cut()
             case "half":
                 self.send_response(200)
                 self.send_header("Content-Length", "5000")
@@ -124,26 +117,26 @@ class Handler(BaseHTTPRequestHandler):
                 self.connection.shutdown(socket.SHUT_RDWR)
                 self.close_connection = True
             case "no json":
-                self._send(200, "<html>busy</html>")
+                self.send(200, "<html>busy</html>")
             case "no choices":
-                self._send(200, {"choices": []})
+                self.send(200, {"choices": []})
             case "429":
-                self._send(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"})
+                self.send(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"})
             case "quota":
-                self._send(429, {"error": {"message": "no money left", "code": "insufficient_quota"}})
+                self.send(429, {"error": {"message": "no money left", "code": "insufficient_quota"}})
             case "401":
-                self._send(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
+                self.send(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
             case "context":
-                self._send(500, {"error": {"message": "the request exceeds the available context size"}})
+                self.send(500, {"error": {"message": "the request exceeds the available context size"}})
             case "filter":
-                self._send(400, {"error": {"message": "filtered", "code": "content_filter"}})
+                self.send(400, {"error": {"message": "filtered", "code": "content_filter"}})
             case _:
-                self._send(int(fault), {"error": {"message": f"fault {fault}"}})
+                self.send(int(fault), {"error": {"message": f"fault {fault}"}})
         return True
 
     def _answer(self, asked):
         if asked["model"] != "looker":
-            self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
+            self.send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
             return
         content = asked["messages"][-1]["content"]
         text = "\n".join(part["text"] for part in content if part["type"] == "text")
@@ -171,16 +164,7 @@ class Handler(BaseHTTPRequestHandler):
                 ],
             }
         usage = {"prompt_tokens": 100, "completion_tokens": 2, "total_tokens": 102}
-        self._send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
-
-    def _send(self, status, value, headers=None):
-        text = value if isinstance(value, str | bytes) else json.dumps(value)
-        data = text if isinstance(text, bytes) else text.encode()
-        self.send_response(status)
-        for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
-            self.send_header(name, text)
-        self.end_headers()
-        self.wfile.write(data)
+        self.send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
 
 
 def answer(text, images, shows):
@@ -244,8 +228,7 @@ def running(script=__file__, *arguments):
 
 def serve(handler):
     """Answer for ever, at a port that is written first."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = loopback.server_of(handler)
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
     server.serve_forever()

@@ -44,12 +44,12 @@ class ImageHandler(Handler):
             fault = STATE.babble.pop(0) if STATE.babble else ""
             STATE.log.append({"fetched": self.path, "key": self.headers.get("Authorization"), "answered": 0})
         if fault == "no image":
-            self._send(200, "<html>no image</html>")
+            self.send(200, "<html>no image</html>")
         elif fault:
-            self._send(int(fault), {"error": {"message": "gone"}})
+            self.send(int(fault), {"error": {"message": "gone"}})
         else:
             prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
-            self._send(200, picture(prompt, 24))
+            self.send(200, picture(prompt, 24))
 
     def _parsed(self, body):
         """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""
@@ -66,23 +66,23 @@ class ImageHandler(Handler):
     def _failed(self, fault):
         match fault:
             case "not an image":
-                self._send(200, {"data": [{"b64_json": base64.b64encode(b"no image").decode()}]})
+                self.send(200, {"data": [{"b64_json": base64.b64encode(b"no image").decode()}]})
             case "no base64":
-                self._send(200, {"data": [{"b64_json": "?"}]})
+                self.send(200, {"data": [{"b64_json": "?"}]})
             case "no data":
-                self._send(200, {"data": []})
+                self.send(200, {"data": []})
             case "other scheme":
-                self._send(200, {"data": [{"url": "file:///etc/passwd"}]})
+                self.send(200, {"data": [{"url": "file:///etc/passwd"}]})
             case _:
                 return super()._failed(fault)
         return True
 
     def _answer(self, asked):
         if asked["model"] != "painter":
-            self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
+            self.send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
         elif any(words in asked["prompt"] for words in STATE.refuse):
             error = {"message": "not allowed by our policy", "code": "content_policy_violation"}
-            self._send(400, {"error": error})
+            self.send(400, {"error": error})
         else:
             side = int(asked.get("size", "24x24").partition("x")[0])
             prompt = asked["prompt"] + (f" {asked['seed']}" if "seed" in asked else "")
@@ -96,7 +96,7 @@ class ImageHandler(Handler):
                 found["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"
             else:
                 found["b64_json"] = base64.b64encode(picture(prompt, side)).decode()
-            self._send(200, {"created": 7, "data": [found], "usage": {"output_tokens": 5}})
+            self.send(200, {"created": 7, "data": [found], "usage": {"output_tokens": 5}})
 
 
 @contextmanager

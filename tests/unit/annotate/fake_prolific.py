@@ -5,14 +5,13 @@ July 2026; what they refuse is refused here with an answer of the same shape.
 """
 
 import json
-import socket
-import struct
 import threading
 from contextlib import contextmanager
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
+
+from loopback import Handler, loopback
 
 TOKEN = "a-token-of-the-tests"
 RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
@@ -247,37 +246,17 @@ def running():
     """A server in a thread; `address` is where it is."""
     state = FakeProlific()
 
-    class FakeHandler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_):
-            pass
-
+    class FakeHandler(Handler):
         def do_GET(self):
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
+            body = json.loads(self.body() or b"null")
             reply = state.reply(self.command, self.path, self.headers.get("Authorization"), body)
             if reply is None:
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.connection.close()
-                self.close_connection = True
-                return
-            data = json.dumps(reply[1]).encode()
-            self.send_response(reply[0])
-            for name, text in {"Content-Length": str(len(data)), "Retry-After": "0"}.items():
-                self.send_header(name, text)
-            self.end_headers()
-            self.wfile.write(data)
+                self.cut()
+            else:
+                self.send(reply[0], json.dumps(reply[1]), {"Retry-After": "0"})
 
         do_POST = do_PATCH = do_GET  # noqa: N815
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeHandler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    state.address = f"http://127.0.0.1:{server.server_address[1]}/api/v1"
-    try:
+    with loopback(FakeHandler) as address:
+        state.address = f"{address}/api/v1"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
