@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from counterfoil.storage import buckets
+from counterfoil.storage import buckets, open_place
 from loopback import Handler, loopback
 
 #: What of the surroundings decides where a request goes and with which credentials.
@@ -89,6 +89,13 @@ def new_bucket():
     name = f"tests-{secrets.token_hex(6)}"
     fsspec.filesystem("s3").mkdir(name)
     return name
+
+
+def copied(folder, url):
+    """The files of a folder at a URL, which is returned."""
+    for file in folder.rglob("*.*"):
+        open_place(url).write(str(file.relative_to(folder)), file.read_bytes())
+    return url
 
 
 class _Objects(Handler):
