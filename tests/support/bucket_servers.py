@@ -13,15 +13,14 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from counterfoil.storage import buckets
-from released_files import in_a_thread
+from counterfoil.storage import buckets, open_place
+from loopback import Handler, loopback
 
 #: What of the surroundings decides where a request goes and with which credentials.
 _NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")
@@ -92,27 +91,30 @@ def new_bucket():
     return name
 
 
-class _Objects(BaseHTTPRequestHandler):
+def copied(folder, url):
+    """The files of a folder at a URL, which is returned."""
+    for file in folder.rglob("*.*"):
+        open_place(url).write(str(file.relative_to(folder)), file.read_bytes())
+    return url
+
+
+class _Objects(Handler):
     """The routes of Google's storage for objects: upload, read, list, patch, delete, on conditions."""
 
-    protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16
     buckets: dict[str, dict[str, dict[str, Any]]]
     lock: threading.Lock
     page = 3
 
-    def log_message(self, *_):
-        pass
-
     def do_GET(self):
         asked = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(asked.query).items()}
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.body()
         bucket, _, *name = asked.path.partition("/b/")[2].split("/", 2)
         with self.lock:
             objects = self.buckets.get(bucket)
             if objects is None:
-                return self.answer(
+                return self.send(
                     404, {"error": {"code": 404, "message": "The specified bucket does not exist."}}
                 )
             return self.act(objects, unquote(name[0]) if name else "", query, body)
@@ -129,20 +131,20 @@ class _Objects(BaseHTTPRequestHandler):
         known = objects.get(name)
         wanted = query.get("ifGenerationMatch")
         if wanted is not None and wanted != (known["generation"] if known else "0"):
-            return self.answer(412, {"error": {"code": 412, "message": "conditionNotMet"}})
+            return self.send(412, {"error": {"code": 412, "message": "conditionNotMet"}})
         if self.command == "GET" and not name:
             names = sorted(each for each in objects if each.startswith(query.get("prefix", "")))
             at = int(query.get("pageToken", 0))
             page = {"items": [_shown(objects[each]) for each in names[at : at + self.page]]}
             more = {"nextPageToken": str(at + self.page)} if at + self.page < len(names) else {}
-            return self.answer(200, page | more)
+            return self.send(200, page | more)
         if self.command == "POST":
             generation = str(time.time_ns())
             about |= {"data": body, "generation": generation, "updated": _now(), "size": str(len(body))}
             objects[name] = about
-            return self.answer(200, _shown(about))
+            return self.send(200, _shown(about))
         if known is None:
-            return self.answer(404, {"error": {"code": 404, "message": "No such object"}})
+            return self.send(404, {"error": {"code": 404, "message": "No such object"}})
         if self.command == "PATCH":
             known["metadata"] = known.get("metadata", {}) | json.loads(body)["metadata"]
             known["updated"] = _now()
@@ -152,18 +154,9 @@ class _Objects(BaseHTTPRequestHandler):
             first, _, last = self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
             data = known["data"][int(first) : int(last) + 1 if last else None]
             if not data and known["data"]:
-                return self.answer(416, {"error": {"code": 416, "message": "range not satisfiable"}})
-            return self.answer(200, data, {"x-goog-generation": known["generation"]})
-        return self.answer(200, _shown(known))
-
-    def answer(self, status, value, headers=None):
-        data = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(status)
-        for name, text in (headers or {}).items():
-            self.send_header(name, text)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+                return self.send(416, {"error": {"code": 416, "message": "range not satisfiable"}})
+            return self.send(200, data, {"x-goog-generation": known["generation"]})
+        return self.send(200, _shown(known))
 
 
 def _shown(known):
@@ -180,8 +173,8 @@ def gcs_server(*buckets):
     pytest.importorskip("gcsfs", reason="gcsfs is not installed: pip install '.[gcs]'")
     kept = {name: {} for name in buckets}
     handler = type("Objects", (_Objects,), {"buckets": kept, "lock": threading.Lock()})
-    with in_a_thread(handler) as address:
-        yield address
+    with loopback(handler) as url:
+        yield url
 
 
 class Cutter:

@@ -11,14 +11,14 @@ import json
 import math
 import re
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import loopback
 
 KEY = "sk-a-secret-of-the-tests"
 
@@ -63,8 +63,7 @@ def _refusal(message, **more):
     return {"error": {"message": message, **more}}
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(loopback.Handler):
     #: Status, body and headers of faults by name; a number is the status of another.
     faults = {  # noqa: RUF012
         "no json": (200, "<html>busy</html>"),
@@ -76,19 +75,16 @@ class Handler(BaseHTTPRequestHandler):
         "filter": (400, _refusal("filtered", code="content_filter")),
     }
 
-    def log_message(self, *_):
-        pass
-
     def do_GET(self):
         with STATE.lock:
-            self._send(200, STATE.log)
+            self.send(200, STATE.log)
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.body()
         if self.path == "/control":
             with STATE.lock:
                 STATE.reset(json.loads(body))
-            self._send(200, {})
+            self.send(200, {})
             return
         entry = {
             "body": hashlib.sha256(body).hexdigest(),
@@ -119,10 +115,8 @@ class Handler(BaseHTTPRequestHandler):
         if fault in ("", "late", "slow"):
             time.sleep({"": 0, "late": 0.2, "slow": 0.6}[fault])
             return fault == "slow"
-        self.close_connection |= fault in ("cut", "half")
         if fault == "cut":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
+            self.cut()
         elif fault == "half":
             self.send_response(200)
             self.send_header("Content-Length", "5000")
@@ -130,13 +124,14 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b'{"choices": [')
             self.wfile.flush()
             self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
         else:
-            self._send(*self.faults.get(fault) or (int(fault), _refusal(f"fault {fault}")))
+            self.send(*self.faults.get(fault) or (int(fault), _refusal(f"fault {fault}")))
         return True
 
     def _answer(self, asked):
         if asked["model"] != "looker":
-            self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
+            self.send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
             return
         content = asked["messages"][-1]["content"]
         text = "\n".join(part["text"] for part in content if part["type"] == "text")
@@ -164,16 +159,7 @@ class Handler(BaseHTTPRequestHandler):
                 ],
             }
         usage = {"prompt_tokens": 100, "completion_tokens": 2, "total_tokens": 102}
-        self._send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
-
-    def _send(self, status, value, headers=None):
-        text = value if isinstance(value, str | bytes) else json.dumps(value)
-        data = text if isinstance(text, bytes) else text.encode()
-        self.send_response(status)
-        for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
-            self.send_header(name, text)
-        self.end_headers()
-        self.wfile.write(data)
+        self.send(200, {"model": "looker-2026", "choices": [choice], "usage": usage})
 
 
 def answer(text, images, shows):
@@ -237,8 +223,7 @@ def running(script=__file__, *arguments):
 
 def serve(handler):
     """Answer for ever, at a port that is written first."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = loopback.server_of(handler)
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
     server.serve_forever()

@@ -20,7 +20,7 @@ LARGE = {}
 
 class Handler(chat_server.Handler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.body()
         path = self.path.partition("?")[0]
         if path == "/control":
             FAULTS.clear()
@@ -86,7 +86,7 @@ class Handler(chat_server.Handler):
         )
 
     def do_PUT(self):
-        data = self.rfile.read(int(self.headers["Content-Length"]))
+        data = self.body()
         oid = self.path.rpartition("/")[2]
         if hashlib.sha256(data).hexdigest() != oid:
             return self._give({"error": "not these bytes"}, 400)
@@ -107,7 +107,7 @@ class Handler(chat_server.Handler):
         return f"http://{self.headers['Host']}"
 
     def _give(self, value, status=200, *, kind="application/json"):
-        self._send(status, value, {"Content-Type": kind})
+        self.send(status, value, {"Content-Type": kind})
 
 
 def running(folder):

@@ -51,12 +51,12 @@ class ImageHandler(Handler):
             fault = STATE.babble.pop(0) if STATE.babble else ""
             STATE.log.append({"fetched": self.path, "key": self.headers.get("Authorization"), "answered": 0})
         if fault == "no image":
-            self._send(200, "<html>no image</html>")
+            self.send(200, "<html>no image</html>")
         elif fault:
-            self._send(int(fault), {"error": {"message": "gone"}})
+            self.send(int(fault), {"error": {"message": "gone"}})
         else:
             prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
-            self._send(200, picture(prompt, 24))
+            self.send(200, picture(prompt, 24))
 
     def _parsed(self, body):
         """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""
@@ -72,10 +72,10 @@ class ImageHandler(Handler):
 
     def _answer(self, asked):
         if asked["model"] != "painter":
-            self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
+            self.send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
         elif any(words in asked["prompt"] for words in STATE.refuse):
             error = {"message": "not allowed by our policy", "code": "content_policy_violation"}
-            self._send(400, {"error": error})
+            self.send(400, {"error": error})
         else:
             side = int(asked.get("size", "24x24").partition("x")[0])
             prompt = asked["prompt"] + (f" {asked['seed']}" if "seed" in asked else "")
@@ -89,7 +89,7 @@ class ImageHandler(Handler):
                 found["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"
             else:
                 found["b64_json"] = base64.b64encode(picture(prompt, side)).decode()
-            self._send(200, {"created": 7, "data": [found], "usage": {"output_tokens": 5}})
+            self.send(200, {"created": 7, "data": [found], "usage": {"output_tokens": 5}})
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 """A server of released files on this machine: parts of files, connections that break, gated data sets."""
 
 import json
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from loopback import Handler, loopback
 
 
 @dataclass
@@ -22,9 +22,7 @@ class Host:
 
 @contextmanager
 def serving(host):
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Released(Handler):
         def do_GET(self):
             path = self.path.partition("?")[0].lstrip("/")
             given = self.headers.get("Authorization", "")
@@ -33,45 +31,17 @@ def serving(host):
             host.asked.append((path, start, given))
             if host.token and given != f"Bearer {host.token}":
                 self.send_error(401)
-                return
-            if path not in host.files:
+            elif path not in host.files:
                 self.send_error(404)
-                return
-            body = host.files[path]
-            if start and host.ranges:
-                self.send_response(206)
-                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-                body = body[start:]
             else:
-                self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if host.breaks:
-                self.wfile.write(body[: host.breaks.pop(0)])
-                self.wfile.flush()
-                self.close_connection = True
-                return
-            self.wfile.write(body)
+                whole = host.files[path]
+                body, status = (whole[start:], 206) if start and host.ranges else (whole, 200)
+                sent = body[: host.breaks.pop(0)] if host.breaks else body
+                self.close_connection = sent != body
+                self.send(status, sent, {"Content-Length": str(len(body))})
 
-        def log_message(self, *what):
-            pass
-
-    with in_a_thread(Handler) as host.address:
+    with loopback(Released) as host.address:
         yield host
-
-
-@contextmanager
-def in_a_thread(handler):
-    """The address of a server of this process, until the block ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def listing(sha, *files):

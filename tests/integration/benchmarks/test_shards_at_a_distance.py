@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from bucket_servers import copied
 from counterfoil.benchmarks.records import Image, TarSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
@@ -33,13 +34,6 @@ def near(tmp_path):
     return tmp_path / "shards"
 
 
-def _copied(near, url):
-    place = open_place(url)
-    for file in near.iterdir():
-        place.write(file.name, file.read_bytes())
-    return url
-
-
 def _same(far, near):
     assert {role: rows.tolist() for role, rows in far.rows.items()} == {
         role: rows.tolist() for role, rows in near.rows.items()
@@ -51,7 +45,7 @@ def _same(far, near):
 
 
 def test_rows_and_images_are_those_of_a_disk(root, near):
-    far = _copied(near, f"{root}/shards")
+    far = copied(near, f"{root}/shards")
     for given in ("train-{000..001}.tar", "train-{001,000}.tar", "train-001.tar"):
         _same(read(f"{far}/{given}"), read(near / given))
     _same(read(far), read(near))
@@ -67,7 +61,7 @@ def test_rows_and_images_are_those_of_a_disk(root, near):
 
 
 def test_images_of_a_batch_are_read_together(root, near):
-    images = read(_copied(near, f"{root}/shards")).images
+    images = read(copied(near, f"{root}/shards")).images
     expected = [np.asarray(image.decode()) for image in read(near).images]
     found = [each for batch in prepared([images[:5], images[5:]], Untouched(), workers=0) for each in batch]
     assert all(np.array_equal(*each) for each in zip(found, expected, strict=True))
@@ -77,7 +71,7 @@ def test_images_of_a_batch_are_read_together(root, near):
 
 
 def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(root, near, tmp_path):
-    far, shelf = _copied(near, f"{root}/shards"), tmp_path / "shelf"
+    far, shelf = copied(near, f"{root}/shards"), tmp_path / "shelf"
     opened = "counterfoil.benchmarks.training_shards.open_file"
     with patch(opened, side_effect=open_file) as streams:
         first = read(far, shelf=shelf)
@@ -101,7 +95,7 @@ def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(root, near,
 
 
 def test_what_is_wrong_names_the_shard(root, near):
-    far = _copied(near, f"{root}/shards")
+    far = copied(near, f"{root}/shards")
     place = open_place(far)
     whole = (near / "train-000.tar").read_bytes()
     end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512

@@ -6,6 +6,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
+from bucket_servers import copied
 from counterfoil.benchmarks.caption_files import Written
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.video_frames import Sampling
@@ -31,24 +32,14 @@ def near(tmp_path):
     return folder
 
 
-def _copied(near, url):
-    for file in near.rglob("*.*"):
-        open_place(url).write(str(file.relative_to(near)), file.read_bytes())
-    return Path(url)
-
-
 def _videos(folder):
     candidates = Written(Path("c.json"), {"a": ("x",), "b": ("x",), "c": ("x",)})
-    found = MediaFolder(videos=folder, sampling=Sampling(count=7)).items(candidates, silent_note)
+    found = MediaFolder(videos=folder, sampling=Sampling(count=7)).items(candidates, lambda note: None)
     return [each for each in found if isinstance(each, Video)]
 
 
-def silent_note(_):
-    """Nothing is noted."""
-
-
 def test_frames_and_names_are_those_of_a_disk(root, near):
-    far = _videos(_copied(near, f"{root}/shown"))
+    far = _videos(copied(near, Path(f"{root}/shown")))
     here = _videos(near)
     for one, other in zip(far, here, strict=True):
         pixels = [[np.asarray(frame) for frame in each.frames()] for each in (one, other)]
@@ -61,7 +52,7 @@ def test_frames_and_names_are_those_of_a_disk(root, near):
 
 
 def test_a_large_video_is_named_and_decoded_a_block_at_a_time(root, near, monkeypatch):
-    far = _videos(_copied(near, f"{root}/shown"))
+    far = _videos(copied(near, Path(f"{root}/shown")))
     monkeypatch.setattr("counterfoil.storage.files._BLOCK", 512)
     monkeypatch.setattr("counterfoil.storage.files._BUFFER", 64)
     monkeypatch.setattr("counterfoil.engine.image_digests._WHOLE", 256)
@@ -73,7 +64,7 @@ def test_a_large_video_is_named_and_decoded_a_block_at_a_time(root, near, monkey
 
 def test_what_is_wrong_is_one_line(root, near):
     url = f"{root}/shown"
-    place, far = open_place(url), _copied(near, url)
+    place, far = open_place(url), Path(copied(near, url))
     whole = (near / "a.mp4").read_bytes()
     place.write("cut.mp4", whole[: len(whole) // 2])
     place.write("text.mp4", b"no video at all" * 100)

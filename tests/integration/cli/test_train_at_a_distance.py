@@ -7,8 +7,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from bucket_servers import new_bucket, s3_at, s3_server
-from counterfoil.storage import open_place
+from bucket_servers import copied, new_bucket, s3_at, s3_server
 from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
@@ -26,10 +25,7 @@ def shards(tmp_path):
 @pytest.fixture
 def bucket(shards):
     with s3_server() as server, s3_at(server):
-        url = f"s3://{new_bucket()}/shards"
-        for file in shards.iterdir():
-            open_place(url).write(file.name, file.read_bytes())
-        yield url
+        yield copied(shards, f"s3://{new_bucket()}/shards")
 
 
 def _weights(folder):

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from bucket_servers import copied
 from counterfoil import catalog
 from counterfoil.benchmarks import Image
 from counterfoil.benchmarks.image_files import image_names
@@ -56,11 +57,10 @@ def _shown(benchmark, folder):
 def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(root, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     world = catalog.benchmark("world-quads").limited(8)
-    far = Path(f"{root}/images")
+    (tmp_path / "images").mkdir()
     for n, image in enumerate(world.images):
-        (tmp_path / "images").mkdir(exist_ok=True)
         (tmp_path / "images" / f"{n}.png").write_bytes(image.read())
-        open_place(far).write(f"{n}.png", image.read())
+    far = copied(tmp_path / "images", Path(f"{root}/images"))
 
     def answers(images, cache, workers=0):
         session = Session(cache, batch_size=5, workers=workers)
@@ -94,17 +94,21 @@ def test_what_is_not_there_is_one_line(root):
     refuses(rf"{root}/images/cat.txt: no such file", cut.read)
 
 
+@pytest.fixture(scope="module")
+def picture():
+    return catalog.benchmark("world-quads").limited(1).images[0].read()
+
+
 def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     from counterfoil.benchmarks.caption_files import Written
     from counterfoil.jobs.captions import MediaFolder
 
-    world, far, near = catalog.benchmark("world-quads").limited(4), Path(f"{root}/shown"), tmp_path / "shown"
+    world, near = catalog.benchmark("world-quads").limited(4), tmp_path / "shown"
     near.mkdir()
     for n, image in enumerate(world.images[:3]):
         (near / f"{n}.png").write_bytes(image.read())
-        open_place(far).write(f"{n}.png", image.read())
     (near / "notes.txt").write_bytes(b"no image")
-    open_place(far).write("notes.txt", b"no image")
+    far = copied(near, Path(f"{root}/shown"))
     candidates = Written(tmp_path / "c.json", {"0": ("a",), "2": ("b",)})
     notes = {near: [], far: []}
     found = {
@@ -115,10 +119,9 @@ def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
     assert len(notes[far]) == len(notes[near]) == 1
 
 
-def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path):
+def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
     from counterfoil.benchmarks.readers.coco_files import photographs
 
-    picture = catalog.benchmark("world-quads").limited(1).images[0].read()
     for name in ("val2014/COCO_val2014_1.jpg", "images/2.jpg"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(picture)
@@ -135,8 +138,7 @@ def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path):
         photographs(names, ["val2014"], None, Path(f"{root}/none"))
 
 
-def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path):
-    picture = catalog.benchmark("world-quads").limited(1).images[0].read()
+def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path, picture):
     open_place(f"{root}/val2017").write("1.jpg", picture)
     row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}
     (tmp_path / "swap_obj.json").write_text(json.dumps({"0": row}))
@@ -146,8 +148,7 @@ def test_images_of_a_released_benchmark_lie_in_a_bucket(root, tmp_path):
     assert found.images[0].read() == picture
 
 
-def test_the_images_of_a_table_are_listed_once(root, tmp_path):
-    picture = catalog.benchmark("world-quads").limited(1).images[0].read()
+def test_the_images_of_a_table_are_listed_once(root, tmp_path, picture):
     for name in ("1.png", "2.png"):
         open_place(f"{root}/photos").write(name, picture)
     (tmp_path / "mine.csv").write_text("image,caption,foil\n1.png,a cat,a dog\n2.png,a cat,a dog\n")

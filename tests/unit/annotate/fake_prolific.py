@@ -5,14 +5,13 @@ July 2026; what they refuse is refused here with an answer of the same shape.
 """
 
 import json
-import socket
-import struct
 import threading
 from contextlib import contextmanager
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
+
+from loopback import Handler, loopback
 
 TOKEN = "a-token-of-the-tests"
 RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
@@ -124,8 +123,7 @@ class FakeProlific:
 
     def answer(self, method, path, query, body):
         parts = path.strip("/").split("/")
-        if not path.endswith("/"):
-            raise RefusedError(404, "Not found.")
+        assert path.endswith("/"), path
         match (method, parts):
             case ("GET", ["studies"]):
                 return 200, self._page([self._study(each) for each in self.studies], query)
@@ -147,14 +145,12 @@ class FakeProlific:
             case ("POST", ["submissions", "bonus-payments"]):
                 return 201, self._set_up(body)
             case ("POST", ["bulk-bonus-payments", batch, "pay"]):
-                if batch not in self.batches:
-                    raise RefusedError(404, "Not found.")
                 # As the real one: whoever asks twice pays twice.
                 self.batches[batch]["paid"] += 1
                 return 202, ""
             case ("POST", ["submissions", submission, "transition"]):
                 return 200, self._judged(submission, body)
-        raise RefusedError(404, "Not found.")
+        raise AssertionError(path)
 
     def _page(self, entries, query):
         limit = min(int(query.get("limit", ["20"])[0]), self.largest_page)
@@ -167,30 +163,23 @@ class FakeProlific:
         return {**self.studies[study], "places_taken": self.taken(study)}
 
     def _created(self, body):
-        wrong = {name: ["This field is no longer supported."] for name in RETIRED if name in body}
-        for name in ("name", "description", "external_study_url"):
-            if not isinstance(body.get(name), str) or not body[name]:
-                wrong[name] = ["This field is required."]
-        for name in ("total_available_places", "estimated_completion_time", "reward"):
-            if not isinstance(body.get(name), int) or body[name] < 1:
-                wrong[name] = ["A valid integer above 0 is required."]
-        if body.get("prolific_id_option") not in ("question", "url_parameters", "not_required"):
-            wrong["prolific_id_option"] = ["Not a valid choice."]
-        address = str(body.get("external_study_url"))
-        if not address.startswith("https://") or not all(each in address for each in PLACEHOLDERS):
-            wrong["external_study_url"] = ["https and the placeholders of url_parameters are required."]
-        codes = body.get("completion_codes") or []
+        # What is never sent; a request that fails here is cut.
+        assert not set(RETIRED) & set(body)
+        assert all(body[name] for name in ("name", "description", "external_study_url"))
+        numbers = ("total_available_places", "estimated_completion_time", "reward")
+        assert all(isinstance(body[name], int) and body[name] > 0 for name in numbers)
+        assert body["prolific_id_option"] in ("question", "url_parameters", "not_required")
+        assert body["external_study_url"].startswith("https://")
+        assert all(place in body["external_study_url"] for place in PLACEHOLDERS)
+        codes = body["completion_codes"]
+        assert codes
+        assert len({code["code"] for code in codes}) == len(codes)
         for code in codes:
-            actions = {action["action"] for action in code.get("actions") or [{"action": ""}]}
-            known = code.get("code_type") in CODE_TYPES and code.get("actor") == "participant"
-            if not (known and code.get("code") and actions <= ACTIONS):
-                wrong["completion_codes"] = [f"Not a valid code: {code}"]
-        if not codes or len({code.get("code") for code in codes}) < len(codes):
-            wrong["completion_codes"] = ["One or more are required, each once."]
-        if not wrong and 60 * body["reward"] < 600 * body["estimated_completion_time"]:
-            wrong["reward"] = ["The reward is below the minimum of 6.00 per hour."]
-        if wrong:
-            raise RefusedError(400, wrong)
+            assert code["code"]
+            assert (code["code_type"] in CODE_TYPES, code["actor"]) == (True, "participant")
+            assert {action["action"] for action in code["actions"]} <= ACTIONS
+        if 60 * body["reward"] < 600 * body["estimated_completion_time"]:
+            raise RefusedError(400, {"reward": ["The reward is below the minimum of 6.00 per hour."]})
         number = f"60{next(self.numbers):022x}"
         self.studies[number] = {**body, "id": number, "status": "UNPUBLISHED"}
         return self._study(number)
@@ -198,31 +187,20 @@ class FakeProlific:
     def _changed(self, study, body):
         self._study(study)
         self.studies[study] |= body
-        if self.studies[study]["status"] == "AWAITING REVIEW" and "total_available_places" in body:
-            self.studies[study]["status"] = "ACTIVE"
         return self._study(study)
 
     def _moved(self, study, body):
         found = self._study(study)
-        after = STUDY.get(found["status"], {}).get(body.get("action"))
-        if after is None:
-            raise RefusedError(400, f"Cannot {body.get('action')} a study that is {found['status']}.")
+        after = STUDY[found["status"]][body["action"]]
         if body["action"] == "PUBLISH" and found["reward"] * found["total_available_places"] > self.balance:
             raise RefusedError(400, "Insufficient funds.")
         self.studies[study]["status"] = after
         return self._study(study)
 
     def _judged(self, submission, body):
-        found = self.submissions.get(submission)
-        if found is None:
-            raise RefusedError(404, "Not found.")
-        after = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}.get(body.get("action"))
-        if after is None:
-            raise RefusedError(400, {"action": ["Not a valid choice."]})
-        if found["status"] == after:
-            return found
-        if found["status"] != "AWAITING REVIEW":
-            raise RefusedError(400, f"Cannot {body['action']} a submission that is {found['status']}.")
+        found = self.submissions[submission]
+        after = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}[body["action"]]
+        assert found["status"] in ("AWAITING REVIEW", after), found["status"]
         found["status"] = after
         return found
 
@@ -232,8 +210,8 @@ class FakeProlific:
         for line in body["csv_bonuses"].splitlines():
             person, _, text = line.partition(",")
             amount = Decimal(text)
-            if person not in people or amount <= 0 or amount != round(amount, 2):
-                raise RefusedError(400, {"csv_bonuses": [f"Not a bonus: {line}"]})
+            assert person in people, person
+            assert amount == round(amount, 2) > 0, line
             total += int(amount * 100)
         number = f"70{next(self.numbers):022x}"
         self.batches[number] = {"csv": body["csv_bonuses"], "paid": 0}
@@ -247,37 +225,17 @@ def running():
     """A server in a thread; `address` is where it is."""
     state = FakeProlific()
 
-    class FakeHandler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_):
-            pass
-
+    class FakeHandler(Handler):
         def do_GET(self):
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
+            body = json.loads(self.body() or b"null")
             reply = state.reply(self.command, self.path, self.headers.get("Authorization"), body)
             if reply is None:
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.connection.close()
-                self.close_connection = True
-                return
-            data = json.dumps(reply[1]).encode()
-            self.send_response(reply[0])
-            for name, text in {"Content-Length": str(len(data)), "Retry-After": "0"}.items():
-                self.send_header(name, text)
-            self.end_headers()
-            self.wfile.write(data)
+                self.cut()
+            else:
+                self.send(reply[0], json.dumps(reply[1]), {"Retry-After": "0"})
 
         do_POST = do_PATCH = do_GET  # noqa: N815
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeHandler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    state.address = f"http://127.0.0.1:{server.server_address[1]}/api/v1"
-    try:
+    with loopback(FakeHandler) as address:
+        state.address = f"{address}/api/v1"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
