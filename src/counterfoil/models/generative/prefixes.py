@@ -137,10 +137,7 @@ class GenerativeScorer:
     preparation: Preparation = UNTOUCHED
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One score per pair of each batch. A picture whose pairs follow one another is read once.
-
-        Images are decoded in `workers` processes. Raises `DataError` where an image or a text is not at hand.
-        """
+        """One score per pair of each batch. A picture whose pairs follow one another is read once."""
         fresh: list[list[Image]] = []
         last: Image | None = None
         for batch in batches:

@@ -84,8 +84,10 @@ class ChatTemplate:
 
     def words(self, text: str) -> tuple[int, ...]:
         """The ids of the model's own `text` right after a prompt: those that it adds to the prompt's."""
-        before, both = self._plain(self.anchor), self._plain(self.anchor + text)
-        return tuple(both[len(before) :] if both[: len(before)] == before else self._plain(text))
+        before, both, alone = (
+            plain_ids(self.tokenizer, part) for part in (self.anchor, self.anchor + text, text)
+        )
+        return tuple(both[len(before) :] if both[: len(before)] == before else alone)
 
     def end(self) -> int:
         """The id that ends the model's turn."""
@@ -180,9 +182,6 @@ class ChatTemplate:
                 raise ModelError(problem, where=self.where, given=self._template()[:80])
             cuts.append(max([len(ids) - same, *marks]))
         return max(cuts)
-
-    def _plain(self, text: str) -> list[int]:
-        return plain_ids(self.tokenizer, text)
 
 
 @dataclass(frozen=True, eq=False)
