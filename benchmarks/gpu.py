@@ -36,9 +36,8 @@ from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import CounterfoilError
 from counterfoil.models import registry
 from counterfoil.models.base import Options
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower
 from counterfoil.models.images import ImageRoute, prepared
-from counterfoil.models.networks import network_scorer
+from counterfoil.models.networks import TOLERANCE, CompiledTower, network_scorer
 from counterfoil.train.loop import fit
 from counterfoil.train.recipes.published import NegativePairs
 from counterfoil.train.saving import Saving

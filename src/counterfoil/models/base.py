@@ -244,7 +244,11 @@ class PairScorer(Identified, Protocol):
     """
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One number per pair of each batch, higher is better; images are decoded in `workers` processes."""
+        """One number per pair of each batch, higher is better; images are decoded in `workers` processes.
+
+        Captions longer than a model reads are cut off as its tokenizer does. Raises `DataError` naming the
+        file where an image cannot be read, and where a caption's text is not at hand.
+        """
 
 
 def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
@@ -268,7 +272,7 @@ class TextEmbedder(Identified, Protocol):
     """Once per caption, compared in blocks with other captions: an encoder of sentences."""
 
     def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
-        """One float32 array per batch of captions."""
+        """One float32 array per batch of captions, cut off and refused as `PairScorer.score_pairs` does."""
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """How long the model finds each caption; the engine batches captions of like length."""
@@ -286,7 +290,10 @@ class Embedder(TextEmbedder, Protocol):
     """
 
     def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
-        """One float32 array per batch of images, decoded in `workers` processes."""
+        """One float32 array per batch of images, decoded in `workers` processes.
+
+        Raises `DataError` naming the file where an image cannot be read.
+        """
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ on a sample when a model is loaded, and only a tower that agrees is used. Saving
 * biases, residuals and QuickGELU's factors are part of the matrix products:
   x sigmoid(1.702 x) = silu(1.702 x) / 1.702.
 
-For any other structure `text_tower` returns None, and the library's own forward is used.
+For any other structure `agreeing` returns None, and the library's own forward is used.
 """
 
 from collections.abc import Sequence
@@ -151,17 +151,6 @@ def plain_vision(model: Any) -> bool:
     )
 
 
-def text_tower(model: Any) -> FastTextTower | None:
-    """The fast text tower of an open_clip model, or None where its structure is another.
-
-    None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
-    """
-    tower = causal_text(model)
-    if tower is None or not _known_blocks(tower.text.transformer):
-        return None
-    return FastTextTower(tower.text, tower.end)
-
-
 def causal_text(model: Any) -> CausalText | None:
     """The text tower of an open_clip model where texts may be cut at the end mark, whatever its blocks."""
     from open_clip.model import CLIP
@@ -187,12 +176,13 @@ def causal_text(model: Any) -> CausalText | None:
 def agreeing(model: Any, rows: Sequence[Sequence[int]], *, tolerance: float) -> FastTextTower | None:
     """The fast text tower where it answers a sample as the model's own does, on its device; else None.
 
-    The sample is full-length ids of texts (`rows`), `tolerance` the largest difference allowed between
-    components of unit vectors.
+    None as well where texts may not be cut, or its blocks are others. The sample is full-length ids of texts
+    (`rows`), `tolerance` the largest difference allowed between components of unit vectors.
     """
-    fast = text_tower(model)
-    if fast is None:
+    tower = causal_text(model)
+    if tower is None or not _known_blocks(tower.text.transformer):
         return None
+    fast = FastTextTower(tower.text, tower.end)
     with torch.inference_mode():
         plain = model.encode_text(torch.tensor(rows, device=next(model.parameters()).device))
         one, other = (functional.normalize(x.float(), dim=-1) for x in (fast(rows), plain))

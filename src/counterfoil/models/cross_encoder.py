@@ -115,11 +115,7 @@ class CrossEncoder:
     heats: Any = None
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One number per pair of each batch; images are decoded in `workers` processes.
-
-        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` naming the
-        file where an image cannot be read, and where a caption's text is not at hand.
-        """
+        """One number per pair of each batch."""
         new = new_images(batches)
         states: dict[int, State] = {}
         with closing(self.read(new, workers=workers)) as stream:

@@ -69,11 +69,7 @@ class LocalEncoder:
     tower: TokenTower
 
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
-        """For each batch of captions their tokens, float32.
-
-        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
-        caption's text is not at hand.
-        """
+        """For each batch of captions their tokens, float32."""
         for batch in batches:
             texts = base.prompted(self.identity, batch)
             states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
@@ -282,20 +278,13 @@ class DualEncoder:
     needs: tuple[str, ...] = ("images", "captions")
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch, decoded in `workers` processes.
-
-        Raises `DataError` naming the file where an image cannot be read.
-        """
+        """One (batch, width) float32 array of unit vectors per batch."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield self.unit_rows(self.towers.images, arrays)
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch.
-
-        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
-        caption's text is not at hand.
-        """
+        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             yield self.unit_rows(self.towers.texts, base.prompted(self.identity, batch))
 

@@ -22,11 +22,21 @@ from torch import Tensor, nn
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
+from counterfoil.models.networks import (
+    TOLERANCE,
+    Backbone,
+    CompiledTower,
+    DevicePixels,
+    Encoded,
+    LibraryNetwork,
+    Local,
+    normalised,
+    one_place,
+    processor_files,
+)
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.

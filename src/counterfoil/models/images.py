@@ -7,7 +7,7 @@ Two settings of dual encoders that are faster and change scores a little, so tha
 
 By default workers resize pictures by Pillow, as the official evaluations do. With `resize=device` they send
 whole pictures as bytes, which are resized, cropped and normalised where the tower computes; with
-`compile=yes` the image tower becomes one program (`counterfoil.models.device_pixels`). How far either moves
+`compile=yes` the image tower becomes one program (`counterfoil.models.networks`). How far either moves
 embeddings and decisions is measured by `benchmarks/routes.py`.
 """
 

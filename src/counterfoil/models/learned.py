@@ -69,15 +69,6 @@ class WordFrequencies:
         return float(np.mean(np.log(seen)) - np.log(whole))
 
 
-def named_features(contrasts: Contrasts, *, ngrams: int) -> list[list[str]]:
-    """The features of each row: its words, and with `ngrams` 2 neighbours too, the ends among them."""
-    rows = []
-    for tokens in contrasts.tokens:
-        pairs = pairwise(["^", *tokens, "$"]) if ngrams > 1 else ()
-        rows.append(sorted({*tokens, *map(" ".join, pairs)}))
-    return rows
-
-
 #: Numbers beside n-grams: of words, of letters, of words that only this caption has, and where these stand.
 SHAPE = ("words", "letters", "own words", "place of own words")
 
@@ -108,7 +99,11 @@ def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[n
     """
     from scipy.sparse import csr_matrix, hstack
 
-    named = named_features(contrasts, ngrams=ngrams)
+    named = []
+    for tokens in contrasts.tokens:
+        # Of neighbours the ends are some.
+        neighbours = pairwise(["^", *tokens, "$"]) if ngrams > 1 else ()
+        named.append(sorted({*tokens, *map(" ".join, neighbours)}))
     names = {name: at for at, name in enumerate(sorted({name for row in named for name in row}))}
     columns = np.array([names[name] for row in named for name in row], dtype=np.int64)
     starts = np.cumsum([0, *map(len, named)])

@@ -31,10 +31,19 @@ from counterfoil.inputs.files import read_json
 from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
 from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenTower, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
+from counterfoil.models.networks import (
+    TOLERANCE,
+    Backbone,
+    CompiledTower,
+    DevicePixels,
+    Encoded,
+    LibraryNetwork,
+    Local,
+    normalised,
+    processor_files,
+)
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.store import canonical_json
 

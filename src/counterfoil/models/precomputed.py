@@ -138,8 +138,6 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
     Raises `ScoreError` as `load`.
     """
     layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
-    if layout.texts:
-        table = with_captions(table)
     facts = {"kind": layout.kind, "columns": list(layout.columns)}
     given = PrecomputedTable(
         identity=Identity(name, weights=weights, options=facts),
@@ -188,9 +186,7 @@ def with_answers(
         return _fold(given, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
     if layout.texts:
-        right, unread = letters_right(table)
-        empty = _unanswered(table, unread, unanswered)
-        return replace(given, ids=ids, right=right, unanswered=empty)
+        return replace(_letters(given, unanswered), ids=ids)
     subsets = _subsets(table, layout.id)
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(layouts.DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
@@ -324,36 +320,29 @@ def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
     )
 
 
-def with_captions(table: DataTable) -> DataTable:
-    """The same table with the captions of each question: `caption_0` is that of the first image.
+def _letters(given: PrecomputedTable, unanswered: str) -> PrecomputedTable:
+    """The table with whether each image picked its caption (`ipos2t`, `ineg2t`), read from free text.
 
-    Raises `ScoreError` for a log that lacks its captions or its right letter, naming the row.
+    It gets the captions of each question: `caption_0` is that of the first image. A response that names no
+    letter and no caption is not right and has no answer. Each of the 600 responses of GPT-4V can be read, and
+    274 of 300 questions have both right. Raises `ScoreError` for a log that lacks its captions or its right
+    letter, naming the row. Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
     """
-    captions: dict[str, list[str]] = {}
-    for side, name in enumerate(layouts.LOGS):
-        logs = [_shown(table, name, row) for row in range(len(table))]
-        captions[f"caption_{side}"] = [options[right] for options, right in logs]
-    return DataTable({**table.columns, **captions}, table.source, table.kind, table.parts)
-
-
-def letters_right(table: DataTable) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
-    """Whether each image picked its caption (`ipos2t`, `ineg2t`), and which responses cannot be read.
-
-    A response that names no letter and no caption is not right, and is marked under its column. Each of
-    the 600 responses of GPT-4V can be read, and 274 of 300 questions have both right.
-    Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
-    """
+    table, columns = given.table, dict(given.table.columns)
     right: dict[str, NDArray[np.bool_]] = {}
     unread: dict[str, NDArray[np.bool_]] = {}
-    for outcome, response, name in zip(("ipos2t", "ineg2t"), layouts.RESPONSES, layouts.LOGS, strict=True):
+    sides = zip(("ipos2t", "ineg2t"), layouts.RESPONSES, layouts.LOGS, strict=True)
+    for side, (outcome, response, name) in enumerate(sides):
         logs = [_shown(table, name, row) for row in range(len(table))]
+        columns[f"caption_{side}"] = [options[wanted] for options, wanted in logs]
         picked = [
             option_letter(text, options) if isinstance(text, str) else None
             for text, (options, _) in zip(table[response], logs, strict=True)
         ]
         right[outcome] = np.array([one == wanted for one, (_, wanted) in zip(picked, logs, strict=True)])
         unread[response] = np.array([letter is None for letter in picked])
-    return right, unread
+    table = DataTable(columns, table.source, table.kind, table.parts)
+    return replace(given, table=table, right=right, unanswered=_unanswered(table, unread, unanswered))
 
 
 def _shown(table: DataTable, column: str, row: int) -> tuple[list[str], int]:

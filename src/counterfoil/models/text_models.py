@@ -81,7 +81,7 @@ class TextModel:
     end: int | None = None
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
-        """One number per pair of each batch, that of its caption; raises `DataError` where it has no text."""
+        """One number per pair of each batch, that of its caption."""
         for batch in batches:
             texts = base.prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
@@ -361,10 +361,7 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
     lower: bool = False
 
     def embed_captions(self, batches: base.CaptionBatches) -> base.BatchVectors:
-        """One (batch, width) float32 array of unit vectors per batch.
-
-        Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
-        """
+        """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             rows = self._read(batch)
             with torch.inference_mode():
@@ -534,10 +531,7 @@ class TextEncoder(OnTextModel):
         return self
 
     def embed_tokens(self, batches: base.CaptionBatches) -> BatchTokens:
-        """For each batch of captions their tokens, marks included; the whole is the mark of the begin.
-
-        Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
-        """
+        """For each batch of captions their tokens, marks included; the whole is the mark of the begin."""
         for batch in batches:
             rows = [self.model.read(text) for text in base.prompted(self.identity, batch)]
             captions = []

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models.base import Options
-from counterfoil.models.device_pixels import CompiledTower, DevicePixels
 from counterfoil.models.images import ImageRoute, Resized, Untouched, inputs_of, prepared
+from counterfoil.models.networks import CompiledTower, DevicePixels
 from counterfoil.models.open_clip import load
 from refusals import refuses
 

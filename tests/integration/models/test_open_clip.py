@@ -16,7 +16,7 @@ from counterfoil.errors import ModelError
 from counterfoil.models import clip_fast, runtime
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
-from counterfoil.models.clip_fast import FastTextTower, grow, plain_vision, text_tower
+from counterfoil.models.clip_fast import FastTextTower, causal_text, grow, plain_vision
 from embedded import embedded
 from refusals import refuses
 
@@ -246,11 +246,11 @@ def test_patches_are_of_plain_image_towers_alone(path, value, tiny_model):
 @pytest.mark.parametrize("change", ["pool", "mask", "no mask"])
 def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(change, tiny_model):
     model = tiny_model("tiny")
-    assert text_tower(model) is not None
+    assert causal_text(model) is not None
     if change == "pool":
         model.text_pool_type = "last"
     elif change == "mask":
         model.attn_mask[3, 5] = 0.0
     else:
         model.attn_mask = None
-    assert text_tower(model) is None
+    assert causal_text(model) is None

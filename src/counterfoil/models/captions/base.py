@@ -83,7 +83,11 @@ class LocalEmbedder(Identified, Protocol):
     """Once per part: the tokens of captions, the frames of videos (a picture is a video of one frame)."""
 
     def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
-        """For each batch of captions their tokens."""
+        """For each batch of captions their tokens.
+
+        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
+        text is not at hand.
+        """
 
     def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch of videos (or images) the unit vectors of their frames, decoded as a stream."""

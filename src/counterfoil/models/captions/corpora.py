@@ -95,17 +95,12 @@ class Corpus:
 
         Raises `DataError` for a file that is not there, or holds no captions.
         """
-        return None if idf in SOURCES else cls.read(Path(idf), where)
-
-    @classmethod
-    def read(cls, path: Path, where: str) -> "Corpus":
-        """The corpus in a file, read and counted once as long as the file stays as it is.
-
-        Raises what `of` does.
-        """
-        state = path.stat() if path.is_file() else None
+        if idf in SOURCES:
+            return None
+        # It is read and counted once as long as the file stays as it is.
+        state = Path(idf).stat() if Path(idf).is_file() else None
         changed = None if state is None else (state.st_size, state.st_mtime_ns)
-        return _read(path, f"{where}, idf", changed)
+        return _read(Path(idf), f"{where}, idf", changed)
 
     @property
     def identity(self) -> str:
@@ -168,7 +163,7 @@ class Counting:
         """
         if not self.wants_corpus:
             return self
-        corpus = None if file is None or not file.is_file() else Corpus.read(file, self.identity.name)
+        corpus = Corpus.of(str(file), self.identity.name) if file is not None and file.is_file() else None
         idf, options = self.counted, self.identity.options
         values = {**options["metric"], "idf": idf if corpus is None else corpus.identity}
         identity = replace(self.identity, options={**options, "metric": values})

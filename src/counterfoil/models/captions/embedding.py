@@ -21,7 +21,7 @@ What the codes behind the published numbers do, and where this differs:
   alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,13 +35,18 @@ from counterfoil.metrics.captions.token_match import mean_of, token_match, with_
 from counterfoil.models.base import Identity, Options, reject_unused_options
 from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
-from counterfoil.models.captions.registry import KINDS, Kind, Settings, deciding_settings, read
+from counterfoil.models.captions.registry import (
+    KINDS,
+    Backbone,
+    Kind,
+    Settings,
+    deciding_settings,
+    entry,
+    read,
+)
 from counterfoil.models.dual import DualEncoder
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.models.text_models import TextEncoder
-
-#: Loads the model behind a metric, with the metric's prompt in its options.
-Backbone = Callable[[Options], Any]
 
 
 def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
@@ -64,11 +69,11 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     kind, settings = KINDS[name], read(options.settings, name)
     if name in ("em-score", "ref-em-score"):
         return _of_frames(name, kind, settings, options, backbone)
-    model = backbone(_asked(settings, options))
+    model, needs = backbone(_asked(settings, options)), entry(name).reads
     if name == "token-match":
         local, corpus = _local_of(model, name, options), Corpus.of(settings.idf, where)
         identity = _identity(name, local.identity, settings, kind, corpus)
-        return TokenMetric(identity, kind.needs, local, settings, corpus)
+        return TokenMetric(identity, needs, local, settings, corpus)
     if isinstance(model, PrecomputedEmbeddings) and ("prefix" in options.settings or prompted):
         problem = "captions that are embedded already cannot get a prefix"
         raise InputError(problem, where=where, given=given, hint="embed them with it")
@@ -78,7 +83,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
         raise InputError(problem, where=where, given=given, allowed=allowed)
     _check_looks(model, name, options)
     identity, title = _identity(name, model.identity, settings, kind), _title(name, model, settings)
-    return CosineMetric(identity, kind.needs, model, settings, title, options, backbone)
+    return CosineMetric(identity, needs, model, settings, title, options, backbone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +210,9 @@ def _of_frames(
     model = backbone(_asked(settings, options))
     _check_looks(model, name, options)
     local = _local_of(model, name, options)
-    beside = "references" in kind.needs
-    needs = (*kind.needs, "references") if settings.idf == "references" and not beside else kind.needs
+    needs = entry(name).reads
+    beside = "references" in needs
+    needs = (*needs, "references") if settings.idf == "references" and not beside else needs
     identity = _identity(name, local.identity, settings, kind, corpus)
     return FrameMetric(identity, needs, local, settings, corpus, beside, _title(name, model, settings))
 

@@ -43,8 +43,6 @@ class Settings:
 class Kind:
     """What the name of a metric stands for."""
 
-    #: What it reads.
-    needs: tuple[str, ...]
     official: Settings
     #: What may be set of it.
     takes: tuple[str, ...]
@@ -52,25 +50,23 @@ class Kind:
     of_videos: "Kind | None" = None
 
 
-_PICTURE = ("images", "captions")
-_ALL = ("images", "captions", "references")
 _COSINE = ("prefix", "weight", "arithmetic")
 _FRAMES = ("prefix", "idf", "padding")
-_EM = Kind(_PICTURE, Settings(idf="benchmark"), _FRAMES)
-_REF_EM = Kind(_ALL, Settings(idf="benchmark"), (*_FRAMES, "max"))
+_EM = Kind(Settings(idf="benchmark"), _FRAMES)
+_REF_EM = Kind(Settings(idf="benchmark"), (*_FRAMES, "max"))
 _CLIP, _PAC = Settings(PREFIX, CLIP_WEIGHT), Settings(PREFIX, PAC_WEIGHT)
 
 KINDS: Mapping[str, Kind] = {
-    "clip-s": Kind(_PICTURE, _CLIP, _COSINE),
-    "ref-clip-s": Kind(_ALL, _CLIP, (*_COSINE, "negative")),
+    "clip-s": Kind(_CLIP, _COSINE),
+    "ref-clip-s": Kind(_CLIP, (*_COSINE, "negative")),
     # PAC-S section 3.2: with its own model, a video is scored as EMScore scores it.
-    "pac-s": Kind(_PICTURE, _PAC, (*_COSINE, "model"), replace(_EM, takes=(*_EM.takes, "model"))),
+    "pac-s": Kind(_PAC, (*_COSINE, "model"), replace(_EM, takes=(*_EM.takes, "model"))),
     "ref-pac-s": Kind(
-        _ALL, _PAC, (*_COSINE, "negative", "model"), replace(_REF_EM, takes=(*_REF_EM.takes, "model"))
+        _PAC, (*_COSINE, "negative", "model"), replace(_REF_EM, takes=(*_REF_EM.takes, "model"))
     ),
     "em-score": _EM,
     "ref-em-score": _REF_EM,
-    "token-match": Kind(("captions", "references"), Settings(), ("prefix", "idf", "part")),
+    "token-match": Kind(Settings(), ("prefix", "idf", "part")),
 }
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -153,6 +149,11 @@ class MetricEntry:
     def has_model(self) -> bool:
         """Whether a model stands behind it, which `--scorer` names."""
         return "model" in self.needs
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What of captions, references and images it reads."""
+        return tuple(name for name in self.needs if name not in ("model", "java"))
 
 
 _READS = ("captions", "references")

@@ -16,6 +16,7 @@ from counterfoil.metrics.captions import cider, ngrams, ptb
 from counterfoil.models.base import Identity, Options, ScorerSettings, reject_unused_options
 from counterfoil.models.captions import java
 from counterfoil.models.captions.corpora import documents
+from counterfoil.models.captions.registry import entry
 from counterfoil.store import digest_file
 
 #: Candidates, and the references of each, in words with blanks between them.
@@ -29,8 +30,6 @@ Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
 #: What may be set of every metric here: the words of the COCO tool kit (lower case, no punctuation, as all
 #: published numbers have it), or what stands between blanks, of captions that were cut into words before.
 TOKENS = ("ptb", "blanks")
-
-_READS = ("captions", "references")
 
 
 @dataclass(frozen=True)
@@ -157,20 +156,16 @@ def load(name: str, options: Options) -> TextMeasure:
     def metric_of(
         items: Items,
         *,
-        needs: tuple[str, ...] = _READS,
         whole: Callable[[Texts, Lists], float] | None = None,
         sums: Sums | None = None,
         **decided: Any,
     ) -> TextMeasure:
         # All that decides its numbers is in its identity.
         identity = Identity(where, options={"tokens": tokens, **decided})
-        return TextMeasure(identity, needs, tokens, items, whole, sums)
+        return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)
 
     if name == "length":
-        return metric_of(
-            lambda candidates, *_: np.array([len(text.split()) for text in candidates], dtype=np.float64),
-            needs=("captions",),
-        )
+        return metric_of(lambda candidates, *_: np.array([len(text.split()) for text in candidates], float))
     if name == "rouge-l":
         return metric_of(
             lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))

@@ -56,6 +56,13 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
     if protocol in ("yes-no", "answer") and (order := settings.get("order")):
         problem = f"{protocol} has no options to order"
         raise InputError(problem, where=where, given=order, allowed=protocols.PROTOCOLS[1:3])
+    try:
+        extra = json.loads(settings.get("extra") or "{}")
+    except ValueError:
+        extra = None
+    if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
+        allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
+        raise InputError("no fields of a request", where=where, given=settings.get("extra"), allowed=allowed)
     chat = ChatSettings(
         url,
         model,
@@ -63,7 +70,7 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
         detail=settings.one_of("detail", ("", "low", "high", "auto")),
         tokens_field=settings.one_of("tokens_field", ("max_tokens", "max_completion_tokens")),
         system=settings.get("system"),
-        extra=_extra(settings.get("extra"), where=where),
+        extra=extra,
         concurrency=settings.count("concurrency", 8),
         rpm=settings.number("rpm", 0.0, low=0.0, high=1e6),
         retries=int(settings.number("retries", 6, low=0, high=100)),
@@ -85,18 +92,6 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
             settings.number("output_price", 0.0, low=0.0, high=1e6),
         ),
     )
-
-
-def _extra(text: str, *, where: str) -> Mapping[str, Any]:
-    """The JSON object of fields that go into each request; raises `InputError` for anything else."""
-    try:
-        extra = json.loads(text or "{}")
-    except ValueError:
-        extra = None
-    if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
-        allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
-        raise InputError("no fields of a request", where=where, given=text, allowed=allowed)
-    return extra
 
 
 def address(url: str, *, where: str) -> str:

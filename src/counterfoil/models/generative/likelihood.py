@@ -44,24 +44,23 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
     chosen = Choices.of(context.settings)
-    decoder: Decoder
+    decoder: captioners.Captioner | ImageTextDecoder
     facts: dict[str, Any] = {}
     computed: dict[str, str] = {}
     if argument.startswith("open-clip:"):
         name = argument.removeprefix("open-clip:")
         decoder, identity, versions = captioners.coca(name, context, chosen.instruction or "")
-        words = Words.of_captioner(decoder, chosen)
     else:
         model = opened(argument, context)
         identity, versions = model.identity, dict(model.versions)
         if model.model.config.model_type in captioners.CAPTIONERS:
             decoder = captioners.captioner_of(model, chosen.instruction or "", where)
-            words = Words.of_captioner(decoder, chosen)
         else:
-            plain = model.decoder(where)
-            words = Words.of_template(plain, chosen)
-            decoder = plain.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
-            facts, computed = {"template": plain.template.digest}, {"computed": sharing(decoder)}
+            decoder = model.decoder(where)
+    words = Words.of(decoder, chosen)
+    if isinstance(decoder, ImageTextDecoder):
+        decoder = decoder.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
+        facts, computed = {"template": decoder.template.digest}, {"computed": sharing(decoder)}
     preparation: Preparation = getattr(decoder, "preparation", Untouched())
     prior, prior_facts = _prior(chosen, decoder, words, preparation, options)
     facts = {**identity.options, **facts, **chosen.described(words), **prior_facts}
@@ -148,29 +147,21 @@ class Words:
     room: int
 
     @classmethod
-    def of_captioner(cls, captioner: captioners.Captioner, chosen: Choices) -> "Words":
-        """Those of a captioner."""
-        return cls(
-            where=chosen.where,
-            prompt=captioner.prompt,
-            ids=captioner.words,
-            end=(captioner.end,) if chosen.end == "in" else (),
-            room=max(1, captioner.positions - len(captioner.prompt) - 1),
-        )
+    def of(cls, decoder: "captioners.Captioner | ImageTextDecoder", chosen: Choices) -> "Words":
+        """Those of a captioner, or of a model with a template of prompts."""
+        if isinstance(decoder, captioners.Captioner):
+            prompt, ids, end = decoder.prompt, decoder.words, decoder.end
+            room = max(1, decoder.positions - len(prompt) - 1)
+        else:
+            template = decoder.template
+            usual = PALIGEMMA if isinstance(template, PaliGemmaTemplate) else INSTRUCTION
+            prompt = template.text(usual if chosen.instruction is None else chosen.instruction)
+            end, room = template.end() if chosen.end == "in" else 0, decoder.room(len(prompt) + 1)
 
-    @classmethod
-    def of_template(cls, decoder: ImageTextDecoder, chosen: Choices) -> "Words":
-        """Those of a model with a template of prompts."""
-        template = decoder.template
-        usual = PALIGEMMA if isinstance(template, PaliGemmaTemplate) else INSTRUCTION
-        prompt = template.text(usual if chosen.instruction is None else chosen.instruction)
-        return cls(
-            where=chosen.where,
-            prompt=prompt,
-            ids=lambda text: template.words(template.lead + text),
-            end=(template.end(),) if chosen.end == "in" else (),
-            room=decoder.room(len(prompt) + 1),
-        )
+            def ids(text: str) -> tuple[int, ...]:
+                return template.words(template.lead + text)
+
+        return cls(chosen.where, prompt, ids, (end,) if chosen.end == "in" else (), room)
 
     def row(self, text: str) -> TextRow:
         """The row of a caption, cut to what the model reads; raises `DataError` where it has no tokens."""

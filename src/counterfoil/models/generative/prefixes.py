@@ -20,8 +20,9 @@ from jaxtyping import Float, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
+from counterfoil.models.cross_encoder import new_images
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.images import UNTOUCHED, Preparation, prepared
 
@@ -137,21 +138,13 @@ class GenerativeScorer:
     preparation: Preparation = UNTOUCHED
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-        """One score per pair of each batch. A picture whose pairs follow one another is read once.
-
-        Images are decoded in `workers` processes. Raises `DataError` where an image or a text is not at hand.
-        """
-        fresh: list[list[Image]] = []
-        last: Image | None = None
-        for batch in batches:
-            distinct = {id(image): image for image, _ in batch}
-            fresh.append([image for image in distinct.values() if image is not last])
-            last = batch[-1][0] if batch else last
-        seen: dict[int, Seen] = {}
+        """One score per pair of each batch. A picture whose pairs follow one another is read once."""
+        fresh, seen = new_images(batches), dict[int, Seen]()
         with closing(prepared(fresh, self.preparation, workers=workers)) as pictures:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
-                for image, array in zip(new, arrays, strict=True):
-                    seen[id(image)] = self.decoder.see(array)
+                seen |= dict(zip(map(id, new), map(self.decoder.see, arrays), strict=True))
+                # The next batch may go on with a picture of this one; the others are done.
+                seen = {id(image): seen[id(image)] for image, _ in batch}
                 texts = [text_of(caption) for _, caption in batch]
                 rows, owners = [self.row(text) for text in texts], [seen[id(image)] for image, _ in batch]
                 # What is shared depends on the batch alone: a run that goes on from a cache does the same.
@@ -159,8 +152,6 @@ class GenerativeScorer:
                 shared = [counts[id(image)] > 1 for image, _ in batch]
                 parts = log_probabilities(self.decoder, owners, rows, shared)
                 yield np.array(self.values(texts, parts), dtype=np.float64)
-                # The next batch may go on with the last picture; the others are done.
-                seen = {id(batch[-1][0]): seen[id(batch[-1][0])]} if batch else seen
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions are longer than the model reads, so that they are cut off."""

@@ -84,8 +84,10 @@ class ChatTemplate:
 
     def words(self, text: str) -> tuple[int, ...]:
         """The ids of the model's own `text` right after a prompt: those that it adds to the prompt's."""
-        before, both = self._plain(self.anchor), self._plain(self.anchor + text)
-        return tuple(both[len(before) :] if both[: len(before)] == before else self._plain(text))
+        before, both, alone = (
+            plain_ids(self.tokenizer, part) for part in (self.anchor, self.anchor + text, text)
+        )
+        return tuple(both[len(before) :] if both[: len(before)] == before else alone)
 
     def end(self) -> int:
         """The id that ends the model's turn."""
@@ -101,8 +103,7 @@ class ChatTemplate:
 
     def see(self, picture: ndarray) -> Seen:
         """A picture and all ids up to the text."""
-        inputs = self._seen(picture, PROBES[0])
-        return _seen(inputs, _head(inputs, self.text(PROBES[0]), self.where))
+        return _seen(self._seen(picture, PROBES[0]), self.text(PROBES[0]), self.where)
 
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
@@ -181,9 +182,6 @@ class ChatTemplate:
             cuts.append(max([len(ids) - same, *marks]))
         return max(cuts)
 
-    def _plain(self, text: str) -> list[int]:
-        return plain_ids(self.tokenizer, text)
-
 
 @dataclass(frozen=True, eq=False)
 class PaliGemmaTemplate:
@@ -217,7 +215,7 @@ class PaliGemmaTemplate:
         with quiet(library_of()):  # the library's own use of NumPy warns
             inputs = dict(self.processor(text=text, images=image, return_tensors="pt"))
         inputs.pop("labels", None)
-        return _seen(inputs, _head(inputs, self.text(PROBES[0]), self.where))
+        return _seen(inputs, self.text(PROBES[0]), self.where)
 
 
 Template = ChatTemplate | PaliGemmaTemplate
@@ -239,16 +237,12 @@ def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _head(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[int, ...]:
-    """The ids of a prompt before its text, which must be `tail`; raises `ModelError` where it is not."""
+def _seen(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> Seen:
+    """The picture of a prompt and its ids before the text, which must be `tail`; else raises `ModelError`."""
     ids = tuple(int(token) for token in inputs.pop("input_ids")[0])
     head = ids[: len(ids) - len(tail)]
     if ids[len(head) :] != tail:
         raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
-    return head
-
-
-def _seen(inputs: dict[str, Any], head: tuple[int, ...]) -> Seen:
     beside = [name for name in _BESIDE if name in inputs]
     kinds = {name: tuple(map(int, inputs.pop(name)[0][: len(head)])) for name in beside}
     inputs.pop("attention_mask", None)
