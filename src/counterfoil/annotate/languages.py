@@ -8,11 +8,8 @@ form, is shown as it is.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-
-from counterfoil.annotate.forms.base import FormField, WorkPage
 
 #: Languages of the page's own words; the first where a campaign has none of them.
 LANGUAGES = ("en", "de", "es", "fr")
@@ -47,20 +44,6 @@ def phrase_in(language: str, text: str) -> str:
     if step is not None and step[2] in known:
         return step[1] + known[step[2]]
     return known.get(text, text)
-
-
-def page_in(language: str, page: WorkPage) -> WorkPage:
-    """A page with its labels, questions and options in a language; texts and images stay as they are."""
-    if not phrases_of(language):
-        return page
-
-    def field_in(field: FormField) -> FormField:
-        options = tuple(replace(option, label=phrase_in(language, option.label)) for option in field.options)
-        prompt, text = phrase_in(language, field.prompt), phrase_in(language, field.text)
-        return replace(field, prompt=prompt, text=text, options=options)
-
-    shown = tuple(replace(block, label=phrase_in(language, block.label)) for block in page.shown)
-    return replace(page, shown=shown, fields=tuple(map(field_in, page.fields)))
 
 
 def in_language(name: str, language: str) -> str:

@@ -51,13 +51,27 @@ class Lease:
 
 #: The columns of a lease, in the order of its fields.
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
+#: What is counted of a person.
+_COUNTED = ("pages", "done", "right", "wrong")
 
-
+# Statements that every answer runs are built once: to build one takes longer than to run it.
+_LEASE_ID, _PERSON_ID = (sa.bindparam(name, type_=sa.Text) for name in ("lease_id", "person_id"))
+_LEASED, _ANSWERED = (sa.bindparam(name, 0, sa.Integer) for name in ("leased_too", "answered_too"))
+_FIND = sa.select(*COLUMNS).where(leases.c.id == _LEASE_ID, leases.c.person == _PERSON_ID)
+_CHANGE = sa.update(leases).where(leases.c.id == _LEASE_ID)
+_OF_ITEM = items.c.position == sa.bindparam("item_position")
+_INSERT = sa.insert(leases).values(instance=sa.select(items.c.instance).where(_OF_ITEM).scalar_subquery())
+_COUNTS = {"leased": items.c.leased + _LEASED, "answered": items.c.answered + _ANSWERED}
+_COUNTS["rank"] = items.c.rank + ROUND * (_LEASED + _ANSWERED)
+_COUNT_ITEM = sa.update(items).where(_OF_ITEM).values(_COUNTS)
+_OF_PERSON = {name: people.c[name] + sa.bindparam(f"{name}_too", 0) for name in _COUNTED}
+_COUNT_PERSON = sa.update(people).where(people.c.id == _PERSON_ID).values(_OF_PERSON)
 # Words in the text of a statement, so that the indexes of open and of live leases serve it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
-_UNANSWERED = leases.c.state != sa.literal_column("'answered'")
-# Built once: to build these takes longer than to run them.
-_PERSON_ID = sa.bindparam("person_id", type_=sa.Text)
+_LATE = leases.c.expires < sa.bindparam("now"), leases.c.block.is_(None)
+_EXPIRED = sa.select(leases.c.id).where(_LIVE, *_LATE)
+_OPEN = leases.c.state != sa.literal_column("'answered'"), leases.c.role != "onboarding"
+_UNANSWERED = sa.select(*COLUMNS).where(leases.c.person == _PERSON_ID, *_OPEN).order_by(leases.c.place)
 _had = leases.alias("had")
 _NEW = (
     ~sa.select(_had.c.id).where(_had.c.person == _PERSON_ID, _had.c.instance == items.c.instance).exists(),
@@ -70,8 +84,7 @@ GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
     """A person's lease by its id; None for an unknown id and for another person's."""
-    own = sa.select(*COLUMNS).where(leases.c.id == lease, leases.c.person == person)
-    row = connection.execute(own).first()
+    row = connection.execute(_FIND, {"lease_id": lease, "person_id": person}).first()
     return None if row is None else Lease(*row)
 
 
@@ -90,12 +103,11 @@ def issue(
     """A new lease, counted where its item and its person are counted."""
     number, role = secrets.token_hex(16), campaign.items[item].role
     lease = Lease(number, person, item, attempt, role, place, block, now, expires, "live")
-    instance = sa.select(items.c.instance).where(items.c.position == lease.item).scalar_subquery()
-    connection.execute(sa.insert(leases).values({**vars(lease), "instance": instance}))
-    if lease.role != "onboarding":
-        set_person(connection, lease.person, pages=people.c.pages + 1)
-    if lease.role == "work":
-        _count(connection, lease.item, leased=1)
+    connection.execute(_INSERT, {**vars(lease), "item_position": item})
+    if role != "onboarding":
+        connection.execute(_COUNT_PERSON, {"person_id": person, "pages_too": 1})
+    if role == "work":
+        _count(connection, item, leased=1)
     return lease
 
 
@@ -114,12 +126,12 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
     """
     _set_lease(connection, lease.id, state="answered")
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
-    connection.execute(sa.insert(answers).values(**row, **own, lease=lease.id))
+    connection.execute(sa.insert(answers), {**row, **own, "lease": lease.id})
     if lease.role != "onboarding":
         # Work may have a known answer too, for the researcher alone: golden items count against a person.
         right, wrong = (int(lease.role == "golden" and row["right"] is way) for way in (True, False))
-        counts = {"right": people.c.right + right, "wrong": people.c.wrong + wrong}
-        set_person(connection, lease.person, done=people.c.done + 1, **counts)
+        counts = {"done_too": 1, "right_too": right, "wrong_too": wrong}
+        connection.execute(_COUNT_PERSON, {"person_id": lease.person, **counts})
     if lease.role == "work":
         _count(connection, lease.item, leased=-1, answered=1)
         if campaign.recipe.design == "adaptive":
@@ -127,15 +139,14 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
 
 
 def _set_lease(connection: sa.Connection, lease: str, **values: Any) -> None:
-    connection.execute(sa.update(leases).where(leases.c.id == lease).values(values))
+    connection.execute(_CHANGE, {"lease_id": lease, **values})
 
 
 def _count(connection: sa.Connection, item: int, *where: Any, leased: int = 0, answered: int = 0) -> bool:
     """Add to the counts of an item and to its rank, where further conditions hold; whether they did."""
-    values = {"leased": items.c.leased + leased, "answered": items.c.answered + answered}
-    values["rank"] = items.c.rank + ROUND * (leased + answered)
-    change = sa.update(items).where(items.c.position == item, *where).values(values)
-    return bool(connection.execute(change).rowcount)
+    change = _COUNT_ITEM.where(*where) if where else _COUNT_ITEM
+    counts = {"leased_too": leased, "answered_too": answered}
+    return bool(connection.execute(change, {"item_position": item, **counts}).rowcount)
 
 
 def release(connection: sa.Connection, *where: Any) -> int:
@@ -210,9 +221,9 @@ def next_items(
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
     recipe = campaign.recipe
-    release_expired(connection, now)
-    of_person = leases.c.person == person.id, leases.c.role != "onboarding", _UNANSWERED
-    rows = connection.execute(sa.select(*COLUMNS).where(*of_person).order_by(leases.c.place))
+    if connection.execute(_EXPIRED, {"now": now}).first() is not None:
+        release_expired(connection, now)
+    rows = connection.execute(_UNANSWERED, {"person_id": person.id})
     unanswered = [Lease(*row) for row in rows]
     if recipe.design == "blocks":
         return _items_of_block(connection, campaign, person, unanswered, now, ahead)

@@ -57,7 +57,12 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
-_COLUMNS = tuple(people.c[name] for name in Person.__dataclass_fields__)
+# Built once, since every request runs them.
+_PERSON = sa.select(*(people.c[name] for name in Person.__dataclass_fields__))
+_BY_ID = _PERSON.where(people.c.id == sa.bindparam("person_id"))
+_BY_TOKEN = _PERSON.join(tokens, tokens.c.person == people.c.id).where(
+    tokens.c.hash == sa.bindparam("token_hash")
+)
 
 
 def enter(
@@ -131,8 +136,7 @@ def person_of(connection: sa.Connection, token: str) -> Person | None:
 
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
-    by_token = sa.select(*_COLUMNS).join(tokens, tokens.c.person == people.c.id)
-    row = connection.execute(by_token.where(tokens.c.hash == token_hash(token))).first()
+    row = connection.execute(_BY_TOKEN, {"token_hash": token_hash(token)}).first()
     return None if row is None else Person(*row)
 
 
@@ -157,7 +161,7 @@ def readmit(connection: sa.Connection, person: str, now: float, *, named: str = 
 
 def person_by_id(connection: sa.Connection, id: str) -> Person:
     """The person with an id."""
-    return Person(*connection.execute(sa.select(*_COLUMNS).where(people.c.id == id)).one())
+    return Person(*connection.execute(_BY_ID, {"person_id": id}).one())
 
 
 def person_id(campaign: Campaign, platform: str, worker: str) -> str:

@@ -26,6 +26,7 @@ from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
+from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.annotate.work import WorkState
@@ -334,12 +335,12 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
             return
         # The title says what it is.
         begin(keep, SIMULATED)
-        own = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS)]
-        for file in (*own, *sorted((campaign.folder / IMAGES).iterdir()), path):
-            if file.is_file():
-                to = keep / (f"{IMAGES}/{file.name}" if file.parent.name == IMAGES else file.name)
-                with file.open("rb") as source, writing(to, private=file.name == SECRETS) as copy:
-                    shutil.copyfileobj(source, copy)
+        named = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS, IMAGES, FIGURES)]
+        files = [file for name in named for file in (name, *sorted(name.rglob("*"))) if file.is_file()]
+        copies = {file: keep / file.relative_to(campaign.folder) for file in files}
+        for file, to in {**copies, path: keep / DATABASE}.items():
+            with file.open("rb") as source, writing(to, private=file.name == SECRETS) as copy:
+                shutil.copyfileobj(source, copy)
         title = f"{SIMULATED}: {campaign.recipe.title}"
         write_text(keep / RECIPE, replace(campaign.recipe, title=title).to_toml())
         end(keep)

@@ -157,9 +157,13 @@ events = sa.Table(
 )
 
 
+# Built once, since every request runs it.
+_META_VALUE = sa.select(meta.c.value).where(meta.c.key == sa.bindparam("meta_key"))
+
+
 def meta_value(connection: sa.Connection, key: str) -> str:
     """What `meta` holds under a key, empty for nothing."""
-    value = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+    value = connection.execute(_META_VALUE, {"meta_key": key}).scalar()
     return "" if value is None else value
 
 

@@ -237,6 +237,8 @@ def test_images_of_the_instructions_come_along(here):
         with PIL.Image.open(io.BytesIO(reply.content)) as shown:
             assert (shown.size, shown.info) == ((20, 10), {})
         assert "example.org" not in page
+        simulate(campaign, crowd({"able": 1.0}, 1), keep=here / "tried")
+        make_app(open_campaign(here / "tried"), database)
         (campaign.folder / "figures" / "figs" / "good one.jpg").unlink()
         refuses("no such image", make_app, campaign, database)
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Shown
-from counterfoil.annotate.languages import language_for, page_in, phrase_in
+from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.annotate.server.group_commit import GroupCommit
@@ -190,11 +190,11 @@ class Views:
         return ReceiptView(**{**vars(receipt), **shown, "work": self.work(receipt.work, visit, language)})
 
     def _item(self, assignment: Assignment, language: str) -> ItemView:
-        page = page_in(language, assignment.page)
-        shown = [
-            replace(block, content=self._addresses[block.content]) if block.kind == "image" else block
-            for block in page.shown
-        ]
+        page, phrase = assignment.page, partial(phrase_in, language)
+        shown = []
+        for block in page.shown:
+            content = self._addresses[block.content] if block.kind == "image" else block.content
+            shown.append(replace(block, label=phrase(block.label), content=content))
         by_name = {field.name: field for field in page.fields}
         fields = []
         for field in page.fields:
@@ -203,10 +203,15 @@ class Views:
                 for name, allowed in field.when.items()
             }
             options = [
-                replace(option, images=tuple(self._addresses[image] for image in option.images))
+                replace(
+                    option,
+                    label=phrase(option.label),
+                    images=tuple(self._addresses[image] for image in option.images),
+                )
                 for option in field.options
             ]
-            fields.append(FieldView.model_validate({**vars(field), "options": options, "when": when}))
+            words = {"prompt": phrase(field.prompt), "text": phrase(field.text), "options": options}
+            fields.append(FieldView.model_validate({**vars(field), **words, "when": when}))
         return ItemView(
             lease=assignment.lease,
             position=assignment.position,
