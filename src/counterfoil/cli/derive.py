@@ -203,9 +203,14 @@ class Command(Documented):
                     typed[name] = value
                 elif value:
                     typed[name] = False
-        flags = {flag for param in self.params for flag in (*param.opts, *param.secondary_opts)}
+        flags = {
+            flag
+            for param in self.params
+            if isinstance(param, click.Option)
+            for flag in (*param.opts, *param.secondary_opts)
+        }
         for name, argument in options.items():
-            if isinstance(typed.get(name), str) and typed[name] in flags and argument.flag in flags:
+            if isinstance(typed.get(name), str) and typed[name] in flags:
                 problem = f"option '{argument.flag}' requires an argument"
                 raise InputError(problem, given=typed[name], hint=f"see '{ctx.command_path} --help'")
             if typed.get(name) is False and bool not in argument.members:

@@ -187,7 +187,7 @@ def recipes(
     outputs="json",
     examples="""Examples:
   counterfoil annotate forms
-  counterfoil annotate forms best-of-k"""
+  counterfoil annotate forms best-of-k""",
 )
 def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Listing:
     """The forms of work: what is asked, and which columns a table of items needs.
