@@ -75,7 +75,7 @@ def by_number(study: AnnotatorBias) -> Table:
 def coverages(sets: Sequence[Coverage]) -> Table:
     """Precision and recall of sets of right answers against judgements (ECCV Caption Table 2)."""
     caption = "Right answers of benchmarks against the judgements, over judged pairs."
-    heads = (Column("precision"), Column("recall"), Column("queries", style="text"))
+    heads = (Column("precision"), Column("recall"), Column("queries"))
 
     def cells(coverage: Coverage) -> Sequence[object]:
         return coverage.precision, coverage.recall, f"{coverage.queries:,}"
@@ -95,7 +95,7 @@ def multiplicities(counts: Sequence[Multiplicity]) -> Table:
         most = max(count.histogram, default=0)
         return (f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", f"{most:,}", fold)[: len(heads)]
 
-    columns = [Column(head, style="text") for head in heads]
+    columns = [Column(head) for head in heads]
     return _by_direction("Right answers per query.", "right according to", columns, counts, cells)
 
 

@@ -146,7 +146,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
     run = comparison.runs[0]
     rows = []
     for group in groupings(run.benchmark.questions)[grouping]:
-        estimates = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
+        estimates = estimates_of(comparison, measure, group)
         ranks = _ranks({name: e.value for name, e in estimates.items() if e is not None})
         cells = [Cell.of(e, ranks.get(name, 0)) for name, e in estimates.items()]
         n = next((cell.n for cell in cells if cell.n), 0)
@@ -212,10 +212,19 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
     return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
 
 
+def estimates_of(comparison: Comparison, measure: str, group: str = "") -> dict[str, Estimate | None]:
+    """A measure over all questions, or those of a group, by scorer; None for those without a value."""
+    of_runs = (
+        (run.name, run.result.groups.get(group, {}) if group else run.result.measures)
+        for run in comparison.runs
+    )
+    return {name: measures.get(measure) for name, measures in of_runs}
+
+
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
     """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
     chosen = leading(comparison) if measure is None else measure
-    of_runs = {run.name: run.result.measures.get(chosen) for run in comparison.runs}
+    of_runs = estimates_of(comparison, chosen)
     return sorted(of_runs, key=lambda name: -e.value if (e := of_runs[name]) else 2.0)
 
 
@@ -246,11 +255,8 @@ def _column(
     comparison: Comparison, name: str, block: str, label: str, group: str = ""
 ) -> tuple[Column, dict[str, Estimate]]:
     """The column of a measure, over all questions or those of a group, and its values by scorer."""
-    of_runs = {
-        run.name: run.result.groups.get(group, {}) if group else run.result.measures
-        for run in comparison.runs
-    }
-    values = {run: measures[name] for run, measures in of_runs.items() if name in measures}
+    of_runs = estimates_of(comparison, name, group)
+    values = {run: estimate for run, estimate in of_runs.items() if estimate is not None}
     size = next((estimate.n for estimate in values.values()), None)
     column = Column(label, block, style_of(name), name, size, group, signature_of(comparison.runs, name))
     return column, values

@@ -8,7 +8,7 @@ correlations are in [-1, 1], and times a hundred with as many, as the papers pri
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -16,7 +16,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.store import csv_cell
 
 #: "points" and "shift" are differences of percentages and of correlations, "score" is a number as it is.
-Style = Literal["percent", "points", "correlation", "shift", "p", "text", "score"]
+Style = Literal["percent", "points", "correlation", "shift", "p", "score"]
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class Table:
     def of(
         cls, caption: str, corner: str, columns: Iterable[Column | str], rows: Iterable[Sequence[object]]
     ) -> "Table":
-        """A table whose rows are each a name and what `Cell.of` takes; a column that is a text has texts.
+        """A table whose rows are each a name and what `Cell.of` takes; a column may be its label alone.
 
         >>> Table.of("votes", "name", ["for"], [("red", "3")]).rows
         (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
         """
         return cls(
             caption,
-            tuple(Column(head, style="text") if isinstance(head, str) else head for head in columns),
+            tuple(Column(head) if isinstance(head, str) else head for head in columns),
             tuple(Row(str(name), tuple(map(Cell.of, cells))) for name, *cells in rows),
             corner,
         )
@@ -113,13 +113,6 @@ class Table:
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The headings over the columns, each with how many columns it spans."""
         return tuple((name, len(list(run))) for name, run in groupby(column.block for column in self.columns))
-
-
-def text_table(
-    caption: str, corner: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]
-) -> Table:
-    """A table of texts, each row its name and its cells."""
-    return Table.of(caption, corner, [replace(column, style="text") for column in columns], rows)
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
