@@ -41,26 +41,25 @@ _NARROW = 3.4
 _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images"}
 
 
-def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
+def measures(
+    comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3, grouping: str = ""
+) -> Any:
     """A dot and a whisker (the 95 % interval) per scorer, a panel per measure, chance as a dashed line.
 
-    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
+    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel. With
+    a `grouping`, of a handful of groups, there is a panel per group and a row of panels per measure.
     """
     names = main_measures(comparison) if names is None else names
-    titled = [(measure_label(name), estimates_of(comparison, name)) for name in names]
-    return dots(titled, ranking(comparison), columns)
-
-
-def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = None) -> Any:
-    """As `measures`, with a panel per group and a row of panels per measure. For a handful of groups."""
-    names = main_measures(comparison) if names is None else names
-    labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
+    labels = groupings(comparison.runs[0].benchmark.questions)[grouping] if grouping else ("",)
     titled = [
-        (f"{measure_label(name)} · {group(label)}", estimates_of(comparison, name, label))
+        (
+            f"{measure_label(name)} · {group(label)}" if label else measure_label(name),
+            estimates_of(comparison, name, label),
+        )
         for name in names
         for label in labels
     ]
-    return dots(titled, ranking(comparison), len(labels))
+    return dots(titled, ranking(comparison), len(labels) if grouping else columns)
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:

@@ -291,7 +291,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
                 figure, label = figures.heat(comparison, name, measure), measure_label(measure)
                 drawings.append(drawn(label, "", f"{key}-{measure}", figure, f"{label} by {by}"))
             if len(labels[name]) <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
-                dotted = figures.groups(comparison, name, shown)
+                dotted = figures.measures(comparison, shown, grouping=name)
                 narrow = "".join(heat.wide for heat in drawings)
                 drawings = [replace(drawn(f"By {by}", "", key, dotted, f"Measures by {by}"), narrow=narrow)]
         of_groups = (
