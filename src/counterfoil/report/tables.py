@@ -186,26 +186,30 @@ def least_width(table: Table) -> int:
     return sum(rooms) + 2 * len(table.columns)
 
 
-def to_markdown(table: Table, *, intervals: bool = False) -> str:
-    """The table in Markdown under its caption: best in bold, second best in italics (it cannot underline)."""
+def to_markdown(table: Table) -> str:
+    """The table in Markdown under its caption, with intervals: best in bold, second best in italics.
+
+    It cannot underline.
+    """
     marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
     heads = list(map(_escape_markdown, table.heads))
     lines = [
-        *((_escape_markdown(table.caption), "") if intervals else ()),
+        *(_escape_markdown(table.caption), ""),
         "| " + " | ".join([_escape_markdown(table.corner), *heads]) + " |",
         "| " + " | ".join([":---", *("---:" for _ in heads)]) + " |",
     ]
     for row in table.rows:
         cells = [
-            marks.get(cell.rank, str)(written(cell, column, interval=intervals))
+            marks.get(cell.rank, str)(written(cell, column, interval=True))
             for cell, column in table.cells(row)
         ]
         lines.append("| " + " | ".join([_escape_markdown(row.name), *cells]) + " |")
     return "\n".join(lines) + "\n"
 
 
-def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
-    """The table as a LaTeX float in the style of the papers: booktabs, best in bold, second best underlined.
+def to_latex(table: Table) -> str:
+    """The table with intervals as a LaTeX float in the style of the papers: booktabs, best in bold, second
+    best underlined.
 
     Needs the packages booktabs and multirow. Characters that LaTeX reserves are escaped; other Unicode
     stays as it is, so names outside Latin script want XeLaTeX or LuaLaTeX.
@@ -219,7 +223,6 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{_escape_latex(table.caption)}{legend}}}",
-        *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
     ]
@@ -242,8 +245,8 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
         cells = []
         for cell, column in table.cells(row):
             cells.append(marks.get(cell.rank, str)(_escape_latex(written(cell, column))))
-            whole = _escape_latex(written(cell, column, interval=intervals))
-            if intervals and cell.low is not None and "[" in whole:
+            whole = _escape_latex(written(cell, column, interval=True))
+            if cell.low is not None and "[" in whole:
                 # Small, so that a table of several columns still fits a page.
                 cells[-1] += rf" {{\scriptsize {whole[whole.index('[') :]}}}"
         name = _escape_latex(row.name)
