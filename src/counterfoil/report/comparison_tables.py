@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Form
-from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
@@ -111,33 +110,22 @@ def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
     return Table.of("by group", "group", [benchmark.questions.units, *columns], rows)
 
 
-def by_group(
-    comparison: Comparison, measures: Sequence[str] | None = None, *, grouping: str | None = None
-) -> Table:
+def by_group(comparison: Comparison, grouping: str = "") -> Table:
     """One row per scorer, a block of columns per group: the layout of BiVLC Table 4.
 
-    `measures` defaults to `grouped_measures`; `grouping` to the first that the benchmark's authors report by
-    (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
-    measure that is not there.
+    `grouping` is one of the benchmark's, by default the first that its authors report by; the table is empty
+    where it has none.
     """
     run = comparison.runs[0]
     labels = groupings(run.benchmark.questions)
-    if grouping is None:
-        official = [name for name in run.benchmark.card.groupings if name in labels]
-        grouping = next(iter([*official, *labels]), None)
-    elif grouping not in labels:
-        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
-    chosen = grouped_measures(comparison) if measures is None else tuple(measures)
-    for name in chosen:
-        if name not in comparison.measures:
-            raise UnknownNameError("measure", name, comparison.measures, where=run.benchmark.name)
+    reported = (name for name in (*run.benchmark.card.groupings, *labels) if name in labels)
+    grouping = grouping or next(reported, "")
     columns = [
         _column(comparison, name, label_of.group(group), measure_label(name), group)
-        for group in (labels[grouping] if grouping else ())
-        for name in chosen
+        for group in labels.get(grouping, ())
+        for name in grouped_measures(comparison)
     ]
-    by = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping or '')}."
-    caption = by if grouping else "No groups."
+    caption = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
     return _table(caption, [run.name for run in comparison.runs], columns)
 
 
