@@ -1,5 +1,7 @@
 """The tables' layout and numbers, on drawn benchmarks and against the papers' own tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,13 @@ def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads):
         assert printed(table, run.name) == expected
     assert [column.size for column in table.columns[::3]] == [14, 13, 13]
     assert by_group(quads, grouping="tag").blocks[0] == ("tag <1>", 3)
+
+
+def test_without_groups_a_table_of_them_is_empty(quads):
+    run = quads.runs[0]
+    questions = replace(run.benchmark.questions, groupings={})
+    bare = replace(run, benchmark=replace(run.benchmark, questions=questions))
+    assert by_group(replace(quads, runs=(bare,))).columns == ()
 
 
 def test_many_groups_stand_in_rows(quads):
