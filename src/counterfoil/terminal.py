@@ -31,8 +31,6 @@ PATIENCE = 2.0
 
 #: Seconds between lines of progress where stderr is no terminal, and with --verbose.
 EVERY, VERBOSE_EVERY = 30.0, 5.0
-#: Seconds between two states of a bar in a notebook, and its width in characters.
-_NOTEBOOK_EVERY, _NOTEBOOK_WIDTH = 0.2, 30
 
 
 #: Control characters (C0 without tab and line feed, DEL, C1), marks that turn the direction of writing and
@@ -178,18 +176,15 @@ def busy(text: str, *, silent: bool = False) -> Iterator[None]:
 def progress(*, silent: bool = False) -> Iterator[Report]:
     """A function (stage, done, total) that shows a bar with rate and time left.
 
-    Nothing is shown for the first two seconds of a stage, or when quiet. A notebook has a bar of characters;
-    where stderr is neither that nor a terminal a line says every half minute how far it is.
+    Nothing is shown for the first two seconds of a stage, or when quiet. Where stderr is no terminal a line
+    says every half minute how far it is, in a notebook and with --verbose more often.
     """
     console = err()
     if silent or quiet:
         yield lambda stage, done, total: None
         return
-    if not console.is_terminal and "ipykernel" in sys.modules:
-        yield _notebook_bar()
-        return
     if not console.is_terminal:
-        yield _lines(VERBOSE_EVERY if verbose else EVERY)
+        yield _lines(VERBOSE_EVERY if verbose or "ipykernel" in sys.modules else EVERY)
         return
     from rich import progress as rich
 
@@ -229,30 +224,6 @@ def progress(*, silent: bool = False) -> Iterator[Report]:
     finally:
         if bars.live.is_started:
             bars.stop()
-
-
-def _notebook_bar() -> Report:
-    """A report that rewrites one line of stderr, gone when the stage is over: notebooks know no cursor."""
-    started: dict[str, float] = {}
-    shown = 0.0
-
-    def report(stage: str, done: int, total: int) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        since = started.setdefault(stage, now)
-        if done < total and now - since > PATIENCE and now - shown > _NOTEBOOK_EVERY:
-            filled = round(_NOTEBOOK_WIDTH * done / total)
-            bar = "█" * filled + "░" * (_NOTEBOOK_WIDTH - filled)
-            sys.stderr.write(f"\r{clean(stage)} {bar} {done:,} of {total:,} ")
-            shown = now
-        if done >= total:
-            started.pop(stage)
-            if shown:
-                sys.stderr.write("\r" + " " * 100 + "\r")
-                shown = 0.0
-        sys.stderr.flush()
-
-    return report
 
 
 def _lines(every: float) -> Report:

@@ -218,7 +218,7 @@ def report(everything):
 def undrawn(monkeypatch):
     """Pages without their figures, which take most of the time."""
     monkeypatch.setattr(figure_style, "svg", lambda figure, **names: "")
-    for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
+    for name in ("measures", "heat", "directions", "margins", "significance"):
         monkeypatch.setattr(figures, name, lambda *values, **options: None)
 
 

@@ -35,7 +35,7 @@ def lengths(
     from counterfoil.errors import InputError
     from counterfoil.evaluation.lengths import LengthCorrelation, length_correlations, mean_words
     from counterfoil.evaluation.run import find_runs
-    from counterfoil.report.tables import Column, text_table
+    from counterfoil.report.tables import Column, Table
 
     usage.check_outputs(json=json)
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
@@ -61,7 +61,7 @@ def lengths(
             title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
             console = terminal.out()
             width = console.width
-            for part in printed(text_table(title, "scorer", columns, rows), width, names=width):
+            for part in printed(Table.of(title, "scorer", columns, rows), width, names=width):
                 console.print(part)
     if json is not None:
         terminal.write_result(json, [correlation.to_json() for correlation in correlations])

@@ -19,7 +19,7 @@ from counterfoil.report.comparison_tables import compact, reported_groups, style
 from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Cell, Column, Table, least_width, number, text_table, written
+from counterfoil.report.tables import Cell, Column, Table, least_width, number, written
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.list_overlap import Diversity
@@ -191,7 +191,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     ]
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
     heading = f"{comparison.runs[0].benchmark.card.title}, {title}"
-    return Group(*printed(text_table(heading, "scorer", columns, rows), width, names=2 * width))
+    return Group(*printed(Table.of(heading, "scorer", columns, rows), width, names=2 * width))
 
 
 #: So many pairs of measures are listed with their intervals.

@@ -36,7 +36,7 @@ from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
 from counterfoil.outputs import Folder
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
-from counterfoil.report.tables import Cell, Column, Table, text_table
+from counterfoil.report.tables import Cell, Column, Table
 from counterfoil.store import (
     begin,
     check_table_kind,
@@ -184,7 +184,7 @@ class StepResult(Tabular):
         """Rows in and out, and the reasons of those that were dropped."""
         title = f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out"
         reasons = [(reason, f"{count:,}") for reason, count in self.output.reasons.items()]
-        all_tables = [text_table(title, "reason", [Column("rows")], reasons)]
+        all_tables = [Table.of(title, "reason", [Column("rows")], reasons)]
         if refusals := self.output.facts.get("refusals"):
             rows = []
             for reason, refusal in refusals.items():
@@ -193,7 +193,7 @@ class StepResult(Tabular):
                 examples = (line if len(line) <= 90 else f"{line[:89]}…" for line in lines)
                 rows.append((reason, f"{refusal['rows']:,}", Cell(" · ".join(examples))))
             columns = [Column("rows"), Column("such as", align="left")]
-            all_tables.append(text_table("answers that could not be used", "reason", columns, rows))
+            all_tables.append(Table.of("answers that could not be used", "reason", columns, rows))
         return all_tables
 
     def to_json(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def funnel(title: str, records: Sequence[Any]) -> Table:
             (record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", Cell(", ".join(reasons[:3]) + more))
         )
     columns = [Column("in"), Column("out"), Column("dropped", align="left")]
-    return text_table(title, "step", columns, rows)
+    return Table.of(title, "step", columns, rows)
 
 
 @job(outputs="json")

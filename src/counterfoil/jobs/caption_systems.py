@@ -265,7 +265,7 @@ class SystemComparison(TextTables, SavedTable):
         scores = () if people is None else _columns(people)
         heads = (
             *(Column(name, style="score") for name in best),
-            *(Column(name, style="text") for name in scores),
+            *(Column(name) for name in scores),
         )
         title = f"{amount(len(self.by_system), 'system')} on {amount(self.captions, 'image')}"
         return Table(title, heads, tuple(rows), "system")

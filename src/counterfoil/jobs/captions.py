@@ -35,7 +35,7 @@ from counterfoil.models.captions.base import CaptionMetric, TextMetric
 from counterfoil.models.captions.registry import SEVERAL, entry, several
 from counterfoil.models.captions.text import TextMeasure
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Column, Table
 from counterfoil.stats.intervals import FEWEST, mean_intervals
 from counterfoil.storage import as_path, located
 
@@ -577,7 +577,7 @@ class CaptionScores(SavedTable):
             cells += ["" if value.low is None else f"[{value.low:.4f}, {value.high:.4f}]"] * intervals
             cells += ["" if value.is_mean else f"{value.mean:.4f}"] * means
             rows.append(cells)
-        return (text_table(self.heading, "metric", columns, rows),)
+        return (Table.of(self.heading, "metric", columns, rows),)
 
     @property
     def notes(self) -> list[str]:

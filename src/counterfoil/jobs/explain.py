@@ -164,7 +164,7 @@ class Explanation(Tabular):
     @property
     def tables(self) -> list[Table]:
         """For each pair its score, and the words whose loss moves it most."""
-        columns = (Column("score", style="score"), Column("main words", style="text", align="left"))
+        columns = (Column("score", style="score"), Column("main words", align="left"))
         tables = []
         for question in self.questions:
             rows = []
@@ -401,7 +401,7 @@ class HeatGrades(Tabular):
     def tables(self) -> list[Table]:
         """One table per method: a row per kind of word."""
         columns = (
-            Column("words", style="text"),
+            Column("words"),
             *(Column(name, measure) for measure in _MEASURES for name in (measure, "chance", "elsewhere")),
         )
         rows: dict[str, list[Row]] = {}

@@ -37,7 +37,7 @@ from counterfoil.models.precomputed_galleries import (
     load_embeddings,
     load_similarity,
 )
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Column, Table
 
 #: A table shows numbers by k at so many of them.
 _MOST_KS = 10
@@ -282,7 +282,7 @@ class CandidatePool(SavedTable):
                 },
                 by="model",
             ),
-            text_table("", "pairs by k", [Column(str(j)) for j in ks], curve),
+            Table.of("", "pairs by k", [Column(str(j)) for j in ks], curve),
         )
 
     @property

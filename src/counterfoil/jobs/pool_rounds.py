@@ -30,7 +30,7 @@ from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Column, Table
 from counterfoil.stats.capture_recapture import Population
 from counterfoil.store import check_writable, write_csv, write_json
 from counterfoil.world.people import Annotator, judge
@@ -194,14 +194,14 @@ class PoolRounds(Tabular):
             del cells["all there are"]
         rows = [(str(one.number), *(cell(one) for cell in cells.values())) for one in self.rounds]
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
-        all_tables = [text_table(caption, "round", [*map(Column, cells)], rows)]
+        all_tables = [Table.of(caption, "round", [*map(Column, cells)], rows)]
         by_model = []
         for name in self.models:
             counts = [one.by_model[name] for one in self.rounds]
             by_model.append((name, *(f"{right:,} of {judged:,}" for _, judged, right in counts)))
         columns = [Column(f"round {one.number}") for one in self.rounds]
         caption = "Right of judged pairs, by who proposed them."
-        all_tables.append(text_table(caption, "model", columns, by_model))
+        all_tables.append(Table.of(caption, "model", columns, by_model))
         last = next((one for one in reversed(self.biases) if one is not None), None)
         return [*all_tables, *([] if last is None else [one for one in last.tables if "Bias" in one.caption])]
 

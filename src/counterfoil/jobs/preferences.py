@@ -13,7 +13,7 @@ from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Table, text_table
+from counterfoil.report.tables import Cell, Column, Table
 
 #: Of so many names the chances over each other are shown.
 _FEW = 12
@@ -79,7 +79,7 @@ class VoteStrengths(Tabular):
             interval = f"[{strengths.low[i]:.2f}, {strengths.high[i]:.2f}]"
             rank = str(best) if best == worst else f"{best} to {worst}"
             rows.append((strengths.names[i], f"{strengths.strength[i]:.2f}", interval, rank, *chances))
-        return (text_table(self.heading, "name", columns, rows),)
+        return (Table.of(self.heading, "name", columns, rows),)
 
     @property
     def notes(self) -> list[str]:

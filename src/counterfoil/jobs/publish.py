@@ -27,7 +27,7 @@ from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Column, Table
 from counterfoil.store import check_writable
 
 
@@ -91,7 +91,7 @@ class Published(Tabular):
             groups.setdefault(f"{path.partition('/')[0]}/" if "/" in path else path, []).append(size)
         rows = [(name, f"{len(sizes):,}", f"{sum(sizes):,}") for name, sizes in groups.items()]
         caption = f"{self.to}, {self.licence.spdx or self.licence.url}"
-        return (text_table(caption, "what", [Column("files"), Column("bytes")], rows),)
+        return (Table.of(caption, "what", [Column("files"), Column("bytes")], rows),)
 
     @property
     def notes(self) -> tuple[str, ...]:

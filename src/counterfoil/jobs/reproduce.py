@@ -12,7 +12,7 @@ from counterfoil.jobs.job import job, option
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report import reproduction
 from counterfoil.report.reproduction import Basis, Entry, by_basis
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Column, Table
 
 #: What is said of each released file.
 _FILE = ("paper", "file", "found")
@@ -45,10 +45,10 @@ class Ledger(Tabular):
         if self.files:
             rows = [(paper, name, place or "not there") for paper, name, place in self.files]
             columns = [Column(head, align="left") for head in _FILE[1:]]
-            return (text_table("Released files", _FILE[0], columns, rows),)
+            return (Table.of("Released files", _FILE[0], columns, rows),)
         heads, counts = ("same", "differs", "unexplained"), by_basis(self.entries)
         numbers = [(words, *(f"{counts[basis][head]:,}" for head in heads)) for basis, words in BASES.items()]
-        return (text_table("Printed and recomputed numbers", "Model", [*map(Column, heads)], numbers),)
+        return (Table.of("Printed and recomputed numbers", "Model", [*map(Column, heads)], numbers),)
 
     @property
     def notes(self) -> list[str]:

@@ -216,12 +216,12 @@ class TextTables(Tabular):
 
     def to_markdown(self) -> str:
         """The tables in Markdown, with intervals; best in bold, second best in italics."""
-        pages = [to_markdown(table, intervals=True) for table in self.text_tables]
+        pages = [to_markdown(table) for table in self.text_tables]
         return "\n".join([*pages, *(f"{note}.\n" for note in self.notes)])
 
     def to_latex(self) -> str:
         """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
-        pages = [to_latex(table, intervals=True) for table in self.text_tables]
+        pages = [to_latex(table) for table in self.text_tables]
         return "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)])
 
     def to_csv(self) -> str:

@@ -35,7 +35,7 @@ from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table, text_table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.storage import Location, as_path, is_distant, local_folder, located, location
 from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
@@ -364,7 +364,7 @@ class TrainingPlan(Tabular):
             for row in self.to_arrow().to_pylist()
         ]
         title = f"{self.recipe.name}  {self.recipe.about}"
-        return (text_table(title, "field", [Column("value", align="left")], rows),)
+        return (Table.of(title, "field", [Column("value", align="left")], rows),)
 
     @property
     def notes(self) -> list[str]:

@@ -75,7 +75,7 @@ def by_number(study: AnnotatorBias) -> Table:
 def coverages(sets: Sequence[Coverage]) -> Table:
     """Precision and recall of sets of right answers against judgements (ECCV Caption Table 2)."""
     caption = "Right answers of benchmarks against the judgements, over judged pairs."
-    heads = (Column("precision"), Column("recall"), Column("queries", style="text"))
+    heads = (Column("precision"), Column("recall"), Column("queries"))
 
     def cells(coverage: Coverage) -> Sequence[object]:
         return coverage.precision, coverage.recall, f"{coverage.queries:,}"
@@ -95,7 +95,7 @@ def multiplicities(counts: Sequence[Multiplicity]) -> Table:
         most = max(count.histogram, default=0)
         return (f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", f"{most:,}", fold)[: len(heads)]
 
-    columns = [Column(head, style="text") for head in heads]
+    columns = [Column(head) for head in heads]
     return _by_direction("Right answers per query.", "right according to", columns, counts, cells)
 
 
@@ -177,7 +177,7 @@ def curves(studies: Sequence[AnnotatorBias]) -> Any:
     return figure
 
 
-def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
+def yield_curves(curve: NDArray[np.float64]) -> Any:
     """Pairs to verify against how many each model hands in, a line per number of models."""
     models, k = curve.shape
     with panels((4.6, 2.8), left=0.75, right=1.0, bottom=0.48, top=0.15) as (figure, (axes,)):
@@ -190,7 +190,7 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
         name_ends(axes, ends)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set(xlabel="k: items that each model hands in per query", ylabel=f"different {unit} to verify")
+        axes.set(xlabel="k: items that each model hands in per query", ylabel="different pairs to verify")
         plain(axes, grid="both")
         axes.set_axisbelow(True)
     return figure
@@ -238,8 +238,6 @@ def bias_page(
     covered: Sequence[Coverage],
     counts: Sequence[Multiplicity],
     notes: Sequence[str],
-    *,
-    title: str = "Machine annotators and their bias",
 ) -> str:
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
@@ -267,7 +265,7 @@ def bias_page(
     bars = drawn("Right answers per query", caption, "multiplicity", multiplicity_bars(by_direction))
     return html.render(
         "bias.html",
-        title=title,
+        title="Machine annotators and their bias",
         standfirst=f"{len(models)} models: {', '.join(models)}.",
         parts_=parts,
         coverage=coverages(covered) if covered else None,

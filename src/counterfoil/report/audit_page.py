@@ -39,7 +39,7 @@ def _table(
     return (replace(table, rows=(*table.rows, *last)),)
 
 
-def _groups(audit: BenchmarkAudit) -> tuple[Table, ...]:
+def groups_table(audit: BenchmarkAudit) -> tuple[Table, ...]:
     """The first main measure by group, a column per scorer; none where there are no groups."""
     groupings = audit.benchmark.questions.groupings
     # Those that the benchmark's authors report by, and the questions of the same words.
@@ -60,7 +60,7 @@ def _groups(audit: BenchmarkAudit) -> tuple[Table, ...]:
     return _table(audit, f"{measure_label(main)} by group", "group", columns, rows)
 
 
-def _blind(audit: BenchmarkAudit) -> Section:
+def blind_section(audit: BenchmarkAudit) -> Section:
     """The main measures of every scorer that sees no image, with chance, and the first of them by group."""
     names = [
         name
@@ -83,12 +83,12 @@ def _blind(audit: BenchmarkAudit) -> Section:
         tables=(
             *_table(audit, "scorers that see no image", "scorer", columns, rows, chance),
             *apart,
-            *_groups(audit),
+            *groups_table(audit),
         ),
     )
 
 
-def _words(audit: BenchmarkAudit) -> Section:
+def words_section(audit: BenchmarkAudit) -> Section:
     """The words that give answers away, surest first, and a question for each of the first ones."""
     benchmark, named = audit.benchmark, audit.named[:MOST_WORDS]
     heads = ("says", "right only", "wrong only", "correct", "p (adjusted)")
@@ -124,7 +124,7 @@ def _words(audit: BenchmarkAudit) -> Section:
     )
 
 
-def _duplicates(audit: BenchmarkAudit) -> Section:
+def duplicates_section(audit: BenchmarkAudit) -> Section:
     """How often each kind of repetition occurs, and what it is, with an example where there is one."""
     counts = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
     kinds = []
@@ -136,7 +136,7 @@ def _duplicates(audit: BenchmarkAudit) -> Section:
     return Section("duplicates", "Duplicates", tables=table, notes=tuple(kinds))
 
 
-def _leakage(audit: BenchmarkAudit) -> Section:
+def leakage_section(audit: BenchmarkAudit) -> Section:
     """What the benchmark shares with other sets."""
     rows = []
     for overlap in audit.leakage:
@@ -153,7 +153,7 @@ def _leakage(audit: BenchmarkAudit) -> Section:
     )
 
 
-def _people(audit: BenchmarkAudit) -> Section:
+def people_section(audit: BenchmarkAudit) -> Section:
     """How far the people agree who judged the questions."""
     title, about = "Agreement of people", "What a scorer is measured against is no surer than this."
     opinions = audit.opinions
@@ -174,7 +174,7 @@ def _people(audit: BenchmarkAudit) -> Section:
 
 def sections(audit: BenchmarkAudit) -> list[Section]:
     """The parts of the page on one benchmark that have a table."""
-    parts = (_blind, _words, _duplicates, _leakage, _people)
+    parts = (blind_section, words_section, duplicates_section, leakage_section, people_section)
     return [section for part in parts if (section := part(audit)).tables]
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Form
-from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
@@ -111,33 +110,22 @@ def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
     return Table.of("by group", "group", [benchmark.questions.units, *columns], rows)
 
 
-def by_group(
-    comparison: Comparison, measures: Sequence[str] | None = None, *, grouping: str | None = None
-) -> Table:
+def by_group(comparison: Comparison, grouping: str = "") -> Table:
     """One row per scorer, a block of columns per group: the layout of BiVLC Table 4.
 
-    `measures` defaults to `grouped_measures`; `grouping` to the first that the benchmark's authors report by
-    (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
-    measure that is not there.
+    `grouping` is one of the benchmark's, by default the first that its authors report by; the table is empty
+    where it has none.
     """
     run = comparison.runs[0]
     labels = groupings(run.benchmark.questions)
-    if grouping is None:
-        official = [name for name in run.benchmark.card.groupings if name in labels]
-        grouping = next(iter([*official, *labels]), None)
-    elif grouping not in labels:
-        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
-    chosen = grouped_measures(comparison) if measures is None else tuple(measures)
-    for name in chosen:
-        if name not in comparison.measures:
-            raise UnknownNameError("measure", name, comparison.measures, where=run.benchmark.name)
+    reported = (name for name in (*run.benchmark.card.groupings, *labels) if name in labels)
+    grouping = grouping or next(reported, "")
     columns = [
         _column(comparison, name, label_of.group(group), measure_label(name), group)
-        for group in (labels[grouping] if grouping else ())
-        for name in chosen
+        for group in labels.get(grouping, ())
+        for name in grouped_measures(comparison)
     ]
-    by = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping or '')}."
-    caption = by if grouping else "No groups."
+    caption = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
     return _table(caption, [run.name for run in comparison.runs], columns)
 
 
@@ -146,7 +134,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
     run = comparison.runs[0]
     rows = []
     for group in groupings(run.benchmark.questions)[grouping]:
-        estimates = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
+        estimates = estimates_of(comparison, measure, group)
         ranks = _ranks({name: e.value for name, e in estimates.items() if e is not None})
         cells = [Cell.of(e, ranks.get(name, 0)) for name, e in estimates.items()]
         n = next((cell.n for cell in cells if cell.n), 0)
@@ -212,10 +200,19 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
     return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
 
 
+def estimates_of(comparison: Comparison, measure: str, group: str = "") -> dict[str, Estimate | None]:
+    """A measure over all questions, or those of a group, by scorer; None for those without a value."""
+    of_runs = (
+        (run.name, run.result.groups.get(group, {}) if group else run.result.measures)
+        for run in comparison.runs
+    )
+    return {name: measures.get(measure) for name, measures in of_runs}
+
+
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
     """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
     chosen = leading(comparison) if measure is None else measure
-    of_runs = {run.name: run.result.measures.get(chosen) for run in comparison.runs}
+    of_runs = estimates_of(comparison, chosen)
     return sorted(of_runs, key=lambda name: -e.value if (e := of_runs[name]) else 2.0)
 
 
@@ -246,11 +243,8 @@ def _column(
     comparison: Comparison, name: str, block: str, label: str, group: str = ""
 ) -> tuple[Column, dict[str, Estimate]]:
     """The column of a measure, over all questions or those of a group, and its values by scorer."""
-    of_runs = {
-        run.name: run.result.groups.get(group, {}) if group else run.result.measures
-        for run in comparison.runs
-    }
-    values = {run: measures[name] for run, measures in of_runs.items() if name in measures}
+    of_runs = estimates_of(comparison, name, group)
+    values = {run: estimate for run, estimate in of_runs.items() if estimate is not None}
     size = next((estimate.n for estimate in values.values()), None)
     column = Column(label, block, style_of(name), name, size, group, signature_of(comparison.runs, name))
     return column, values

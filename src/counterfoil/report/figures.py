@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
-from counterfoil.report.comparison_tables import groupings, main_measures, ranking, style_of
+from counterfoil.report.comparison_tables import estimates_of, groupings, main_measures, ranking, style_of
 from counterfoil.report.figure_style import (
     INK,
     MUTED,
@@ -41,50 +41,40 @@ _NARROW = 3.4
 _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images"}
 
 
-def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
+def measures(
+    comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3, grouping: str = ""
+) -> Any:
     """A dot and a whisker (the 95 % interval) per scorer, a panel per measure, chance as a dashed line.
 
-    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
+    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel. With
+    a `grouping`, of a handful of groups, there is a panel per group and a row of panels per measure.
     """
     names = main_measures(comparison) if names is None else names
-    titled = [
-        (measure_label(name), {run.name: run.result.measures.get(name) for run in comparison.runs})
-        for name in names
-    ]
-    return dots(titled, ranking(comparison), columns)
-
-
-def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = None) -> Any:
-    """As `measures`, with a panel per group and a row of panels per measure. For a handful of groups."""
-    names = main_measures(comparison) if names is None else names
-    labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
+    labels = groupings(comparison.runs[0].benchmark.questions)[grouping] if grouping else ("",)
     titled = [
         (
-            f"{measure_label(name)} · {group(label)}",
-            {run.name: run.result.groups.get(label, {}).get(name) for run in comparison.runs},
+            f"{measure_label(name)} · {group(label)}" if label else measure_label(name),
+            estimates_of(comparison, name, label),
         )
         for name in names
         for label in labels
     ]
-    return dots(titled, ranking(comparison), len(labels))
+    return dots(titled, ranking(comparison), len(labels) if grouping else columns)
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
     """Scorers by groups, each cell its value times a hundred, the deeper the farther from 0."""
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
     order = ranking(comparison)
-    results = {run.name: run.result.groups for run in comparison.runs}
-    sizes = {
-        label: next((g[label][measure].n for g in results.values() if measure in g.get(label, {})), 0)
-        for label in labels
-    }
+    by_group = [estimates_of(comparison, measure, label) for label in labels]
+    sizes = [next((e.n for e in estimates.values() if e is not None), 0) for estimates in by_group]
     cells = {
-        (i, j): (value := results[name][label][measure].value, tenths(value), "")
+        (i, j): (e.value, tenths(e.value), "")
         for i, name in enumerate(order)
-        for j, label in enumerate(labels)
-        if measure in results[name].get(label, {})
+        for j, estimates in enumerate(by_group)
+        if (e := estimates[name]) is not None
     }
-    heads = [f"{short(group(label))}\n{sizes[label]:,}" for label in labels]
+    heads = [f"{short(group(label))}\n{size:,}" for label, size in zip(labels, sizes, strict=True)]
     unit = "%" if style_of(measure) == "percent" else "x 100"
     title = f"{measure_label(measure)} ({unit}); questions per group"
     return matrix(order, heads, cells, title=title, width=0.62)

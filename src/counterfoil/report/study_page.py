@@ -3,6 +3,7 @@
 Its figures: differences and levels with intervals, and curves of trainings.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -127,10 +128,9 @@ def page(
     thumbnails = Thumbnails(_BUDGET)
     # The loss, and whatever was validated, as far as a journal has it more than once.
     histories = {training.name: training.history for training in trained if training.history}
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for history in histories.values():
-        for name in {name for row in history for name in row}:
-            counts[name] = max(counts.get(name, 0), sum(has(row, name) for row in history))
+        counts |= Counter(name for row in history for name in row if has(row, name))
     repeated = sorted(name for name, n in counts.items() if n > 1)
     validated = [name for name in repeated if name.startswith("validation")]
     drawn = [

@@ -8,7 +8,7 @@ correlations are in [-1, 1], and times a hundred with as many, as the papers pri
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -16,7 +16,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.store import csv_cell
 
 #: "points" and "shift" are differences of percentages and of correlations, "score" is a number as it is.
-Style = Literal["percent", "points", "correlation", "shift", "p", "text", "score"]
+Style = Literal["percent", "points", "correlation", "shift", "p", "score"]
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class Table:
     def of(
         cls, caption: str, corner: str, columns: Iterable[Column | str], rows: Iterable[Sequence[object]]
     ) -> "Table":
-        """A table whose rows are each a name and what `Cell.of` takes; a column that is a text has texts.
+        """A table whose rows are each a name and what `Cell.of` takes; a column may be its label alone.
 
         >>> Table.of("votes", "name", ["for"], [("red", "3")]).rows
         (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
         """
         return cls(
             caption,
-            tuple(Column(head, style="text") if isinstance(head, str) else head for head in columns),
+            tuple(Column(head) if isinstance(head, str) else head for head in columns),
             tuple(Row(str(name), tuple(map(Cell.of, cells))) for name, *cells in rows),
             corner,
         )
@@ -113,13 +113,6 @@ class Table:
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The headings over the columns, each with how many columns it spans."""
         return tuple((name, len(list(run))) for name, run in groupby(column.block for column in self.columns))
-
-
-def text_table(
-    caption: str, corner: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]
-) -> Table:
-    """A table of texts, each row its name and its cells."""
-    return Table.of(caption, corner, [replace(column, style="text") for column in columns], rows)
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
@@ -193,26 +186,30 @@ def least_width(table: Table) -> int:
     return sum(rooms) + 2 * len(table.columns)
 
 
-def to_markdown(table: Table, *, intervals: bool = False) -> str:
-    """The table in Markdown under its caption: best in bold, second best in italics (it cannot underline)."""
+def to_markdown(table: Table) -> str:
+    """The table in Markdown under its caption, with intervals: best in bold, second best in italics.
+
+    It cannot underline.
+    """
     marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
     heads = list(map(_escape_markdown, table.heads))
     lines = [
-        *((_escape_markdown(table.caption), "") if intervals else ()),
+        *(_escape_markdown(table.caption), ""),
         "| " + " | ".join([_escape_markdown(table.corner), *heads]) + " |",
         "| " + " | ".join([":---", *("---:" for _ in heads)]) + " |",
     ]
     for row in table.rows:
         cells = [
-            marks.get(cell.rank, str)(written(cell, column, interval=intervals))
+            marks.get(cell.rank, str)(written(cell, column, interval=True))
             for cell, column in table.cells(row)
         ]
         lines.append("| " + " | ".join([_escape_markdown(row.name), *cells]) + " |")
     return "\n".join(lines) + "\n"
 
 
-def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
-    """The table as a LaTeX float in the style of the papers: booktabs, best in bold, second best underlined.
+def to_latex(table: Table) -> str:
+    """The table with intervals as a LaTeX float in the style of the papers: booktabs, best in bold, second
+    best underlined.
 
     Needs the packages booktabs and multirow. Characters that LaTeX reserves are escaped; other Unicode
     stays as it is, so names outside Latin script want XeLaTeX or LuaLaTeX.
@@ -226,7 +223,6 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{_escape_latex(table.caption)}{legend}}}",
-        *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
     ]
@@ -249,8 +245,8 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
         cells = []
         for cell, column in table.cells(row):
             cells.append(marks.get(cell.rank, str)(_escape_latex(written(cell, column))))
-            whole = _escape_latex(written(cell, column, interval=intervals))
-            if intervals and cell.low is not None and "[" in whole:
+            whole = _escape_latex(written(cell, column, interval=True))
+            if cell.low is not None and "[" in whole:
                 # Small, so that a table of several columns still fits a page.
                 cells[-1] += rf" {{\scriptsize {whole[whole.index('[') :]}}}"
         name = _escape_latex(row.name)

@@ -158,19 +158,16 @@ class TrainingRuns:
             self.plan.generated, kind="pac", size=self.plan.size, styles=STYLES, progress=self.progress
         )
 
-    def tuned(
-        self, name: str, seed: int, *, recipe: str | None = None, data: TrainingSet | None = None
-    ) -> TrainingSummary:
-        """A network from scratch, trained as `recipe` (by default `name`) says, with a curriculum.
+    def tuned(self, name: str, seed: int) -> TrainingSummary:
+        """A network from scratch, trained as the recipe `name` says, with a curriculum.
 
         First on the rows of relations and swaps, then on all: among all edits those are learned last, and
         hardly at all in few steps.
         """
-        recipe, data = recipe or name, self.contrasts if data is None else data
-        backbone = self.untrained(seed)
+        data, backbone = self.contrasts, self.untrained(seed)
         rows = np.flatnonzero(np.isin(data.groupings["subset"], FIRST))
-        before = self._fit(backbone, f"{name}-first", recipe, data.select(rows), seed, first=True)
-        after = self._fit(backbone, name, recipe, data, seed)
+        before = self._fit(backbone, f"{name}-first", name, data.select(rows), seed, first=True)
+        after = self._fit(backbone, name, name, data, seed)
         later = tuple({**line, "step": line["step"] + before.steps} for line in after.history)
         return replace(
             after,
@@ -216,5 +213,5 @@ class TrainingRuns:
             out=self.place(name, seed),
             progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
         )
-        learned, steps, history = LEARNED.get(recipe, recipe), fitted.step, fitted.history
-        return TrainingSummary(name, learned, len(data), steps, fitted.seconds, history=history)
+        summary = name, LEARNED[recipe], len(data), fitted.step, fitted.seconds
+        return TrainingSummary(*summary, history=fitted.history)

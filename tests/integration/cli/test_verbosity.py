@@ -43,17 +43,7 @@ def test_more_or_less_of_it(clock, capsys, monkeypatch, name, lines):
     assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
 
 
-def test_a_notebook_has_a_bar_of_characters(monkeypatch, capsys):
+def test_a_notebook_has_lines_more_often(clock, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    now = [0.0]
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
-    with terminal.progress() as report:
-        report("images", 0, 10)
-        assert capsys.readouterr().err == ""
-        now[0] = 3.0
-        report("images", 5, 10)
-        assert "\rimages " + "█" * 15 + "░" * 15 + " 5 of 10" in capsys.readouterr().err
-        report("images", 10, 10)
-        assert capsys.readouterr().err.strip() == ""
-    with terminal.progress(silent=True) as report:
-        report("images", 0, 10)
+    _worked(clock, seconds=100)
+    assert len(capsys.readouterr().err.splitlines()) == 20

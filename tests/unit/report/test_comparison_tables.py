@@ -1,10 +1,11 @@
 """The tables' layout and numbers, on drawn benchmarks and against the papers' own tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.forms import Quad
-from counterfoil.errors import UnknownNameError
 from counterfoil.report.comparison_tables import (
     by_group,
     differences,
@@ -14,7 +15,6 @@ from counterfoil.report.comparison_tables import (
     ranking,
 )
 from counterfoil.report.tables import written
-from refusals import refuses
 
 
 def printed(table, name):
@@ -73,10 +73,14 @@ def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads):
         ]
         assert printed(table, run.name) == expected
     assert [column.size for column in table.columns[::3]] == [14, 13, 13]
-    assert by_group(quads, ["group"], grouping="tag").blocks[0] == ("tag <1>", 1)
-    with pytest.raises(UnknownNameError, match=r"unknown grouping; given: typ; .* did you mean 'type'"):
-        by_group(quads, grouping="typ")
-    refuses("unknown measure; given: grp", by_group, quads, ["grp"], error=UnknownNameError)
+    assert by_group(quads, grouping="tag").blocks[0] == ("tag <1>", 3)
+
+
+def test_without_groups_a_table_of_them_is_empty(quads):
+    run = quads.runs[0]
+    questions = replace(run.benchmark.questions, groupings={})
+    bare = replace(run, benchmark=replace(run.benchmark, questions=questions))
+    assert by_group(replace(quads, runs=(bare,))).columns == ()
 
 
 def test_many_groups_stand_in_rows(quads):

@@ -28,13 +28,6 @@ def test_documents_and_pages_say_the_same():
     assert {word: " ".join(text.split()) for word, text in entries.items()} == dict(words)
 
 
-@pytest.mark.parametrize(
-    ("measure", "label"), [("i2t", "I2T"), ("t2i_recall_at_137", "T2I R@137"), ("mean_pmrp", "mean PMRP")]
-)
-def test_labels(measure, label):
-    assert measure_label(measure) == label
-
-
 def test_recall_at_one_and_at_many_are_explained_differently():
     assert measure_meaning("recall_at_1") == "a right answer comes first"
     assert measure_meaning("i2t_recall_at_1000").startswith(

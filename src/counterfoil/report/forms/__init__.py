@@ -24,7 +24,7 @@ from counterfoil.report import labels as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.notes import Note, intervals, lead
-from counterfoil.report.tables import Column, Table, number, text_table
+from counterfoil.report.tables import Column, Table, number
 from counterfoil.report.thumbnails import Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
@@ -172,7 +172,7 @@ class FormReport(ABC):
             rows.append((name, value, f"[{low}, {high}]", chance))
         rows += [(name, "–", "", "") for name in result.undefined]
         title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
-        return text_table(title, "measure", columns, rows)
+        return Table.of(title, "measure", columns, rows)
 
     def result_lines(self, result: Result) -> list[str]:
         """Lines below that table: why a measure has no value."""
@@ -291,7 +291,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
                 figure, label = figures.heat(comparison, name, measure), measure_label(measure)
                 drawings.append(drawn(label, "", f"{key}-{measure}", figure, f"{label} by {by}"))
             if len(labels[name]) <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
-                dotted = figures.groups(comparison, name, shown)
+                dotted = figures.measures(comparison, shown, grouping=name)
                 narrow = "".join(heat.wide for heat in drawings)
                 drawings = [replace(drawn(f"By {by}", "", key, dotted, f"Measures by {by}"), narrow=narrow)]
         of_groups = (

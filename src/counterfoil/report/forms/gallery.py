@@ -43,7 +43,7 @@ from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
-from counterfoil.report.tables import Column, Table, least_width, text_table
+from counterfoil.report.tables import Column, Table, least_width
 from counterfoil.report.thumbnails import Thumbnails, pictured
 
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
@@ -378,7 +378,7 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
         if not layout.chances:
             cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
         lines.append(cells)
-    return text_table(title, "measure", columns, lines)
+    return Table.of(title, "measure", columns, lines)
 
 
 def _per_cent(value: float | None) -> str:

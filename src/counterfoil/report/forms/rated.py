@@ -340,10 +340,9 @@ def _stretch(
     values: Float[ndarray, "questions"],
 ) -> tuple[Float[ndarray, "questions"], Float[ndarray, "questions"]]:
     """The share of values below each, and the share not above it."""
-    ordered = np.sort(values)
-    low = np.searchsorted(ordered, values, side="left")
-    high = np.searchsorted(ordered, values, side="right")
-    return low / len(values), high / len(values)
+    from scipy.stats import rankdata
+
+    return (rankdata(values, "min") - 1) / len(values), rankdata(values, "max") / len(values)
 
 
 def levels(ratings: Float[ndarray, "points"]) -> tuple[list[str], Int[ndarray, "points"]]:

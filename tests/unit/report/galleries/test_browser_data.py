@@ -227,14 +227,16 @@ def test_what_was_not_kept_is_not_shown():
     assert model["missed"][0] != 0
 
 
-def test_one_direction_alone_will_do():
-    listed = gallery_benchmark()
+def one_way(n):
+    """A comparison of one scorer on a gallery whose images look for captions, and not the other way round."""
+    listed = gallery_benchmark(n)
     gallery = listed.gallery
     no_one = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
-    alone = Gallery(
-        gallery.ids[:30], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=gallery.n_images
-    )
+    alone = Gallery(gallery.ids[:n], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=n)
     benchmark = replace(listed, questions=alone)
-    run = run_of(benchmark, "one way", rankings_of(benchmark, gallery_scores()["good"]))
-    data = GALLERY.data(compare([run])[0], Thumbnails(), pictures=True, captions=True)
+    return compare([run_of(benchmark, "good", rankings_of(benchmark, gallery_scores(n)["good"]))])[0]
+
+
+def test_one_direction_alone_will_do():
+    data = GALLERY.data(one_way(30), Thumbnails(), pictures=True, captions=True)
     assert data["split"] == len(data["ids"]) == 29

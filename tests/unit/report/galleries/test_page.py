@@ -5,16 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.evaluation.compare import compare
-from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import FORMS, first_items
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
-from report.galleries.test_browser_data import ruled
+from report.galleries.test_browser_data import one_way, ruled
 from report.test_page import island
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 
@@ -88,13 +86,8 @@ def test_groups_of_queries_have_a_table():
 
 
 def test_a_gallery_of_one_direction_has_a_chapter():
-    benchmark = gallery_benchmark(8)
-    gallery = benchmark.gallery
-    nobody = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
-    alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
-    one_way = replace(benchmark, questions=alone)
-    (found,) = compare([run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"]))])
-    assert GALLERY.about(one_way) == "8 images look for 0 to 4 right captions among all 16."
+    found = one_way(8)
+    assert GALLERY.about(found.runs[0].benchmark) == "8 images look for 0 to 4 right captions among all 16."
     assert "has I2T mAP@R" in GALLERY.chapter(found, "b-x", "").lead
     assert GALLERY.directions(found, "b-x") is None
     sections = GALLERY.sections(found, "b-x")

@@ -85,8 +85,6 @@ def test_groups_of_correlations(rated):
     assert good.cells[0].value == estimate.value
     # Correlations say much the same: one per group, or tables of many groups are too wide to read.
     assert {column.measure for column in table.columns} == {"kendall_tau_c"}
-    chosen = by_group(rated, ("spearman", "pearson"))
-    assert [column.measure for column in chosen.columns] == ["spearman", "pearson"] * 2
 
 
 @pytest.mark.usefixtures("undrawn")
