@@ -241,7 +241,9 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     """
     if spec.partition(":")[0] in TEXT_MODELS:
         raise InputError(
-            "reads captions and looks at no images", where=spec, allowed=f"metric:token-match --scorer {spec}"
+            "reads captions and looks at no images",
+            where=spec,
+            allowed=f"metric:token-match --backbone {spec}",
         )
     return _scorer(spec, options, memory)
 
@@ -291,7 +293,7 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
     """Raise `InputError` where a scorer takes no settings, and for one that is not among those it takes."""
     if options.backbone:
         raise InputError(
-            "--scorer is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
+            "--backbone is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
         )
     if options.settings and not entry.settings:
         taking = [f"{kind.prefix}:{kind.argument}" for kind in scorers().values() if kind.settings]
@@ -434,7 +436,7 @@ def caption_metrics(
 def _no_model(backbone: str) -> InputError:
     return InputError(
         "no model to look with: it does not embed images and captions one by one",
-        where=f"--scorer {backbone}",
+        where=f"--backbone {backbone}",
         allowed="open-clip:..., hf:..., a checkpoint of a dual encoder, or embeddings:PATH",
     )
 

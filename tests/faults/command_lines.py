@@ -1,13 +1,13 @@
 """Sound command lines that the tables of bad inputs vary, as they would be typed in the sound folder."""
 
-LABELLED = "annotate import annotated.json --from label-studio --out new.csv"
+LABELLED = "annotate import annotated.json --format label-studio --out new.csv"
 EVALUATE = "--no-cache --draws 100"
 PAIRS = "--images photos " + EVALUATE
 SCORES = "pairs --data pairs.csv " + PAIRS
 SCORE = "captions score --candidates candidates.json"
-CLIP = f"{SCORE} --metrics clip-s --scorer embeddings:vectors.npz --images photos --no-cache"
+CLIP = f"{SCORE} --metrics clip-s --backbone embeddings:vectors.npz --images photos --no-cache"
 VIDEOS = (
-    "captions score --candidates told.json --videos videos --metrics em-score --scorer hf:./clip "
+    "captions score --candidates told.json --videos videos --metrics em-score --backbone hf:./clip "
     "--workers 0 --no-cache --json new.json"
 )
 TRAIN = "train coco --model small --images photos --steps 1 --batch-size 4 --workers 0 --device cpu --out new"

@@ -104,7 +104,7 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
     **{
         f"imported-{at}.csv": (
             f"item,person,question,answer\n{row}\n",
-            "annotate import --from table --campaign campaign --out new.csv",
+            "annotate import --format table --campaign campaign --out new.csv",
             words,
         )
         for at, (row, words) in enumerate(

@@ -80,7 +80,7 @@ READERS: dict[str, tuple[str, ...]] = {
         f"{ROUNDS} --judge judged.csv",
     ),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
-    "hits.csv": ("annotate import hits.csv --from mturk --out new.csv",),
+    "hits.csv": ("annotate import hits.csv --format mturk --out new.csv",),
     "votes.csv": ("annotate preferences votes.csv --draws 100 --json new.json",),
     "votes.json": ("annotate preferences votes.json --draws 100",),
     "square.csv": ("annotate preferences square.csv --draws 100 --plot new.svg",),

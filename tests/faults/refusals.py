@@ -36,8 +36,8 @@ REFUSALS: dict[str, dict[str, str]] = {
         "": "missing option '--metrics'",
         "--metrics clipp": "did you mean 'clip-s'?",
         "--metrics ,": "no metric is named",
-        "--metrics clip-s --scorer hf:x": "a metric that looks at images, and none were given",
-        "--metrics cider --scorer hf:x": "none of these metrics has a model behind it",
+        "--metrics clip-s --backbone hf:x": "a metric that looks at images, and none were given",
+        "--metrics cider --backbone hf:x": "none of these metrics has a model behind it",
         "--metrics cider": "a metric that compares with references, and none were given",
         "--metrics length --set cider.df=x": "a setting of a metric that is not asked for",
         "--metrics length --frames 3": "frames are those of videos",
@@ -68,7 +68,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "blind bivlc": "a scorer is written KIND:WHAT",
         "pixels:colours pairs --data pairs.csv": "--images",
         "metric:cidr rated": "did you mean 'cider'?",
-        "metric:clip-s rated": "needs a model to look with; name one with --scorer",
+        "metric:clip-s rated": "needs a model to look with; name one with --backbone",
         "pixels:colours quads --set a=b": "takes no settings",
         "open-clip:no-such-model/x sugarcrepe --data sugarcrepe --no-counts": "images are not at hand",
         "blind:length pairs.csv": "write pairs --data pairs.csv",
@@ -357,7 +357,7 @@ annotate withdraw campaign
     --worker nothing
 annotate delete-after campaign --yes | --database nothing mysql://x/y
 annotate status campaign | --database nothing mysql://x/y
-annotate export campaign --out new | --model nothing ''
+annotate export campaign --out new | --label-model nothing ''
 annotate simulate unasked --people 2 | --keep campaign pairs.csv
 annotate agreement campaign --draws 100 | --html photos pairs.csv
 annotate prolific status photos | nothing
@@ -393,17 +393,17 @@ annotate serve photos
 annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
     --public-url study.example ''
-annotate import judgements.csv --from table --out new.csv
+annotate import judgements.csv --format table --out new.csv
     --from nothing
     --campaign nowhere photos
     --out photos judgements.csv x.gif
     --json photos judgements.csv
-annotate import hits.csv --from mturk --out new.csv
+annotate import hits.csv --format mturk --out new.csv
     --item Input.item 'Input.nothing{{n}}'
     --question answer = 'why=Answer.why{{n}}'
     --many nothing
     --golden 'Input.golden{{n}}'
-annotate import annotated.json --from label-studio --out new.csv | --config nowhere.xml photos pairs.csv
+annotate import annotated.json --format label-studio --out new.csv | --labelling-config nowhere.xml photos pairs.csv
 annotate prolific bonus photos | --from nowhere.csv votes.csv
 annotate prolific reject photos | --from nowhere.csv votes.csv
 """.format_map(vars(command_lines))

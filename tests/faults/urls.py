@@ -21,7 +21,7 @@ class BadUrl(NamedTuple):
 
 _IMAGES = f"evaluate pixels:colours {PAIRS.replace('--images photos', '')} pairs --data pairs.csv --images"
 _CACHE = "evaluate pixels:colours quads --draws 100 --cache"
-_VIDEOS = "captions score --candidates told.json --metrics em-score --scorer hf:./clip --no-cache --videos"
+_VIDEOS = "captions score --candidates told.json --metrics em-score --backbone hf:./clip --no-cache --videos"
 _DATA = f"{TRAIN} --data"
 _HELD = f"{TRAIN} --data rows.csv --validation"
 _CREATE = "annotate create yes-no --from pairs.csv --images photos"

@@ -22,7 +22,7 @@ def test_metrics_that_read_need_no_model(name):
     assert isinstance(metric, TextMetric)
     assert metric.identity.name == f"metric:{name}"
     assert set(metric.needs) == set(METRICS[name].needs)
-    with pytest.raises(InputError, match="has no model behind it; given: --scorer hf:x"):
+    with pytest.raises(InputError, match="has no model behind it; given: --backbone hf:x"):
         catalog.scorer(f"metric:{name}", Options(backbone="hf:x"))
 
 

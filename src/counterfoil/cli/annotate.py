@@ -71,10 +71,10 @@ def show_status(
     progress: "CampaignProgress",
     console: "Console",
     *,
-    people: Annotated[bool, Option("Also a line per person.")] = False,
+    by_person: Annotated[bool, Option("Also a line per person.")] = False,
 ) -> None:
     """The facts of a campaign, and its people."""
     from counterfoil.cli.tables import show
 
     show_facts(progress, console)
-    show(console, progress.tables if people else ())
+    show(console, progress.tables if by_person else ())

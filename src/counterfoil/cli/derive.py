@@ -99,7 +99,7 @@ class Command(Documented):
         written = {name for name, argument in options.items() if bool not in argument.members}
         if usage.WRITTEN & written - {"cache"}:
             options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-        if self.job.reports and all(argument.flag != _CONFIG.flag for argument in options.values()):
+        if self.job.reports:
             options["config_file"] = Argument("config_file", Path | None, _CONFIG)
         for name, option in usage.LEVELS.items():
             if name != "allow_outside" or usage.IMAGES & set(options):

@@ -77,6 +77,23 @@ _REMOVED = {
     "pool --device": "leave it out: embeddings are compared on the processor",
     **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},
 }
+#: Options that were renamed, by command, and what they are called now: each name has one meaning everywhere.
+_RENAMED = {
+    "evaluate --scorer": "--backbone",
+    "captions score --scorer": "--backbone",
+    "captions systems --scorer": "--backbone",
+    "pool --golden": "--golden-per-task",
+    "reproduce --files": "--list-files",
+    "annotate status --people": "--by-person",
+    "annotate export --people": "--person-ids",
+    "annotate export --no-people": "--no-person-ids",
+    "annotate export --kind": "--format",
+    "annotate export --model": "--label-model",
+    "annotate import --from": "--format",
+    "annotate import --question": "--question-column",
+    "annotate import --golden": "--golden-column",
+    "annotate prolific status --release": "--release-items",
+}
 #: Commands that were moved, and where to.
 _MOVED = {
     **{name: f"benchmarks {name}" for name in ("fetch", "save", "publish")},
@@ -108,6 +125,8 @@ def check_former(ctx: click.Context, args: Iterable[str]) -> None:
         kind, given = ("option", word) if word.startswith("-") else ("command", name)
         if name in _REMOVED:
             raise InputError(f"the {kind} was removed", given=given, hint=_REMOVED[name])
+        if name in _RENAMED:
+            raise InputError("the option was renamed", given=given, hint=f"use {_RENAMED[name]}")
         if name in _MOVED:
             raise InputError(f"the {kind} was moved", given=given, hint=f"use 'counterfoil {_MOVED[name]}'")
 

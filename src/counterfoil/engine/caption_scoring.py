@@ -139,7 +139,7 @@ def _without_references(name: str) -> str:
     kind = name.partition(":")[2].partition(" ")[0]
     if kind.startswith("ref-"):
         return f"metric:{kind.removeprefix('ref-')} does without"
-    return "metric:clip-s, metric:pac-s and metric:em-score do without, with a model (--scorer)"
+    return "metric:clip-s, metric:pac-s and metric:em-score do without, with a model (--backbone)"
 
 
 #: Numbers in one block of gathered embeddings.

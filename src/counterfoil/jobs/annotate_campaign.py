@@ -232,7 +232,7 @@ class CampaignProgress(Tabular):
     outputs="json",
     examples="""Examples:
   counterfoil annotate status campaign/
-  counterfoil annotate status campaign/ --people
+  counterfoil annotate status campaign/ --by-person
   counterfoil annotate status campaign/ --database postgresql://ann@localhost/study --json -""",
 )
 def annotate_status(
@@ -500,7 +500,7 @@ def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform:
 
 @job(
     examples="""Examples:
-  counterfoil annotate export campaign/ --no-people --out labels/
+  counterfoil annotate export campaign/ --no-person-ids --out labels/
   counterfoil annotate delete-after campaign/ --yes
 
 The date is 'keep_until' in campaign.toml. An export in the campaign's folder goes, too; files that were

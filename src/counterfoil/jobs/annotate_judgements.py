@@ -297,23 +297,23 @@ class ImportedJudgements:
 @job(
     outputs="save json",
     examples="""Examples:
-  counterfoil annotate import results.csv --from mturk --item "Input.image{n}" --item "Input.caption{n}"
-  --question "match=Answer.match{n}" --out judgements.parquet
-  counterfoil annotate import export.json --from label-studio --config labelling.xml --out judgements.csv
-  counterfoil annotate import answers.csv --from table --campaign campaign/ --out judgements.parquet
+  counterfoil annotate import results.csv --format mturk --item "Input.image{n}" --item "Input.caption{n}"
+  --question-column "match=Answer.match{n}" --out judgements.parquet
+  counterfoil annotate import export.json --format label-studio --labelling-config labelling.xml --out j.csv
+  counterfoil annotate import answers.csv --format table --campaign campaign/ --out judgements.parquet
 
 The table that comes out has a row per item, person and question (columns item, person, question, answer,
 seconds, golden); all that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
 )
 def import_judgements(
     path: Annotated[Path, option(metavar="FILE")],
-    source: Annotated[Literal["mturk", "label-studio", "table"], option(flag="--from")],
+    source: Annotated[Literal["mturk", "label-studio", "table"], option(flag="--format")],
     *,
     item: Annotated[Sequence[str], option(metavar="COLUMN")] = (),
-    question: Annotated[Settings, option(metavar="NAME=COLUMN")] = None,
+    question: Annotated[Settings, option(flag="--question-column", metavar="NAME=COLUMN")] = None,
     many: Annotated[Sequence[str], option(metavar="NAME")] = (),
-    golden: Annotated[str | None, option(metavar="COLUMN")] = None,
-    config: Annotated[Path | None, option(metavar="XML")] = None,
+    golden: Annotated[str | None, option(flag="--golden-column", metavar="COLUMN")] = None,
+    config: Annotated[Path | None, option(flag="--labelling-config", metavar="XML")] = None,
     campaign: Path | None = None,
     keep_ids: bool = False,
     **reporting: Unpack[Reporting],
@@ -337,7 +337,7 @@ def import_judgements(
         keep_ids: Leave ids of people as they are; else they are numbered.
     """
     if isinstance(question, list | tuple):
-        question = key_values(question, "--question", "match=Answer.match{n}")
+        question = key_values(question, "--question-column", "match=Answer.match{n}")
     questions = {name.strip(): column.strip() for name, column in cast(Any, question or {}).items()}
     usual = HitLayout()
     layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
@@ -455,17 +455,17 @@ class CampaignExport(Tabular):
     outputs="json",
     examples="""Examples:
   counterfoil annotate export campaign/
-  counterfoil annotate export campaign/ --out labels/ --model dawid-skene --no-people --kind parquet""",
+  counterfoil annotate export campaign/ --out labels/ --label-model dawid-skene --no-person-ids""",
 )
 @owner_only()
 def annotate_export(
     campaign: Annotated[str | Path, CAMPAIGN],
     out: Annotated[str | Path | None, option(flag="--out", shown="CAMPAIGN/export")] = None,
     *,
-    kind: Literal["csv", "parquet"] = "csv",
-    model: str = "one-coin",
+    kind: Annotated[Literal["csv", "parquet"], option(flag="--format")] = "csv",
+    model: Annotated[str, option(flag="--label-model")] = "one-coin",
     partly: Partly = "half",
-    people: bool | None = None,
+    people: Annotated[bool | None, option(flag="--person-ids")] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Unpack[StoredAnswers],
 ) -> CampaignExport:

@@ -155,14 +155,16 @@ def places(
     outputs="json",
     examples="""Examples:
   counterfoil annotate prolific status campaign/
-  counterfoil annotate prolific status campaign/ --release
+  counterfoil annotate prolific status campaign/ --release-items
 
-With --release the open items of people who gave their place back go to others, and their answers no longer
-count, since they are not paid for. Run it now and then: a laptop has no address for Prolific to report
-to.""",
+With --release-items the open items of people who gave their place back go to others, and their answers no
+longer count, since they are not paid for. Run it now and then.""",
 )
 def status(
-    campaign: Annotated[Path, CAMPAIGN], *, release: bool = False, **options: Unpack[StoredAccess]
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    release: Annotated[bool, option(flag="--release-items")] = False,
+    **options: Unpack[StoredAccess],
 ) -> Change:
     """The study and its submissions beside the people of the campaign.
 

@@ -366,12 +366,12 @@ class MetricRows(Media, shared.Device, shared.Work, total=False):
             the item goes.
 
     Model:
-        scorer: The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.
+        backbone: The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.
         settings: What metrics do otherwise than officially; may be repeated.
     """
 
     references_contain: Annotated[Policy | None, option(None)]
-    scorer: Annotated[str | None, option(None, metavar="SCORER")]
+    backbone: Annotated[str | None, option(None, metavar="SCORER")]
     settings: Annotated[shared.Settings, option(None, flag="--set", metavar="[METRIC.]KEY=VALUE")]
 
 
@@ -390,20 +390,20 @@ class MetricRequest:
     def of(cls, metrics: str | Sequence[str], rows: MetricRows, feedback: Feedback) -> "MetricRequest":
         """The request for some names; raises `InputError` for those that cannot be computed."""
         names = several(metrics)
-        options = shared.scorer_options(rows, backbone=rows["scorer"] or "")
+        options = shared.scorer_options(rows, backbone=rows["backbone"] or "")
         looking = [name for name in names if entry(name).has_model]
         if looking and not options.backbone:
             raise InputError(
                 "needs a model to look with",
                 where=f"metric:{looking[0]}",
-                hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
+                hint="name one with --backbone, such as --backbone open-clip:ViT-B-32-quickgelu/openai",
             )
         if options.backbone and not looking:
             raise InputError(
                 "none of these metrics has a model behind it",
                 where=", ".join(names),
-                given=f"--scorer {options.backbone}",
-                hint="leave --scorer out",
+                given=f"--backbone {options.backbone}",
+                hint="leave --backbone out",
             )
         _settings_of(names, options.settings)
         return cls(
@@ -601,8 +601,8 @@ class CaptionScores(SavedTable):
     outputs="save json",
     examples="""Examples:
   counterfoil captions score --metrics bleu,rouge-l,cider --candidates c.json --references r.json
-  counterfoil captions score --metrics clip-s --images photos/ --candidates c.json --scorer hf:./clip
-  counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --scorer hf:./clip
+  counterfoil captions score --metrics clip-s --images photos/ --candidates c.json --backbone hf:./clip
+  counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --backbone hf:./clip
   counterfoil captions score --metrics cider --candidates samples.jsonl --references r.json --per-image best
 
 c.json is {"ID": "caption"} or [{"image_id": ID, "caption": "..."}], r.json {"ID": ["caption", ...]} or COCO's

@@ -86,7 +86,7 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     prompt: Annotated[str, shared.PROMPT]
     column: Annotated[str | None, option(None)]
     unanswered: Annotated[Literal["refuse", "wrong", "leave-out"], option("refuse")]
-    backbone: Annotated[str, option("", flag="--scorer", metavar="SCORER")]
+    backbone: Annotated[str, option("", metavar="SCORER")]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     protocol: Annotated[str | None, option(None, metavar="NAME")]
     question: Annotated[str | None, option(None)]
@@ -218,7 +218,7 @@ class _Evaluation:
   counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
   counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
   counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
-  counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/w.pth""",
+  counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --backbone open-clip:ViT-B-32""",
 )
 def evaluate_all(
     scorer: Annotated[str | shared.AnyScorer, shared.SCORER],

@@ -319,7 +319,7 @@ def pool(
     ids: Annotated[str | Path | None, IDS] = None,
     exclude_known: bool = False,
     per_task: Annotated[int, option(low=1, high=most("people"))] = 18,
-    golden: Annotated[int, option(low=0, high=most("people"))] = 2,
+    golden: Annotated[int, option(flag="--golden-per-task", low=0, high=most("people"))] = 2,
     answers: Annotated[int, option(low=1, high=most("people"))] = 1,
     price: Annotated[float, option(low=0, high=most("price"))] = 1.4,
     **reporting: Unpack[Reporting],

@@ -75,10 +75,11 @@ class Ledger(Tabular):
   counterfoil reproduce --data data/
   counterfoil reproduce --paper winoground --data data/ --only differs
   counterfoil reproduce --data data/ --json ledger.json
-  counterfoil reproduce --data data/ --files
+  counterfoil reproduce --data data/ --list-files
 
 Files are looked for in --data under names such as bivlc/ViT-B-32.csv and winoground/scores/clip.jsonl, or
-anywhere in it under the names they were published with (BiVLC_ViT-B-32.csv); --files lists all of them.""",
+anywhere in it under the names they were published with (BiVLC_ViT-B-32.csv); --list-files lists
+all of them.""",
 )
 def reproduce(
     data: Annotated[str | Path | None, option(flag="--data")] = None,
@@ -86,7 +87,7 @@ def reproduce(
     *,
     only: Literal["same", "differs", "no-data"] | None = None,
     basis: Literal["data", "derived"] | None = None,
-    files: bool = False,
+    files: Annotated[bool, option(flag="--list-files")] = False,
     **reporting: Unpack[Reporting],
 ) -> Ledger:
     """Recompute what the papers print, as far as the data at hand allow, and show both.

@@ -206,7 +206,7 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     """
     name = f"blind:{argument}"
     if argument == "constant-image":
-        hint = "--scorer open-clip:ARCH/PRETRAINED"
+        hint = "--backbone open-clip:ARCH/PRETRAINED"
         raise InputError("needs a model that looks at the mean image", where=name, hint=hint)
     if argument not in _BLIND:
         from counterfoil.models.learned import FITS, load

@@ -160,7 +160,7 @@ _ENTRIES = (
         "blind",
         "constant|random|length|unigram|bag-of-words|learned|constant-image",
         "baselines that never look at the image; those that learn do so from a benchmark's other questions, "
-        "and constant-image is a model (--scorer) that sees the mean image",
+        "and constant-image is a model (--backbone) that sees the mean image",
         "blind:length",
         "counterfoil.models.baselines:load_blind",
         settings=("captions", "image"),
@@ -205,7 +205,7 @@ _ENTRIES = (
         "metric",
         "NAME",
         "a caption metric (see 'counterfoil list metrics'); one that looks at images has a model behind it, "
-        "named with --scorer",
+        "named with --backbone",
         "metric:cider",
         "counterfoil.models.captions.registry:load",
     ),

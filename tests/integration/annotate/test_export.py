@@ -223,7 +223,7 @@ def test_people_can_be_left_out_altogether(here):
     persons = {row["person"] for row in rows_of(exported(campaign, "judgements.csv"))}
     assert len(persons) == 3
     assert not persons & {*participants.make_links(campaign, 3)}
-    run("annotate", "export", "campaign", "--out", "without", "--no-people", "--kind", "parquet")
+    run("annotate", "export", "campaign", "--out", "without", "--no-person-ids", "--format", "parquet")
     sheet = (here / "without" / "data_sheet.md").read_text()
     with closing(open_database(campaign)) as db:
         assert sheet == "".join(f"* {line}\n" for line in data_sheet(campaign, judgement_table(db, campaign)))

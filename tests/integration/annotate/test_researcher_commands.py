@@ -43,7 +43,7 @@ def csv_of(campaign, name):
 
 
 def test_status_prints_facts_and_people(campaign):
-    text = printed(campaign, "status", "--people")
+    text = printed(campaign, "status", "--by-person")
     for words in ("0 of 4", "8, 4 still needed", "2 done", ids(campaign)[0][:10], "database.sqlite"):
         assert words in text
 

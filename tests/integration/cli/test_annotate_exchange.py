@@ -12,7 +12,7 @@ LAYOUT = ("--item", "Input.image{n}", "--item", "Input.caption{n}", "--question"
 
 def test_a_batch_of_mechanical_turk(counterfoil, tmp_path):
     rows = [hit(1, "A1"), hit(1, "A2", AssignmentStatus="Rejected"), hit(2, "A1"), hit(2, "A3")]
-    command = f"annotate import {written(tmp_path / 'results.csv', rows)} --from mturk"
+    command = f"annotate import {written(tmp_path / 'results.csv', rows)} --format mturk"
     facts = tmp_path / "facts.json"
     more = ("--question", "why=Answer.why{n}", "--many", "why", "--golden", "Input.golden{n}")
     counterfoil.succeeds(command, *LAYOUT, *more, f"--out {tmp_path}/judgements.csv --json {facts}")
@@ -36,7 +36,7 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(cou
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     (tmp_path / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>')
     counterfoil.succeeds(
-        f"annotate import {tmp_path}/export.json --from label-studio --config {tmp_path}/labelling.xml "
+        f"annotate import {tmp_path}/export.json --format label-studio --labelling-config {tmp_path}/labelling.xml "
         f"--campaign {campaign.folder} --out {tmp_path}/back.parquet"
     )
     table = read_judgement_table(tmp_path / "back.parquet")

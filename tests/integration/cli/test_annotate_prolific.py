@@ -94,7 +94,7 @@ def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
         assert state["payable"] == [ann.session]
         assert [state[name] for name in ("free", "strangers", "set_aside")] == [1, 1, 0]
         assert counts(db).answers == 5
-        assert json.loads(prolific("status", "--release", "--json", "-").out)["set_aside"] == 1
+        assert json.loads(prolific("status", "--release-items", "--json", "-").out)["set_aside"] == 1
         assert counts(db).answers == 4
         # What was left goes to the next one.
         assert cyd.do().state == "done"

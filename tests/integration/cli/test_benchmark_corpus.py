@@ -99,7 +99,7 @@ def test_the_corpus_beside_the_questions_is_counted(counterfoil, request, benchm
         nonlocal runs
         runs += 1
         out = tmp_path / f"runs{runs}"
-        command = ("evaluate", f"metric:{metric}", name, "--scorer", spec, *COMMON, *options, "--out", out)
+        command = ("evaluate", f"metric:{metric}", name, "--backbone", spec, *COMMON, *options, "--out", out)
         said = counterfoil.succeeds(*command, "--json", "-")
         (scores,) = out.rglob("answers.parquet")
         table = pq.read_table(scores).drop_columns(["question"])

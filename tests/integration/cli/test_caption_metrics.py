@@ -55,7 +55,7 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path):
     images, captions = rng.standard_normal((10, 4)), rng.standard_normal((40, 4))
     np.savez(tmp_path / "e.npz", images=images, captions=captions)
     spec = f"embeddings:{tmp_path}/e.npz"
-    said = counterfoil.succeeds("evaluate", "metric:clip-s", rated, "--scorer", spec, "--json", "-")
+    said = counterfoil.succeeds("evaluate", "metric:clip-s", rated, "--backbone", spec, "--json", "-")
     result = json.loads(said.out)
     assert result["scorer"] == f"metric:clip-s {spec}"
     assert result["provenance"]["scorer"]["name"].startswith("metric:clip-s")

@@ -34,7 +34,7 @@ def test_a_second_run_loads_no_model_and_says_the_same(
     long = written(tmp_path / "c.json", {**CANDIDATES, "dog": "a brown dog and " * 40})
     command = (
         "captions", "score", "--metrics", "clip-s,ref-pac-s,em-score", "--candidates", long,
-        "--references", caption_inputs["references"], "--images", caption_inputs["images"], "--scorer", spec,
+        "--references", caption_inputs["references"], "--images", caption_inputs["images"], "--backbone", spec,
         "--device", "cpu", "--workers", "0",
     )  # fmt: skip
     first = counterfoil.succeeds(*command, "--out", tmp_path / "1.csv")
@@ -56,7 +56,7 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path):
     candidates = written(tmp_path / "c.json", {"one": "a dog runs", "two": "a cat sleeps"})
     command = (
         "captions", "score", "--metrics", "em-score,pac-s", "--candidates", candidates,
-        "--videos", tmp_path / "videos", "--scorer", spec, "--device", "cpu", "--json", "-",
+        "--videos", tmp_path / "videos", "--backbone", spec, "--device", "cpu", "--json", "-",
     )  # fmt: skip
     said = counterfoil.succeeds(*command)
     assert "1 video that no candidate names is left out" in said.err
@@ -77,7 +77,7 @@ def test_several_candidates_share_their_references_once(counterfoil, caption_inp
 
     def rows(candidates, *settings):
         counterfoil.succeeds(
-            f"captions score --metrics ref-em-score,em-score --scorer {spec} "
+            f"captions score --metrics ref-em-score,em-score --backbone {spec} "
             f"--candidates {written(tmp_path / 'some.json', candidates)} "
             f"--references {caption_inputs['references']} --images {caption_inputs['images']} "
             f"--out {tmp_path}/s.csv --overwrite --workers 0",

@@ -135,7 +135,7 @@ def test_embeddings_are_found_by_the_names_of_candidates(counterfoil, tmp_path):
     )
     path = written(tmp_path / "c.json", {"cat": "a cat", "dog": ["a dog", "dogs", "a dog"]})
     command = (
-        "captions", "score", "--metrics", "clip-s", "--candidates", path, "--scorer",
+        "captions", "score", "--metrics", "clip-s", "--candidates", path, "--backbone",
         f"embeddings:{tmp_path}/e.npz", "--out", tmp_path / "s.json", "--json", "-",
         "--overwrite",
     )  # fmt: skip

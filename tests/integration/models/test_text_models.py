@@ -376,7 +376,7 @@ def test_what_it_cannot_do(bert):
         text_models.load_tokens(f"{bert}@3", Options(device="cpu"))
     with pytest.raises(InputError, match="no such layer; given: last"):
         text_models.load_tokens(f"{bert}@last", Options(device="cpu"))
-    with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --scorer hf"):
+    with pytest.raises(InputError, match=r"looks at no images; allowed: metric:token-match --backbone hf"):
         catalog.scorer(f"hf-text:{bert}")
     for name in ("clip-s", "em-score", "ref-pac-s"):
         with pytest.raises(InputError, match="the model reads captions and looks at no images"):

@@ -182,7 +182,7 @@ def test_what_does_not_fit_is_one_line():
         catalog.scorer("blind:constant-image")
     with pytest.raises(InputError, match="needs a model that looks at images behind it"):
         catalog.scorer("blind:constant-image", Options(backbone="blind:random"))
-    with pytest.raises(InputError, match="--scorer is for caption metrics"):
+    with pytest.raises(InputError, match="--backbone is for caption metrics"):
         catalog.scorer("blind:length", Options(backbone="open-clip:x/y"))
     refuses("its questions choose among no captions", Contrasts.of, forms.gallery(images=range(3)))
 

@@ -60,7 +60,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     model compares in another way than by cosine, and where the metric looks at tokens and the model has none;
     `DataError` for a corpus that cannot be read; and what `backbone` raises.
     """
-    where, given = f"metric:{name}", f"--scorer {options.backbone}"
+    where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
     prompted = options.prompt != "{}"
     if "prefix" in options.settings and prompted:
@@ -238,7 +238,7 @@ def _asked(settings: Settings, options: Options) -> Options:
 def _check_looks(model: Any, name: str, options: Options) -> None:
     if isinstance(model, TextEncoder):
         problem = "the model reads captions and looks at no images"
-        given = f"--scorer {options.backbone}"
+        given = f"--backbone {options.backbone}"
         allowed = "a dual encoder; an encoder of texts stands behind token-match"
         raise InputError(problem, where=f"metric:{name}", given=given, allowed=allowed)
 
@@ -249,7 +249,7 @@ def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
         raise InputError(
             "the model gives no embeddings of single tokens in the space of its images",
             where=f"metric:{name}",
-            given=f"--scorer {options.backbone}",
+            given=f"--backbone {options.backbone}",
             allowed="CLIP of open_clip or transformers, whose text tower is causal and ends with a mark",
             hint="or an encoder of texts, hf-text:..."
             if name == "token-match"

@@ -147,7 +147,7 @@ class MetricEntry:
 
     @property
     def has_model(self) -> bool:
-        """Whether a model stands behind it, which `--scorer` names."""
+        """Whether a model stands behind it, which `--backbone` names."""
         return "model" in self.needs
 
     @property
@@ -244,10 +244,10 @@ def check(name: str, backbone: str) -> None:
     """Raise what `load` does where a metric lacks the model behind it, or has one too many."""
     where, has_model = f"metric:{name}", entry(name).has_model
     if not has_model and backbone:
-        given, hint = f"--scorer {backbone}", "leave --scorer out, or take clip-s, pac-s or em-score"
+        given, hint = f"--backbone {backbone}", "leave --backbone out, or take clip-s, pac-s or em-score"
         raise InputError("has no model behind it", where=where, given=given, hint=hint)
     if has_model and not backbone:
-        hint = "name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai"
+        hint = "name one with --backbone, such as --backbone open-clip:ViT-B-32-quickgelu/openai"
         raise InputError("needs a model to look with", where=where, hint=hint)
 
 

@@ -315,7 +315,7 @@ def test_settings_that_do_not_exist(name, settings, error, pattern, spec):
 
 
 def test_a_metric_needs_its_model_and_one_prefix():
-    with pytest.raises(InputError, match=r"metric:clip-s: needs a model to look with.*--scorer open-clip:"):
+    with pytest.raises(InputError, match=r"metric:clip-s: needs a model to look with.*--backbone open-clip:"):
         registry.load("clip-s", Options(device="cpu"), lambda _: None)
     both = Options(backbone="open-clip:x", prompt="a photo of {}", settings={"prefix": "x"})
     with pytest.raises(InputError, match=r"a prefix and a prompt; given: a photo of \{\}"):
