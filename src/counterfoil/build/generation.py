@@ -51,7 +51,6 @@ class TextRequest:
     A batch has one seed, or None.
     """
 
-    row: str
     given: Image | tuple[str, ...]
     seed: int | None = None
 
@@ -82,15 +81,19 @@ class CachedTextGenerator:
             yield [text.encode() for text in texts]
 
     def texts(
-        self, requests: Sequence[TextRequest], context: StepContext, *, stage: str, size: int
-    ) -> list[str]:
-        """The text for each request, `size` of them written together."""
+        self, given: Sequence[Any], context: StepContext, *, stage: str, size: int, seeded: bool = True
+    ) -> list[tuple[str, int | None]]:
+        """The text for each of what is given, `size` of them written together, and the seed of its batch."""
+        requests = [
+            TextRequest(one, context.number("batch", at - at % size) if seeded else None)
+            for at, one in enumerate(given)
+        ]
         content = [request.content for request in requests]
         beside = replace(self, context=context)
         if (source := source_of(self)) is not None:
             remember_source(beside, source)
         encoded = generated_bytes(beside, requests, content, context, stage=stage, size=size)
-        return [text.decode() for text in encoded]
+        return [(text.decode(), request.seed) for text, request in zip(encoded, requests, strict=True)]
 
 
 def captioner(
