@@ -12,17 +12,15 @@ from lightning_fabric import Fabric
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
-from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
+from counterfoil.evaluation.evaluate import evaluate, main_measures
 from counterfoil.evaluation.evaluate import leading as leading_measure
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
-from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Qrels, join, positive_ranks
 from counterfoil.metrics.ties import Ties
@@ -65,18 +63,17 @@ def embedder(backbone: Backbone) -> Any:
     )
 
 
-def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> Estimate:
+def estimate(
+    backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128, draws: int = 10_000
+) -> Estimate:
     """The number of `accuracy` with its interval, as `evaluate` gives it: of a gallery the mean measure.
 
     Raises what answering the benchmark raises.
     """
-    name, answers = leading(benchmark), _answers(backbone, benchmark, batch_size)
-    return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
-
-
-def _answers(backbone: Backbone, benchmark: Benchmark, batch_size: int) -> Answers:
+    name = leading(benchmark)
     with evaluation_mode(backbone):
-        return run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+        answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+    return evaluate(benchmark, answers, scorer=backbone.name, draws=draws, measures=(name,)).measures[name]
 
 
 def leading(benchmark: Benchmark) -> str:
@@ -93,11 +90,7 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     Galleries whose card puts another measure first give that. Ties count as wrong. Raises what answering the
     benchmark raises.
     """
-    name, answers = leading(benchmark), _answers(backbone, benchmark, batch_size)
-    if averaged(name, benchmark.questions.form) != name:
-        return evaluate(benchmark, answers, scorer=backbone.name, draws=1, measures=(name,))[name].value
-    values, direction = per_item(benchmark, answers, measures=(name,))[name], benchmark.questions.directions
-    return float(np.mean([np.nanmean(values[direction == side]) for side in np.unique(direction)]))
+    return estimate(backbone, benchmark, batch_size=batch_size, draws=1).value
 
 
 #: Queries that are ranked at a time.
