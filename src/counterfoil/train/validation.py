@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,8 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import Identity
 from counterfoil.models.dual import DualEncoder
 from counterfoil.models.networks import Backbone, Encoded
-from counterfoil.train.dataloaders import Feed, in_order
-from counterfoil.train.gradients import answer_of
+from counterfoil.train.dataloaders import BatchPart, Feed, in_order
+from counterfoil.train.gradients import answer_of, joined
 from counterfoil.train.images import BatchImages
 from counterfoil.train.losses import similarity
 from counterfoil.train.objectives import Objective
@@ -172,16 +173,25 @@ class Validation:
         rows that there is nothing to choose among. Processes share the batches among them and all get the
         same numbers.
         """
-        least = self.recipe.smallest_batch
-        parts = in_order(len(self.feed.data), self.recipe.batch_size)
+        size, least = self.recipe.batch_size, self.recipe.smallest_batch
+        parts = in_order(len(self.feed.data), size * self.recipe.accumulate)
         parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < least else parts
         mine = parts[fabric.global_rank :: fabric.world_size]
+        cut = [
+            BatchPart(part.epoch, part.rows[at : at + size])
+            for part in mine
+            for at in range(0, len(part.rows), size)
+        ]
+        roles = {"image_roles": len(self.objective.images), "text_roles": len(self.objective.texts)}
         sums = torch.zeros(2, dtype=torch.float64)
         backbone = self.feed.backbone
-        with evaluation_mode(backbone), closing(self.feed.batches(mine)) as batches:
-            for done, batch in enumerate(batches, start=1):
+        with evaluation_mode(backbone), closing(self.feed.batches(cut)) as batches:
+            for done, part in enumerate(mine, start=1):
+                some = islice(batches, -(-len(part.rows) // size))
                 with fabric.autocast():
-                    answer = answer_of(backbone.network, batch, backbone.device())
+                    answer = joined(
+                        [answer_of(backbone.network, batch, backbone.device()) for batch in some], **roles
+                    )
                 sides = (answer.images, answer.texts)
                 images, texts = (
                     Encoded(*(of if of is None else of.float() for of in side)) for side in sides

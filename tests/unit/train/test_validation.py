@@ -197,6 +197,17 @@ def test_processes_share_the_batches():
     assert (sum(sums) / 5).tolist() == pytest.approx([whole["accuracy"], whole["loss"]])
 
 
+def test_batches_that_count_as_one_are_validated_as_one():
+    data = thumbnails.rows(19, negatives=True)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    large, split = (
+        ready(data, NegativeTexts(batch_size=size, accumulate=times)).measure(fabric, progress=silent)
+        for size, times in ((9, 1), (3, 3))
+    )
+    assert split == pytest.approx(large, abs=1e-6)
+    assert ready(data, NegativeTexts(batch_size=3)).measure(fabric, progress=silent)["loss"] < split["loss"]
+
+
 def test_a_last_batch_of_one_row_says_nothing():
     # Its only caption is always the nearest, and its loss 0: with it the mean would be another.
     fabric, data = Fabric(accelerator="cpu", devices=1), thumbnails.rows(17)
