@@ -1,13 +1,13 @@
 """How long one optimiser step of ViT-B-32 takes, here and in open_clip's own loop, and what a GPU does.
 
-    python benchmarks/training_step.py [--steps 6] [--batch 16] [--rounds 2] [--chunks 4]
+    python benchmarks/training_step.py [--steps 6] [--batch 16] [--rounds 2] [--accumulate 4]
 
 The yardstick is `open_clip_train.train.train_one_epoch`, with open_clip's model, loss, AdamW and scheduler as
 its `main` sets them up. It is given its batches finished in memory; ours decodes, prepares and tokenises its
 rows within the time that is counted. Both take turns in one run on the same machine with the same threads;
 the first step of each is left out, and the median of the others counts. On a GPU there is a second part:
 images per second in bf16 at a batch of 400, and the share of the time that was spent waiting for data. Last
-comes one step of a batch of so many `--chunks` (GradCache) beside the same step without them, each in a
+comes one step of `--accumulate` batches as one (GradCache) beside a step of one batch as large, each in a
 process of its own: time, and peak memory (of the process, or of the GPU).
 """
 
@@ -28,7 +28,6 @@ import torch
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.models import registry
-from counterfoil.train.gradients import Computing
 from counterfoil.train.loop import Fitted, fit
 from counterfoil.train.recipes import Coco
 from counterfoil.train.saving import Saving
@@ -54,7 +53,7 @@ def rows(n: int) -> TrainingSet:
 
 
 def ours(
-    data: TrainingSet, *, batch: int, steps: int, precision: str, device: str, chunk: int | None = None
+    data: TrainingSet, *, batch: int, steps: int, precision: str, device: str, accumulate: int = 1
 ) -> list[float]:
     """Seconds of each step but the first."""
     times: list[float] = []
@@ -65,6 +64,7 @@ def ours(
 
     recipe = Coco(
         batch_size=batch,
+        accumulate=accumulate,
         steps=steps,
         select="last",
         precision=precision,
@@ -73,8 +73,7 @@ def ours(
     )
     torch.manual_seed(0)
     backbone = registry.backbone(f"open-clip:{ARCHITECTURE}")
-    saving, computing = Saving(journal_every=1000), Computing(chunk_size=chunk)
-    fit(backbone, recipe, data, device=device, computing=computing, progress=progress, saving=saving)
+    fit(backbone, recipe, data, device=device, progress=progress, saving=Saving(journal_every=1000))
     # The first mark is the start, so the first difference is the first step.
     return [later - earlier for earlier, later in pairwise(times[1:])]
 
@@ -150,24 +149,24 @@ def on_a_gpu(batch: int, steps: int) -> Fitted:
     return fit(backbone, recipe, rows(4 * batch), device="cuda", saving=Saving(journal_every=10**9))
 
 
-def large(batch: int, chunk: int | None, steps: int, precision: str, device: str) -> tuple[float, int]:
+def large(batch: int, accumulate: int, steps: int, precision: str, device: str) -> tuple[float, int]:
     """Median seconds of a step, and the most memory that was in use, in bytes."""
-    data = rows(batch * steps)
-    times = ours(data, batch=batch, chunk=chunk, steps=steps, precision=precision, device=device)
+    data = rows(batch * accumulate * steps)
+    times = ours(data, batch=batch, accumulate=accumulate, steps=steps, precision=precision, device=device)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return median(times), torch.cuda.max_memory_allocated() if device == "cuda" else peak
 
 
-def compare_large(chunk: int, chunks: int, steps: int, precision: str, device: str) -> None:
-    """Print what a step of several chunks takes beside the same step without them."""
+def compare_large(batch: int, accumulate: int, steps: int, precision: str, device: str) -> None:
+    """Print what a step of several batches as one takes beside a step of one large batch."""
     found = []
-    for size in (None, chunk):
+    for size, times in ((batch * accumulate, 1), (batch, accumulate)):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            found.append(alone.submit(large, chunk * chunks, size, steps, precision, device).result())
+            found.append(alone.submit(large, size, times, steps, precision, device).result())
     (whole, most), (several, less) = found
     print(
-        f"{precision}, a step of {chunk * chunks} rows: {1e3 * whole:.0f} ms, {most / 2**30:.2f} GiB as "
-        f"one batch, {1e3 * several:.0f} ms, {less / 2**30:.2f} GiB as {chunks} of {chunk}: "
+        f"{precision}, a step of {batch * accumulate} rows: {1e3 * whole:.0f} ms, {most / 2**30:.2f} GiB as "
+        f"one batch, {1e3 * several:.0f} ms, {less / 2**30:.2f} GiB as {accumulate} of {batch}: "
         f"{several / whole:.2f} of the time, {less / most:.2f} of the memory"
     )
 
@@ -178,7 +177,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--chunks", type=int, default=4)
+    parser.add_argument("--accumulate", type=int, default=4)
     parser.add_argument("--precision", choices=("fp32", "bf16"), action="append")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     asked = parser.parse_args()
@@ -204,7 +203,7 @@ def main() -> None:
         found = on_a_gpu(400, 60)
         print(f"bf16, batch 400: {found.rows_per_second:.0f} images per second, {found.waiting:.1%} waiting")
     for precision in precisions(asked.precision, asked.device):
-        compare_large(asked.batch, asked.chunks, asked.steps, precision, asked.device)
+        compare_large(asked.batch, asked.accumulate, asked.steps, precision, asked.device)
 
 
 if __name__ == "__main__":

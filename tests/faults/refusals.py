@@ -225,7 +225,7 @@ benchmarks publish quads
     --images nowhere rows.csv
     --validation nowhere
     --seed -1 x 999999999999999999999999999999
-    --set x eps=x nothing=1 =1 betas=1 warmup=-1 warmup=x accumulate=2 erasing=-0.1 erasing=nan
+    --set x eps=x nothing=1 =1 betas=1 accumulate=0 accumulate=x accumulate=1e12 erasing=-0.1 erasing=nan
     --set word_drop=2 word_drop=x
     --guard nothing
     --device gpu cuda:99

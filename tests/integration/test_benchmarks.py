@@ -35,7 +35,7 @@ TINY = {
     "statements": "--repetitions 2",
     "training_memory": "--batch 2 --chunk 1",
     "training_rows": "--rows 500",
-    "training_step": "--steps 2 --batch 2 --rounds 1 --chunks 1 --precision fp32",
+    "training_step": "--steps 2 --batch 2 --rounds 1 --accumulate 1 --precision fp32",
     "world": "--n 20 --size 16",
 }
 #: Scripts whose exit code is 1 where too little was measured to agree.

@@ -67,9 +67,10 @@ def _batch(image_roles, text_roles, at):
     return Batch(0, rows, pixels.double(), thumbnails.tokens(texts))
 
 
-def shares(aim, *, world):
-    """The batch of each process, in the order of the rows."""
-    return [batch(aim, rows) for rows in np.split(np.arange(ROWS), world)]
+def shares(aim, *, world, accumulate):
+    """The batches of each process, in the order of the rows."""
+    own = np.split(np.arange(ROWS), world)
+    return [[batch(aim, rows) for rows in np.split(each, accumulate)] for each in own]
 
 
 def grads(backbone):
@@ -78,23 +79,24 @@ def grads(backbone):
     return {name: each.grad.clone() for name, each in named if each.grad is not None}
 
 
-def by_steps(backbone, aim, rows, *, fabric, chunk=None):
+def by_steps(backbone, aim, batches, *, fabric, chunk=None):
     """What `gradients` finds, with torch's generator at one place of each process at the start."""
     model = fabric.setup_module(WrappedNetwork(backbone.network))
     backbone.network.zero_grad()
     torch.manual_seed(5 + fabric.global_rank)
     together = partial(gather, fabric=fabric)
-    said = gradients(model, aim, rows, fabric=fabric, gather=together, chunk=chunk)
+    said = gradients(model, aim, batches, fabric=fabric, gather=together, chunk=chunk)
     return {name: value.item() for name, value in said.items()}, grads(backbone)
 
 
-def in_one_graph(backbone, aim, batches, *, chunk=None):
+def in_one_graph(backbone, aim, all_batches, *, chunk=None):
     """The twin: all parts of all processes forward with their graphs, put together by hand, one backward."""
     backbone.network.zero_grad()
     answers, after = [], torch.get_rng_state()
-    for rank, each in enumerate(batches):
+    for rank, batches in enumerate(all_batches):
         torch.manual_seed(5 + rank)
-        answers += [backbone.network(part.pixels, part.tokens) for part in chunks(each, aim, chunk)]
+        for each in batches:
+            answers += [backbone.network(part.pixels, part.tokens) for part in chunks(each, aim, chunk)]
         after = torch.get_rng_state() if rank == 0 else after
     # The loss draws from the first process's generator.
     torch.set_rng_state(after)
@@ -136,7 +138,7 @@ def main(world, out):
     found = {}
     for case, chunk in product(CASES, CHUNKS):
         _, backbone, aim = made(case, dropout=0.3)
-        mine = shares(aim, world=world)[fabric.global_rank]
+        mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]
         found[case, chunk] = by_steps(backbone, aim, mine, fabric=fabric, chunk=chunk)
     found["half"] = gather(torch.full((2, 3), fabric.global_rank + 0.5, dtype=torch.bfloat16), fabric)
     torch.save(found, Path(out))

@@ -51,7 +51,6 @@ class TextRequest:
     A batch has one seed, or None.
     """
 
-    row: str
     given: Image | tuple[str, ...]
     seed: int | None = None
 
@@ -82,15 +81,19 @@ class CachedTextGenerator:
             yield [text.encode() for text in texts]
 
     def texts(
-        self, requests: Sequence[TextRequest], context: StepContext, *, stage: str, size: int
-    ) -> list[str]:
-        """The text for each request, `size` of them written together."""
+        self, given: Sequence[Any], context: StepContext, *, stage: str, size: int, seeded: bool = True
+    ) -> list[tuple[str, int | None]]:
+        """The text for each of what is given, `size` of them written together, and the seed of its batch."""
+        requests = [
+            TextRequest(one, context.number("batch", at - at % size) if seeded else None)
+            for at, one in enumerate(given)
+        ]
         content = [request.content for request in requests]
         beside = replace(self, context=context)
         if (source := source_of(self)) is not None:
             remember_source(beside, source)
         encoded = generated_bytes(beside, requests, content, context, stage=stage, size=size)
-        return [text.decode() for text in encoded]
+        return [(text.decode(), request.seed) for text, request in zip(encoded, requests, strict=True)]
 
 
 def captioner(
@@ -100,14 +103,8 @@ def captioner(
     from counterfoil.models.generative.writing import load_writer
 
     writer = load_writer(name, Options(device=device), prompt=prompt)
-
-    def write(images: Sequence[Image], seed: int) -> list[str]:
-        return writer.write(images, most=most, beams=beams, temperature=temperature, seed=seed)
-
-    more = {"most": most, "beams": beams, "temperature": temperature}
-    maker = CachedTextGenerator(replace(writer.identity, options={**writer.identity.options, **more}), write)
-    remember_source(maker, partial(captioner, name, device, prompt, most, beams, temperature))
-    return maker
+    source = partial(captioner, name, device, prompt, most, beams, temperature)
+    return _generator(writer, source, most=most, beams=beams, temperature=temperature)
 
 
 def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> CachedTextGenerator:
@@ -118,16 +115,23 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
     from counterfoil.models.text_models import load_generator
 
     generator = load_generator(name, Options(device=device))
+    source = partial(continuer, name, device, most, temperature, head)
+    return _generator(generator, source, "writing ", most=most, temperature=temperature, head=head)
 
-    def write(prompts: Sequence[Sequence[str]], seed: int) -> list[str]:
-        return generator.write(prompts, most=most, temperature=temperature, seed=seed, head=head)
 
-    known = generator.identity
-    more = {"most": most, "temperature": temperature, "head": head}
-    maker = CachedTextGenerator(
-        replace(known, name=f"writing {known.name}", options={**known.options, **more}), write
-    )
-    remember_source(maker, partial(continuer, name, device, most, temperature, head))
+def _generator(
+    model: Any, source: Callable[[], CachedTextGenerator], called: str = "", **settings: Any
+) -> CachedTextGenerator:
+    """The model as it writes under these settings; another process has it from its source."""
+
+    def write(given: Sequence[Any], seed: int) -> Sequence[str]:
+        texts: Sequence[str] = model.write(given, seed=seed, **settings)
+        return texts
+
+    known = model.identity
+    options = {**known.options, **settings}
+    maker = CachedTextGenerator(replace(known, name=called + known.name, options=options), write)
+    remember_source(maker, source)
     return maker
 
 

@@ -215,7 +215,7 @@ def stages_of(
         return (Stage(recipe, None, None, everything),)
     planned = []
     for stage in recipe.staged():
-        check_batches(stage.batch_size, rows, processes, of_command=True)
+        check_batches(stage.batch_size, stage.accumulate, rows, processes, of_command=True)
         check_chunk(chunk, stage.batch_size, processes, hint="choose a smaller --chunk-size")
         moved = count([parameter for _, parameter in trained_parameters(backbone.network, stage)])
         planned.append(Stage(stage, length(stage, rows), moved, everything - moved))
@@ -418,9 +418,14 @@ class TrainingPlan(Tabular):
             epochs = "" if recipe.steps is not None else f", {recipe.epochs} epochs"
             schedule = recipe.schedule.replace("-", " by ")
             schedule += f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
+            several_batches = (
+                f"; {recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all"
+                if recipe.accumulate > 1
+                else ""
+            )
             yield (
-                f"steps{several}: {stage.steps:,} of {recipe.batch_size:,} rows{epochs}; "
-                f"{recipe.precision}, {recipe.optimiser} at {recipe.lr:g}, {schedule}"
+                f"steps{several}: {stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; "
+                f"{recipe.precision}, {recipe.optimiser} at {recipe.lr:g}, {schedule}{several_batches}"
             )
             if stage.steps < recipe.warmup:
                 reached = recipe.lr * stage.steps / recipe.warmup

@@ -59,9 +59,9 @@ class BatchPart(NamedTuple):
 class Course(Sequence[BatchPart]):
     """The batches of a training, one after the other, as one of `world` processes sees them.
 
-    Each epoch takes `order` in batches of `batch_size` rows, one a step, and leaves out what is too little
-    for a batch. Process `rank` takes its slice of every batch, so the batches, one process's rows after the
-    other's, do not depend on how many processes there are.
+    Each epoch takes `order` in batches of `batch_size` rows and leaves out what is too little for a batch,
+    or for `accumulate` batches, which make one step. Process `rank` takes its slice of every step, so the
+    steps, one process's rows after the other's, do not depend on how many processes there are.
 
     Raises `InputError` where there are too few rows for one step, or a batch is no multiple of `world`.
     """
@@ -69,6 +69,7 @@ class Course(Sequence[BatchPart]):
     n: int
     batch_size: int
     steps: int
+    accumulate: int = 1
     seed: int = 0
     rank: int = 0
     world: int = 1
@@ -78,29 +79,42 @@ class Course(Sequence[BatchPart]):
     first_epoch: int = 0
 
     def __post_init__(self) -> None:
-        check_batches(self.batch_size, self.n, self.world)
+        check_batches(self.batch_size, self.accumulate, self.n, self.world)
 
     def __len__(self) -> int:
-        return self.steps - self.start
+        return (self.steps - self.start) * self.accumulate
 
     @property
     def per_epoch(self) -> int:
         """Steps in an epoch."""
-        return self.n // self.batch_size
+        return steps_per_epoch(self.n, self.batch_size, self.accumulate)
 
     def __getitem__(self, at):  # type: ignore[no-untyped-def]
         """The batch `at` places after the first."""
         if not 0 <= at < len(self):
             raise IndexError(at)
-        epoch, within = divmod(self.start + at, self.per_epoch)
+        step, turn = divmod(at, self.accumulate)
+        epoch, within = divmod(self.start + step, self.per_epoch)
         share = self.batch_size // self.world
-        first = within * self.batch_size + self.rank * share
+        # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
+        first = within * self.accumulate * self.batch_size + (self.rank * self.accumulate + turn) * share
         rows = order(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
         return BatchPart(self.first_epoch + epoch, rows)
 
 
-def check_batches(batch_size: int, n: int, processes: int, *, of_command: bool = False) -> None:
-    """Raise `InputError` for a batch that processes cannot divide, and for fewer than its rows.
+def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
+    """Steps in which an epoch sees whole batches of `n` rows.
+
+    >>> steps_per_epoch(100, 30), steps_per_epoch(100, 30, accumulate=2)
+    (3, 1)
+    """
+    return n // batch_size // accumulate
+
+
+def check_batches(
+    batch_size: int, accumulate: int, n: int, processes: int, *, of_command: bool = False
+) -> None:
+    """Raise `InputError` for a batch that processes cannot divide, and for fewer than the rows of one step.
 
     The hints name what is to be changed as the command's options, or as fields of a recipe.
     """
@@ -111,11 +125,11 @@ def check_batches(batch_size: int, n: int, processes: int, *, of_command: bool =
             allowed="a batch size that is a multiple of the number of processes",
             hint="choose another --batch-size or --devices" if of_command else None,
         )
-    if n < batch_size:
+    if not steps_per_epoch(n, batch_size, accumulate):
         raise InputError(
             "too few rows to train on",
             given=n,
-            allowed=f"at least {batch_size}, the rows of one step",
+            allowed=f"at least {batch_size * accumulate}, the rows of one step",
             hint=f"choose a smaller {'--batch-size' if of_command else 'batch_size'}",
         )
 
@@ -126,7 +140,7 @@ def length(stage: Recipe, n: int) -> int:
     >>> length(Recipe("mine", batch_size=30, epochs=2), 100), length(Recipe("mine", steps=5), 100)
     (6, 5)
     """
-    return stage.steps or stage.epochs * (n // stage.batch_size)
+    return stage.steps or stage.epochs * steps_per_epoch(n, stage.batch_size, stage.accumulate)
 
 
 def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank: int, world: int) -> Course:
@@ -135,11 +149,15 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
     Its epochs are counted on from those that the stages before it have begun.
     """
     stage = stages[number]
-    before = [-(-length(earlier, n) // (n // earlier.batch_size)) for earlier in stages[:number]]
+    before = [
+        -(-length(earlier, n) // steps_per_epoch(n, earlier.batch_size, earlier.accumulate))
+        for earlier in stages[:number]
+    ]
     return Course(
         n=n,
         batch_size=stage.batch_size,
         steps=length(stage, n),
+        accumulate=stage.accumulate,
         seed=stage.seed,
         rank=rank,
         world=world,

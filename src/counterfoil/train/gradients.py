@@ -72,44 +72,43 @@ def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
 def gradients(
     model: nn.Module,
     aim: Objective,
-    batch: Batch,
+    batches: Sequence[Batch],
     *,
     fabric: Fabric,
     gather: Callable[[Tensor], Tensor],
     chunk: int | None = None,
 ) -> dict[str, Tensor]:
-    """Add the gradient of the loss of a batch to that of the model's parameters.
+    """Add the gradient of the loss of all `batches` together to that of the model's parameters.
 
     Returns the scalars `loss` and its parts, of all devices. `model` is a network as Fabric wraps it.
 
-    The batch goes forward and backward. Where `chunk` is less than its rows, so many at a time go forward
-    without a graph; the loss is that of all embeddings, which are gathered once; then each chunk goes forward
-    again, with the random numbers of the first time (dropout), and backward from the gradients of its
-    embeddings.
+    One batch goes forward and backward. Several, or `chunk` rows of each at a time, go forward without a
+    graph; the loss is that of all their embeddings, which are gathered once; then each goes forward again,
+    with the random numbers of the first time (dropout), and backward from the gradients of its embeddings.
     That is the gradient of one step with all rows up to rounding, for every loss of embeddings, in the memory
     of one chunk and about 4/3 of the time. Layers that look at the other rows of a batch (batch norm) see
     those of one chunk, and count them once.
     """
     place = {"rank": fabric.global_rank, "world": fabric.world_size}
-    pieces = list(chunks(batch, aim, chunk))
-    if len(pieces) == 1:
-        loss, parts = aim(answer_of(model, batch, fabric.device), gather, **place)
+    batches = [piece for batch in batches for piece in chunks(batch, aim, chunk)]
+    if len(batches) == 1:
+        loss, parts = aim(answer_of(model, batches[0], fabric.device), gather, **place)
         fabric.backward(loss)
         return _of_all(fabric, {"loss": loss.detach(), **parts})
 
     drawn, answers = [], []
     with torch.no_grad(), _uncounted(model):
-        for piece in pieces:
+        for batch in batches:
             drawn.append(random_state())
-            answers.append(leaves(answer_of(model, piece, fabric.device)))
+            answers.append(leaves(answer_of(model, batch, fabric.device)))
     whole = joined(answers, image_roles=len(aim.images), text_roles=len(aim.texts))
     loss, parts = aim(whole, gather, **place)
     fabric.backward(loss)
     after = random_state()
-    for turn, (piece, state, answer) in enumerate(zip(pieces, drawn, answers, strict=True), start=1):
+    for turn, (batch, state, answer) in enumerate(zip(batches, drawn, answers, strict=True), start=1):
         set_random_state(state)
-        with fabric.no_backward_sync(model, enabled=turn < len(pieces)):
-            pairs = zip(tensors(answer_of(model, piece, fabric.device)), tensors(answer), strict=True)
+        with fabric.no_backward_sync(model, enabled=turn < len(batches)):
+            pairs = zip(tensors(answer_of(model, batch, fabric.device)), tensors(answer), strict=True)
             # A sum whose gradient with respect to each value is the one that was kept.
             products = [
                 (value * leaf.grad).sum()
@@ -174,11 +173,14 @@ def answer_of(model: nn.Module, batch: Batch, device: torch.device) -> Answer:
 
 
 def joined(answers: Sequence[Answer], *, image_roles: int, text_roles: int) -> Answer:
-    """The answers to chunks of a batch as one: role after role, each with the rows of the first chunk first.
+    """The answers to several batches as one: role after role, each with the rows of the first batch first.
 
-    Gradients flow through. Attention is left out (no loss uses it), and values without rows (temperature,
-    scale of matching) are those of the last chunk.
+    Gradients flow through. Of several batches attention is left out (texts of two batches may be padded to
+    different lengths, and no loss uses it), and values without rows (temperature, scale of matching) are
+    those of the last batch.
     """
+    if len(answers) == 1:
+        return answers[0]
     return answers[-1]._replace(
         images=_side([answer.images for answer in answers], image_roles),
         texts=_side([answer.texts for answer in answers], text_roles),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
@@ -191,13 +192,14 @@ def fit(
                 ends = last or (now.at + 1) % course.per_epoch == 0
                 due = ends or (now.step + 1) % saving.journal_every == 0
 
-                # Forward and backward.
+                # Forward and backward, of all batches of the step as one.
                 asked_at = perf_counter()
-                batch = next(batches)
+                parts = list(islice(batches, stage.accumulate))
                 waited = perf_counter() - asked_at
                 losses = gradients(
-                    model, aim, batch, fabric=fabric, gather=together, chunk=computing.chunk_size
+                    model, aim, parts, fabric=fabric, gather=together, chunk=computing.chunk_size
                 )
+                used = np.concatenate([part.rows for part in parts])
 
                 # One step of the optimiser; a loss that is no number raises in `take`.
                 norm = None
@@ -211,15 +213,15 @@ def fit(
                     ]
                     grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
                     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads]))
-                readings.take(now.step, losses, lr=lr, rows=rows[batch.rows])
+                readings.take(now.step, losses, lr=lr, rows=rows[used])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 if stage.max_logit_scale is not None:
                     with torch.no_grad():
                         network.logit_scale.clamp_(max=math.log(stage.max_logit_scale))
                 seconds = perf_counter() - began
-                now.took(stage.batch_size, seconds, waited)
-                readings.time(stage.batch_size, seconds, waited)
+                now.took(stage.batch_size * stage.accumulate, seconds, waited)
+                readings.time(stage.batch_size * stage.accumulate, seconds, waited)
                 progress("training", now.step, total)
 
                 # Validation, journal, checkpoint and resume state.
@@ -228,7 +230,7 @@ def fit(
                 if last or now.at % (stage.validate_every or course.per_epoch) == 0:
                     entry, improved = selection.look(now)
                 if due or entry:
-                    line = {"step": now.step, "epoch": batch.epoch, "lr": lr, **readings.means()}
+                    line = {"step": now.step, "epoch": parts[-1].epoch, "lr": lr, **readings.means()}
                     line |= {} if norm is None else {"grad_norm": float(norm)}
                     line |= {"epoch_waiting": now.end_epoch(partial(largest, fabric))} if ends else {}
                     journal.write(line | {"seconds": now.seconds} | entry)

@@ -124,15 +124,12 @@ _ANOTHER = {
 
 def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
     """Raise `InputError` in one line where a saved training is not the one that is asked for now."""
-    # Earlier versions had a field for several batches that make one step.
-    recipe = {name: its for name, its in saved.get("recipe", {}).items() if (name, its) != ("accumulate", 1)}
-    saved = {**saved, "recipe": recipe}
     part = next((part for part in _ANOTHER if saved.get(part) != now[part]), None)
     if part is None:
         return
     what = _ANOTHER[part]
     if part == "recipe":
-        old, new = recipe, now["recipe"]
+        old, new = saved.get("recipe", {}), now["recipe"]
         names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         what += f" ({', '.join(f'{name} {old.get(name)}, now {new.get(name)}' for name in names[:3])})"
     raise InputError(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,25 +13,23 @@ from lightning_fabric import Fabric
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
-from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
+from counterfoil.evaluation.evaluate import evaluate, main_measures
 from counterfoil.evaluation.evaluate import leading as leading_measure
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
-from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Qrels, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import Identity
 from counterfoil.models.dual import DualEncoder
 from counterfoil.models.networks import Backbone, Encoded
-from counterfoil.train.dataloaders import Feed, in_order
-from counterfoil.train.gradients import answer_of
+from counterfoil.train.dataloaders import BatchPart, Feed, in_order
+from counterfoil.train.gradients import answer_of, joined
 from counterfoil.train.images import BatchImages
 from counterfoil.train.losses import similarity
 from counterfoil.train.objectives import Objective
@@ -65,18 +64,17 @@ def embedder(backbone: Backbone) -> Any:
     )
 
 
-def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> Estimate:
+def estimate(
+    backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128, draws: int = 10_000
+) -> Estimate:
     """The number of `accuracy` with its interval, as `evaluate` gives it: of a gallery the mean measure.
 
     Raises what answering the benchmark raises.
     """
-    name, answers = leading(benchmark), _answers(backbone, benchmark, batch_size)
-    return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
-
-
-def _answers(backbone: Backbone, benchmark: Benchmark, batch_size: int) -> Answers:
+    name = leading(benchmark)
     with evaluation_mode(backbone):
-        return run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+        answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+    return evaluate(benchmark, answers, scorer=backbone.name, draws=draws, measures=(name,)).measures[name]
 
 
 def leading(benchmark: Benchmark) -> str:
@@ -93,11 +91,7 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     Galleries whose card puts another measure first give that. Ties count as wrong. Raises what answering the
     benchmark raises.
     """
-    name, answers = leading(benchmark), _answers(backbone, benchmark, batch_size)
-    if averaged(name, benchmark.questions.form) != name:
-        return evaluate(benchmark, answers, scorer=backbone.name, draws=1, measures=(name,))[name].value
-    values, direction = per_item(benchmark, answers, measures=(name,))[name], benchmark.questions.directions
-    return float(np.mean([np.nanmean(values[direction == side]) for side in np.unique(direction)]))
+    return estimate(backbone, benchmark, batch_size=batch_size, draws=1).value
 
 
 #: Queries that are ranked at a time.
@@ -179,16 +173,25 @@ class Validation:
         rows that there is nothing to choose among. Processes share the batches among them and all get the
         same numbers.
         """
-        least = self.recipe.smallest_batch
-        parts = in_order(len(self.feed.data), self.recipe.batch_size)
+        size, least = self.recipe.batch_size, self.recipe.smallest_batch
+        parts = in_order(len(self.feed.data), size * self.recipe.accumulate)
         parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < least else parts
         mine = parts[fabric.global_rank :: fabric.world_size]
+        cut = [
+            BatchPart(part.epoch, part.rows[at : at + size])
+            for part in mine
+            for at in range(0, len(part.rows), size)
+        ]
+        roles = {"image_roles": len(self.objective.images), "text_roles": len(self.objective.texts)}
         sums = torch.zeros(2, dtype=torch.float64)
         backbone = self.feed.backbone
-        with evaluation_mode(backbone), closing(self.feed.batches(mine)) as batches:
-            for done, batch in enumerate(batches, start=1):
+        with evaluation_mode(backbone), closing(self.feed.batches(cut)) as batches:
+            for done, part in enumerate(mine, start=1):
+                some = islice(batches, -(-len(part.rows) // size))
                 with fabric.autocast():
-                    answer = answer_of(backbone.network, batch, backbone.device())
+                    answer = joined(
+                        [answer_of(backbone.network, batch, backbone.device()) for batch in some], **roles
+                    )
                 sides = (answer.images, answer.texts)
                 images, texts = (
                     Encoded(*(of if of is None else of.float() for of in side)) for side in sides

@@ -111,10 +111,7 @@ def test_faults_are_tried_again(server, tmp_path):
 
 def test_an_endpoint_that_answers_nonsense_ends_in_one_line(server, tmp_path):
     server.set(faults=["", "", *["not an image"] * 90])
-    words, patient = (
-        "no answer after 3 tries; given: status 200 and no image",
-        step(server, retries=2, concurrency=1),
-    )
+    words = "no answer after 3 tries; given: status 200 and no image"
     patient = step(server, retries=2, concurrency=1)
     refuses(words, run_step, patient, ROWS, work(tmp_path), error=ModelError)
     assert len(list((tmp_path / "images").iterdir())) == 2

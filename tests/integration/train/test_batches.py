@@ -16,7 +16,7 @@ from counterfoil.benchmarks.records import BytesSource, FileSource, Image
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.images import Resized, Untouched
-from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order
+from counterfoil.train.dataloaders import Course, Feed, ahead, in_order, order, steps_per_epoch
 from counterfoil.train.images import (
     UNVARIED,
     BatchImages,
@@ -51,26 +51,36 @@ def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed():
     assert order(50, 2, 1).tolist() == order(50, 2, 1).tolist()
 
 
-def test_a_course_is_epoch_after_epoch_in_whole_batches():
-    # 23 rows in batches of 4: 5 whole ones an epoch.
-    orders = [(epoch, order(23, epoch, 3).tolist()) for epoch in range(2)]
-    expected = [(epoch, rows[4 * step : 4 * step + 4]) for epoch, rows in orders for step in range(5)]
-    course = Course(n=23, batch_size=4, steps=7, seed=3)
-    assert [(part.epoch, part.rows.tolist()) for part in course] == expected[:7]
-    assert course.per_epoch == 5
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_course_is_epoch_after_epoch_in_whole_steps(accumulate):
+    # 23 rows in batches of 4: 5 whole ones an epoch, or 2 steps of two.
+    course = Course(n=23, batch_size=4, steps=7, accumulate=accumulate, seed=3)
+    expected = []
+    for epoch in range(10):
+        rows = order(23, epoch, 3).tolist()
+        for step in range(5 // accumulate):
+            for turn in range(accumulate):
+                at = 4 * (step * accumulate + turn)
+                expected.append((epoch, rows[at : at + 4]))
+    found = [(part.epoch, part.rows.tolist()) for part in course]
+    assert found == expected[: 7 * accumulate]
+    assert steps_per_epoch(23, 4, accumulate) == 5 // accumulate
 
 
 def test_a_course_goes_on_where_it_stopped():
     def rows(start):
-        return [part.rows.tolist() for part in Course(n=10, batch_size=3, steps=8, start=start)]
+        return [part.rows.tolist() for part in Course(n=10, batch_size=3, steps=8, accumulate=2, start=start)]
 
-    assert all(rows(start) == rows(0)[start:] for start in range(9))
+    assert all(rows(start) == rows(0)[2 * start :] for start in range(9))
 
 
+@pytest.mark.parametrize("accumulate", [1, 3])
 @pytest.mark.parametrize("world", [2, 4])
-def test_the_processes_slices_side_by_side_are_the_step_of_one(world):
+def test_the_processes_slices_side_by_side_are_the_step_of_one(world, accumulate):
     def steps(**process):
-        return [part.rows.tolist() for part in Course(n=50, batch_size=8, steps=6, **process)]
+        course = list(Course(n=50, batch_size=8, steps=6, accumulate=accumulate, **process))
+        cut = [course[at : at + accumulate] for at in range(0, len(course), accumulate)]
+        return [np.concatenate([part.rows for part in parts]).tolist() for parts in cut]
 
     several = [steps(rank=rank, world=world) for rank in range(world)]
     assert [list(chain(*parts)) for parts in zip(*several, strict=True)] == steps()
@@ -78,7 +88,7 @@ def test_the_processes_slices_side_by_side_are_the_step_of_one(world):
 
 def test_what_makes_no_batch_is_said_in_a_line():
     with pytest.raises(InputError, match="too few rows to train on; given: 5; allowed: at least 6"):
-        Course(n=5, batch_size=6, steps=1)
+        Course(n=5, batch_size=3, steps=1, accumulate=2)
     with pytest.raises(InputError, match="cannot be divided among the processes; given: 9 rows, 2 proc"):
         Course(n=50, batch_size=9, steps=1, world=2)
 

@@ -51,7 +51,7 @@ def found(tmp_path_factory):
 def test_two_processes_have_the_gradients_of_the_whole_batch(found, case):
     for chunk in whole_batches.CHUNKS:
         _, backbone, aim = whole_batches.made(case, dropout=0.3)
-        all_rows = whole_batches.shares(aim, world=WORLD)
+        all_rows = whole_batches.shares(aim, world=WORLD, accumulate=1)
         values, expected = whole_batches.in_one_graph(backbone, aim, all_rows, chunk=chunk)
         for share in found:
             said, gradient = share[case, chunk]
@@ -63,7 +63,7 @@ def test_two_processes_have_the_gradients_of_the_whole_batch(found, case):
 def test_without_gathering_the_halves_would_give_other_gradients():
     # Averaging two losses of half a batch is not the loss of the whole: the test above can fail.
     _, backbone, aim = whole_batches.made("coco", dropout=0.0)
-    all_rows = whole_batches.shares(aim, world=WORLD)
+    all_rows = whole_batches.shares(aim, world=WORLD, accumulate=1)
     _, whole = whole_batches.in_one_graph(backbone, aim, all_rows)
     one, other = (whole_batches.in_one_graph(backbone, aim, [rows])[1] for rows in all_rows)
     assert whole_batches.apart({name: (one[name] + other[name]) / 2 for name in one}, whole) > 0.01

@@ -30,7 +30,7 @@ from refusals import refuses
 pytestmark = pytest.mark.usefixtures("thumbs")
 
 
-def plain(data, recipe, *, chunks=1, dropout=0.1):
+def plain(data, recipe, *, accumulate=1, dropout=0.1):
     """The same training with nothing around it: rows, loss, step."""
     backbone = thumbnails.thumb(dropout=dropout)
     network = backbone.network
@@ -38,7 +38,7 @@ def plain(data, recipe, *, chunks=1, dropout=0.1):
     rest = [p for name, p in network.named_parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=1.0, betas=recipe.betas, eps=recipe.eps)
-    per_epoch = len(data) // recipe.batch_size
+    per_epoch = len(data) // recipe.batch_size // accumulate
     total, losses, step = recipe.epochs * per_epoch, [], 0
     torch.manual_seed(recipe.seed)
     network.train()
@@ -50,8 +50,9 @@ def plain(data, recipe, *, chunks=1, dropout=0.1):
                 lr *= 0.5 * (1 + math.cos(math.pi * (step - recipe.warmup) / (total - recipe.warmup)))
             optimiser.zero_grad()
             sides = []
-            whole = rows[at * recipe.batch_size : (at + 1) * recipe.batch_size]
-            for batch in np.split(whole, chunks):
+            for turn in range(accumulate):
+                first = (at * accumulate + turn) * recipe.batch_size
+                batch = rows[first : first + recipe.batch_size]
                 images = [data.images[i].decode() for i in data.rows["image"][batch]]
                 texts = [data.captions[i].text or "" for i in data.rows["caption"][batch]]
                 answer = network(
@@ -59,7 +60,7 @@ def plain(data, recipe, *, chunks=1, dropout=0.1):
                     thumbnails.tokens(texts),
                 )
                 sides.append((answer.images.points, answer.texts.points))
-            # The loss is that of all chunks of the step together.
+            # The loss is that of all batches of the step together.
             left, right = (
                 torch.nn.functional.normalize(torch.cat(side), dim=-1) for side in zip(*sides, strict=True)
             )
@@ -92,16 +93,15 @@ def close(left, right, *, within=1e-5):
 
 
 @pytest.mark.parametrize(
-    ("options", "chunks"),
-    [({}, 1), ({"batch_size": 16}, 2), ({"clip_norm": 0.05}, 1), ({"max_logit_scale": 7.0}, 1)],
-    ids=["plain", "in chunks", "clipped", "clamped"],
+    "options",
+    [{}, {"accumulate": 2}, {"clip_norm": 0.05}, {"max_logit_scale": 7.0}],
+    ids=["plain", "accumulated", "clipped", "clamped"],
 )
-def test_it_trains_as_a_plain_loop_does(options, chunks):
+def test_it_trains_as_a_plain_loop_does(options):
     data = thumbnails.rows(50)
-    recipe = Coco(**{"batch_size": 8, "epochs": 3, "lr": 3e-3, "warmup": 4, "select": "last"} | options)
-    expected, losses = plain(data, recipe, chunks=chunks)
-    computing = Computing(chunk_size=recipe.batch_size // chunks)
-    found = trained(recipe, data, computing=computing, saving=Saving(journal_every=1))
+    recipe = Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4, select="last", **options)
+    expected, losses = plain(data, recipe, accumulate=recipe.accumulate)
+    found = trained(recipe, data, saving=Saving(journal_every=1))
     assert close(found.backbone, expected)
     assert [entry["loss"] for entry in found.history] == pytest.approx(losses, abs=1e-4)
     assert found.step == len(losses) == found.history[-1]["step"]
@@ -272,7 +272,8 @@ TWO = """
     from counterfoil.train.loop import fit
     from counterfoil.train.recipes import NegativePairs
 
-    recipe = NegativePairs(batch_size=16, steps=7, lr=3e-3, warmup=2, clip_norm=1.0, validate_every=3)
+    recipe = NegativePairs(batch_size=8, steps=7, lr=3e-3, warmup=2, accumulate=2, clip_norm=1.0,
+                           validate_every=3)
     found = fit(
         thumbnails.thumb(dropout=0.0),
         recipe,

@@ -132,11 +132,14 @@ def test_a_batch_of_one_has_nothing_to_choose_among(name):
     with pytest.raises(InputError, match=r"nothing to choose among.*given: 1; allowed: 2 or more"):
         replace(RECIPES[name], batch_size=1)
     assert replace(RECIPES[name], batch_size=2).batch_size == 2
-    # A pair and its negative pair are two.
+    # Two batches of one row that count as one have two rows; a pair and its negative pair are two, too.
+    assert replace(RECIPES[name], batch_size=1, accumulate=2).accumulate == 2
     assert replace(RECIPES["trohn-img"], batch_size=1).batch_size == 1
 
 
-@pytest.mark.parametrize(("name", "value"), [("augment", "crop-flip"), ("erasing", 0.1), ("word_drop", 0.1)])
-def test_a_detector_has_nothing_to_vary(name, value):
+@pytest.mark.parametrize(
+    ("name", "value"), [("accumulate", 2), ("augment", "crop-flip"), ("erasing", 0.1), ("word_drop", 0.1)]
+)
+def test_a_detector_has_nothing_to_vary_or_to_add_up(name, value):
     with pytest.raises(InputError, match=f"recipe detector, {name}: a detector learns from .* once; given: "):
         read("detector", **{name: value})

@@ -27,10 +27,11 @@ pytestmark = pytest.mark.usefixtures("thumbs")
 
 #: Dropout draws in every step; validation decides which weights are kept; the last step is no round number.
 RECIPE = NegativePairs(
-    batch_size=16,
+    batch_size=8,
     steps=23,
     lr=1e-2,
     warmup=3,
+    accumulate=2,
     augment="crop-flip",
     erasing=0.3,
     word_drop=0.3,

@@ -1,4 +1,4 @@
-"""A step of chunks has the gradient of one step with all rows, whatever the loss."""
+"""A step of several batches, or of chunks, has the gradient of one step with all rows, whatever the loss."""
 
 from functools import partial
 
@@ -14,21 +14,21 @@ from lightning_fabric import Fabric  # noqa: E402
 
 import whole_batches  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
-from counterfoil.train.gradients import check_chunk, chunks, joined  # noqa: E402
+from counterfoil.train.gradients import check_chunk, joined  # noqa: E402
 from whole_batches import CASES, ROWS, apart, batch, in_one_graph, made, shares  # noqa: E402
 
 pytestmark = pytest.mark.models
 
-#: Rows of a chunk: some divide the batch, some leave a smaller one.
-CHUNKS = [1, 4, 5]
+#: Batches of a step, and rows of a chunk: some divide the batch, some leave a smaller one.
+CUTS = [(1, 1), (1, 5), (3, None), (2, 4)]
 by_steps = partial(whole_batches.by_steps, fabric=Fabric(accelerator="cpu", devices=1))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case):
     _, backbone, aim = made(case, dropout=0.3)
-    for chunk in CHUNKS[1:]:
-        (rows,) = all_rows = shares(aim, world=1)
+    for turns, chunk in CUTS[1:]:
+        (rows,) = all_rows = shares(aim, world=1, accumulate=turns)
         values, expected = in_one_graph(backbone, aim, all_rows, chunk=chunk)
         said, found = by_steps(backbone, aim, rows, chunk=chunk)
         assert said == pytest.approx(values, rel=1e-6)
@@ -42,32 +42,31 @@ def test_parts_have_the_gradient_of_all_their_rows_with_dropout(case):
 @pytest.mark.parametrize("case", CASES)
 def test_without_dropout_it_is_the_step_of_the_large_batch(case):
     _, backbone, aim = made(case, dropout=0.0)
-    rows = batch(aim, np.arange(ROWS))
-    values, expected = by_steps(backbone, aim, rows)
-    for chunk in CHUNKS:
-        said, found = by_steps(backbone, aim, rows, chunk=chunk)
+    values, expected = by_steps(backbone, aim, [batch(aim, np.arange(ROWS))])
+    for turns, chunk in CUTS:
+        said, found = by_steps(backbone, aim, shares(aim, world=1, accumulate=turns)[0], chunk=chunk)
         assert said == pytest.approx(values, rel=1e-6)
         assert apart(found, expected) < 1e-6
 
 
 def test_random_numbers_go_on_after_those_of_the_step():
-    # As if every chunk had gone forward once, and the loss had drawn after them.
+    # As if every batch had gone forward once, and the loss had drawn after them.
     _, backbone, aim = made("pcme", dropout=0.3)
-    (rows,) = shares(aim, world=1)
-    by_steps(backbone, aim, rows, chunk=4)
+    all_rows = shares(aim, world=1, accumulate=3)
+    by_steps(backbone, aim, all_rows[0])
     after = torch.rand(3)
-    in_one_graph(backbone, aim, [rows], chunk=4)
+    in_one_graph(backbone, aim, all_rows)
     assert torch.equal(torch.rand(3), after)
 
 
-def test_batch_norm_counts_each_chunk_once():
+def test_batch_norm_counts_each_batch_once():
     _, backbone, aim = made("coco", dropout=0.0)
     norm = torch.nn.BatchNorm1d(32).double()
     backbone.network.image[2] = norm
-    (rows,) = shares(aim, world=1)
-    by_steps(backbone, aim, rows, chunk=ROWS // 3)
+    (rows,) = shares(aim, world=1, accumulate=3)
+    by_steps(backbone, aim, rows)
     twin = torch.nn.BatchNorm1d(32).double()
-    for each in chunks(rows, aim, ROWS // 3):
+    for each in rows:
         with torch.no_grad():
             twin(backbone.network.image[:2](each.pixels))
     assert norm.num_batches_tracked == 3
@@ -75,10 +74,11 @@ def test_batch_norm_counts_each_chunk_once():
     assert torch.allclose(norm.running_var, twin.running_var)
 
 
-def test_answers_to_chunks_are_joined_without_attention():
+def test_one_answer_is_left_as_it_is():
     _, backbone, aim = made("pvse", dropout=0.0)
     each = batch(aim, np.arange(4))
     answer = backbone.network(each.pixels, each.tokens)
+    assert joined([answer], image_roles=1, text_roles=1) is answer
     assert answer.images.attention is not None
     assert joined([answer, answer], image_roles=1, text_roles=1).images.attention is None
 

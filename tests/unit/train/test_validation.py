@@ -17,7 +17,9 @@ from lightning_fabric import Fabric  # noqa: E402
 import thumbnails  # noqa: E402
 from contracts import forms  # noqa: E402
 from counterfoil.engine.deduplicate import silent  # noqa: E402
+from counterfoil.engine.run import run  # noqa: E402
 from counterfoil.errors import InputError, ModelError  # noqa: E402
+from counterfoil.models import small  # noqa: E402
 from counterfoil.models.networks import Encoded  # noqa: E402
 from counterfoil.train.dataloaders import Feed  # noqa: E402
 from counterfoil.train.images import ImageStore  # noqa: E402
@@ -29,11 +31,13 @@ from counterfoil.train.validation import (  # noqa: E402
     ForgettingGuard,
     Validation,
     better,
+    embedder,
     interpolate,
     rsum,
     sweep,
     within_batch,
 )
+from counterfoil.world.sample import statements  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -193,6 +197,17 @@ def test_processes_share_the_batches():
     assert (sum(sums) / 5).tolist() == pytest.approx([whole["accuracy"], whole["loss"]])
 
 
+def test_batches_that_count_as_one_are_validated_as_one():
+    data = thumbnails.rows(19, negatives=True)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    large, split = (
+        ready(data, NegativeTexts(batch_size=size, accumulate=times)).measure(fabric, progress=silent)
+        for size, times in ((9, 1), (3, 3))
+    )
+    assert split == pytest.approx(large, abs=1e-6)
+    assert ready(data, NegativeTexts(batch_size=3)).measure(fabric, progress=silent)["loss"] < split["loss"]
+
+
 def test_a_last_batch_of_one_row_says_nothing():
     # Its only caption is always the nearest, and its loss 0: with it the mean would be another.
     fabric, data = Fabric(accelerator="cpu", devices=1), thumbnails.rows(17)
@@ -251,6 +266,16 @@ def test_a_benchmark_is_answered_by_the_network():
         t2i = scores[a, a] > scores[a, b] and scores[b, b] > scores[b, a]
         right_ones += int(i2t and t2i)
     assert found == right_ones / 20
+
+
+def test_statements_are_told_apart_by_the_scores_of_the_network():
+    benchmark = statements(30, size=32)
+    backbone = small.backbone([caption.text for caption in benchmark.captions], seed=0)
+    found = ForgettingGuard(benchmark).measure(backbone)
+    backbone.network.eval()
+    scores, true = run(benchmark, embedder(backbone)).scores.ravel(), benchmark.questions.truth
+    pairs = [(a > b) + (a == b) / 2 for a in scores[true] for b in scores[~true]]
+    assert found == pytest.approx(np.mean(pairs))
 
 
 def states(seed=0):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.build.generation import TextRequest, captioner, chat_answers
+from counterfoil.build.generation import captioner, chat_answers
 from counterfoil.build.step import (
     SCENE_OF,
     BuiltStep,
@@ -168,17 +168,10 @@ class WriteCaptions(BuiltStep):
             self.temperature,
         )
         by = f"{self.by} {str(maker.identity.weights)[:12]}"
-        requests = [
-            TextRequest(
-                row,
-                context.image(cell),
-                context.number("batch", at - at % self.batch) if self.temperature else None,
-            )
-            for at, (cell, row) in enumerate(first.items())
-        ]
-        texts = maker.texts(requests, context, stage=_STAGE, size=self.batch)
-        for request, answer in zip(requests, texts, strict=True):
-            yield _read(request.row, by, answer, request.seed)
+        images, drawn = [context.image(cell) for cell in first], bool(self.temperature)
+        texts = maker.texts(images, context, stage=_STAGE, size=self.batch, seeded=drawn)
+        for row, (answer, seed) in zip(first.values(), texts, strict=True):
+            yield _read(row, by, answer, seed)
 
 
 def _read(row: str, by: str, answer: str, seed: int | None) -> Generated:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.build.generation import TextRequest, chat_answers, continuer
+from counterfoil.build.generation import chat_answers, continuer
 from counterfoil.build.negation.checks import in_form_of, rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
@@ -288,20 +288,16 @@ class Negate(BuiltStep):
             for row, category in wanted
             if (captions[row] or "").strip()
         }
-        names = [(ids[row], category) for row, category in conversations]
         if self.by.startswith("chat:"):
+            names = [(ids[row], category) for row, category in conversations]
             replies = self._chat(names, list(conversations.values()), context)
         else:
             head = HEAD if self.answers == "schema" else ""
             most, temperature = self.max_tokens, self.temperature
             maker = continuer(self.by.partition(":")[2], context.device, most, temperature, head)
-            requests = [
-                TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
-                for at, (name, messages) in enumerate(zip(names, conversations.values(), strict=True))
-            ]
             # Finished batches are kept.
-            texts = maker.texts(requests, context, stage="negate", size=self.batch)
-            replies = [(with_head(text) if head else text, False) for text in texts]
+            texts = maker.texts(list(conversations.values()), context, stage="negate", size=self.batch)
+            replies = [(with_head(text) if head else text, False) for text, _ in texts]
         answers = dict(zip(conversations, replies, strict=True))
         negatives = []
         for row, category in wanted:

@@ -51,6 +51,9 @@ class Recipe:
     schedule: Literal["cosine", "cosine-epochs", "constant"] = "cosine"
     warmup: int = setting(50, "Steps over which the learning rate rises linearly.", low=0)
     clip_norm: float | None = setting(None, "Largest norm of the gradient; None clips nothing.", above=0)
+    #: Batches that make one step, as one large batch of so many times the rows: each is held in memory alone,
+    #: and every negative counts for all of them (GradCache: Gao et al. 2021). Takes about 4/3 of the time.
+    accumulate: int = setting(1, "Batches that make one step.", low=1, high=most("steps"))
     #: Which parameters are trained: all, the last linear map of each tower, or what stands on top of them.
     trains: Literal["all", "projections", "heads"] = "all"
     #: Whether the temperature is learnt with them.
@@ -82,11 +85,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_fields(self, where=f"recipe {self.name}")
-        if self.batch_size < self.smallest_batch:
+        if self.batch_size * self.accumulate < self.smallest_batch:
             raise InputError(
                 "nothing to choose among in such a batch: its loss is 0 whatever the network does",
                 where=f"recipe {self.name}, batch_size",
-                given=self.batch_size,
+                given=self.batch_size * self.accumulate,
                 allowed=f"{self.smallest_batch} or more",
             )
 

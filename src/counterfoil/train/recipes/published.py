@@ -159,7 +159,7 @@ class Detection(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, usual in (("augment", "none"), ("erasing", 0), ("word_drop", 0)):
+        for name, usual in (("augment", "none"), ("erasing", 0), ("word_drop", 0), ("accumulate", 1)):
             if getattr(self, name) != usual:
                 raise InputError(
                     "a detector learns from what its frozen encoder says of each item once",
