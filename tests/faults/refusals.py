@@ -29,6 +29,9 @@ REFUSALS: dict[str, dict[str, str]] = {
         "demo --dials": "given: --dials; run 'counterfoil train vse0' with --set mining=",
         "annotate simulate x --http": "given: --http; leave it out: simulated people call the functions",
         "train coco --checkpoint-activations": "given: --checkpoint-activations; use --chunk-size N",
+        "annotate export x --kind csv": "the option was renamed; given: --kind; use --format",
+        "evaluate metric:clip-s rated --scorer hf:x": "the option was renamed; given: --scorer; use --backbone",
+        "list recipes --json --quiet": "option '--json' requires an argument; given: --quiet",
         # What follows an option of a list is of it.
         "captions systems --predictions a.json b.json": "missing option '--references'",
     },
