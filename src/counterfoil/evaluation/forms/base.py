@@ -303,10 +303,6 @@ class FormEvaluation(ABC):
         """Why runs on two benchmarks of the same questions cannot be paired: the facts that differ, or ""."""
         return ""
 
-    def stored_measures(self, result: Result) -> tuple[str, ...] | None:
-        """The measures whose values a run folder holds; None is all."""
-        return None
-
     def measures_of(self, run: Run) -> tuple[str, ...]:
         """The measures that a run has a value of; of macro means those that it reports."""
         if not self.values_per_item:
