@@ -444,7 +444,7 @@ def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
 
 
 def tie_facts(
-    policy: Ties, tied: NDArray[Any], measures: Callable[[Ties], Mapping[str, float]]
+    policy: Ties, tied: NDArray[Any], measures: Callable[[Ties], dict[str, float]]
 ) -> dict[str, Any]:
     """What ties did: in how many questions, and the measures under every policy.
 
@@ -454,7 +454,7 @@ def tie_facts(
         "policy": str(policy),
         "questions": int((tied > 0).sum()),
         "rate": float(tied.mean()),
-        "measures": {str(other): dict(measures(other)) for other in Ties},
+        "measures": dict(zip(map(str, Ties), map(measures, Ties), strict=True)),
     }
 
 
