@@ -257,7 +257,7 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
 
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
     """The values per question: of a gallery those measures that the result has, for recall has any K."""
-    chosen = FORMS[benchmark.questions.form].stored_measures(result)
+    chosen = tuple(result.measures) if benchmark.questions.directed else None
     return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 

@@ -195,8 +195,7 @@ def differences(
     discord = np.stack([column_sums(np.where(groups >= 0, weights * np.abs(gap), 0.0)) for gap in gaps])
     if averages is not None:
         discord = np.stack([of_columns @ averages for of_columns in discord])
-    flat = discord.reshape(-1)
-    numbers = spreads.value, *spreads.tango(flat, 0.95), spreads.tango_p(flat)
+    numbers = spreads.value, *spreads.tango(discord.reshape(-1), 0.95)
     return np.stack([part.reshape(discord.shape) for part in numbers])
 
 

@@ -62,15 +62,14 @@ class Spread:
 
     def tango(
         self, discord: Float[ndarray, "k"], level: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Tango's intervals for estimates that are differences, on this share of discordant questions."""
-        effective = self.effective(discord - self.value**2)
-        return tango_score(self.value, discord, effective, self.quantile(level))
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """(low, high, p) of Tango's for differences, on this share of discordant questions.
 
-    def tango_p(self, discord: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
-        """Two-sided p-values of no difference: the levels at which Tango's intervals just reach 0."""
+        The two-sided p-values of no difference are the levels at which the intervals just reach 0.
+        """
         effective = self.effective(discord - self.value**2)
-        return self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
+        p = self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
+        return *tango_score(self.value, discord, effective, self.quantile(level)), p
 
     def student(
         self, level: float, *, widest: float = 1.0

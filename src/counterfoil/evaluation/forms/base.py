@@ -303,10 +303,6 @@ class FormEvaluation(ABC):
         """Why runs on two benchmarks of the same questions cannot be paired: the facts that differ, or ""."""
         return ""
 
-    def stored_measures(self, result: Result) -> tuple[str, ...] | None:
-        """The measures whose values a run folder holds; None is all."""
-        return None
-
     def measures_of(self, run: Run) -> tuple[str, ...]:
         """The measures that a run has a value of; of macro means those that it reports."""
         if not self.values_per_item:
@@ -448,7 +444,7 @@ def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
 
 
 def tie_facts(
-    policy: Ties, tied: NDArray[Any], measures: Callable[[Ties], Mapping[str, float]]
+    policy: Ties, tied: NDArray[Any], measures: Callable[[Ties], dict[str, float]]
 ) -> dict[str, Any]:
     """What ties did: in how many questions, and the measures under every policy.
 
@@ -458,7 +454,7 @@ def tie_facts(
         "policy": str(policy),
         "questions": int((tied > 0).sum()),
         "rate": float(tied.mean()),
-        "measures": {str(other): dict(measures(other)) for other in Ties},
+        "measures": dict(zip(map(str, Ties), map(measures, Ties), strict=True)),
     }
 
 

@@ -92,7 +92,7 @@ class _Strata:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _Weighing:
     """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
 
     `rows` says which clusters of the draws have a share in it, `weight` what the part weighs beside others.
@@ -173,7 +173,7 @@ def _parts(
     models: Sequence[str],
     table: Float[ndarray, "n columns"],
     drawn: DrawnQuestions,
-) -> list[_Part]:
+) -> list[_Weighing]:
     clusters, n_clusters = drawn.clusters, drawn.n_clusters
     defined = ~np.isnan(table).reshape(len(table), len(models), -1)
     having = defined.any(axis=0)
@@ -206,5 +206,5 @@ def _parts(
             sums = replace(sums, numbers=numbers)
             counts = cluster_sums(counted[rows].astype(np.float64), clusters[rows])
             weight = 1.0 if stratum.shares is None else float(stratum.shares[group])
-            parts.append(_Part(direction, weight, present, sums, counts))
+            parts.append(_Weighing(direction, weight, present, sums, counts))
     return parts

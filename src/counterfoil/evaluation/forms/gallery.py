@@ -30,7 +30,7 @@ from counterfoil.evaluation.forms.base import (
     tie_facts,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
-from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
@@ -589,10 +589,6 @@ class GalleryEvaluation(FormEvaluation):
         same_length = items == other_items and len(facts) == len(other_facts)
         same = same_length and all(map(np.array_equal, facts, other_facts))
         return "" if same else "other galleries, or other right answers"
-
-    def stored_measures(self, result: Result) -> tuple[str, ...]:
-        """Those that the result has, for recall has any K."""
-        return tuple(result.measures)
 
     def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
         """The means of the measures its authors report (of all, if none)."""
