@@ -268,12 +268,15 @@ class Form(ABC):
     def _values(self) -> dict[str, object]:
         """What the fields hold that are no items, as the digest has it; None for NaN."""
         names = [stored.field for fields in self.stored.values() for stored in fields]
-        fields = {name: getattr(self, name) for name in names if name not in _ITEMS}
-        return {
-            name: (np.where(np.isnan(values), None, values) if values.dtype.kind == "f" else values).tolist()
-            for name, values in fields.items()
-            if values is not None
-        }
+        facts: dict[str, object] = {}
+        for name in names:
+            values: NDArray[Any] | None = getattr(self, name)
+            if name not in _ITEMS and values is not None:
+                cells = values.astype(object)
+                if values.dtype.kind == "f":
+                    cells[np.isnan(values)] = None
+                facts[name] = cells.tolist()
+        return facts
 
     @classmethod
     def _own_facts(cls) -> dict[str, bool]:

@@ -21,8 +21,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
-from counterfoil.benchmarks.readers.released_files import object_tables
-from counterfoil.benchmarks.readers.rows import Photos
+from counterfoil.benchmarks.readers.rows import Photos, object_tables
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.tables import check_cells, integers, shown
 from counterfoil.errors import DataError, MissingExtraError

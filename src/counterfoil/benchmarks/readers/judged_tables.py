@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.judged import clean_caption, left_out, noted, numbered, ratings_of, truths
+from counterfoil.benchmarks.readers.questions import (
+    clean_caption,
+    left_out,
+    noted,
+    numbered,
+    ratings_of,
+    truths,
+)
 from counterfoil.benchmarks.readers.released_captions import (
     FLICKR8K,
     FLICKR30K,
@@ -26,7 +33,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     of_image,
     read_tokens,
 )
-from counterfoil.benchmarks.readers.released_files import list_of, object_tables, released_file, released_set
+from counterfoil.benchmarks.readers.rows import list_of, object_tables, released_file, released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
 from counterfoil.benchmarks.tables import DataTable, TablePart, check_cells, integers, labels, shown, texts

@@ -4,7 +4,7 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
-from counterfoil.benchmarks.readers.outcomes import from_table
+from counterfoil.benchmarks.readers.specs import from_table
 from counterfoil.benchmarks.tables import DataTable, read_table
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers import coco, pmrp
+from counterfoil.benchmarks.readers import coco
 from counterfoil.errors import DataError
 from refusals import refuses
 
@@ -107,7 +107,7 @@ def test_captions_files_that_do_not_hold_the_test_half(half, captions_of):
     made.write("annotations/captions_mine.json", value)
     made.write("annotations/instances_mine.json", instances)
     np.save(made.folder / "coco_test_ids.npy", np.array([3, 4]))
-    found = pmrp.read(card("pmrp"), made.folder, None)
+    found = coco.read_pmrp(card("pmrp"), made.folder, None)
     assert found.source.startswith("all 5 images of ")
     assert found.card.title == "PMRP (ECCV Caption), coco"
     # Image 7 shows an object and has no caption: it is in the gallery, and no query.
@@ -115,11 +115,11 @@ def test_captions_files_that_do_not_hold_the_test_half(half, captions_of):
     asked = [found.images[i].id for i in found.gallery.i2t.queries.tolist()]
     assert sorted(asked) == sorted(str(made.images[i]) for i in (0, 1, 3))
     with pytest.raises(DataError, match=r"do not make parts of 1,000; given: 5 images"):
-        pmrp.read_original_1k(card("pmrp-original-1k"), made.folder, None)
+        coco.read_pmrp_original_1k(card("pmrp-original-1k"), made.folder, None)
 
 
 def test_broken_instances(objects, free, read_free):
-    read, path = pmrp.read, objects.folder / "annotations" / "instances_val2014.json"
+    read, path = coco.read_pmrp, objects.folder / "annotations" / "instances_val2014.json"
     value = _instances(objects)
     objects.write("annotations/instances_val2014.json", {**value, "images": value["images"][1:]})
     with pytest.raises(DataError, match=f"not known of 1 of 4 images; given: image {objects.images[0]}"):
@@ -128,7 +128,7 @@ def test_broken_instances(objects, free, read_free):
     refuses(r"instances_val2014\.json, annotations: the table has no rows", read_free, "pmrp", objects.folder)
     others = {"images": [*value["images"], {"id": 9}], "annotations": [{"image_id": 9, "category_id": 1}]}
     objects.write("annotations/instances_val2014.json", others)
-    for each in (read, pmrp.read_original):
+    for each in (read, coco.read_pmrp_original):
         refuses("no image has", each, free("pmrp"), objects.folder, None)
     path.unlink()
     refuses("no instances here, which say what objects an image shows", read_free, "pmrp", objects.folder)
@@ -161,8 +161,8 @@ def test_real_instances(shared_data):
             mine = shown[found.images[owner].id]
             assert distances[query].tolist() == [len(mine ^ shown[image.id]) for image in found.images]
 
-    found = pmrp.read(card("pmrp"), shared_data / "coco_mini", None)
+    found = coco.read_pmrp(card("pmrp"), shared_data / "coco_mini", None)
     assert len(found.images) == 159
     assert len(found) == sum(6 for categories in shown.values() if categories)
     check(found)
-    check(pmrp.read_original(card("pmrp-original"), shared_data / "coco_mini", None))
+    check(coco.read_pmrp_original(card("pmrp-original"), shared_data / "coco_mini", None))

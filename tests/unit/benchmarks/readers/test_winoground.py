@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.outcomes import caption_words
-from counterfoil.benchmarks.readers.specs import read
+from counterfoil.benchmarks.readers.specs import caption_words, read
 from counterfoil.benchmarks.readers.table_functions import SECOND_TAGS
 from counterfoil.errors import DataError
 from refusals import refuses
