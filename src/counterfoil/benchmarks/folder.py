@@ -101,11 +101,29 @@ def save_items(
     The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
     """
     rows: list[dict[str, Any]] = []
+    row: dict[str, Any]
     for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
         progress("saving", at, len(images))
         file, name = _save(image, folder) if folder and image.source is not None else (None, None)
-        row = {"id": image.id, "file": file, "digest": name, "crop": image.crop, "photo": photo}
-        rows.append({**row, **(_video_cells(image) if isinstance(image, Video) else {})})
+        row: dict[str, Any] = {
+            "id": image.id,
+            "file": file,
+            "digest": name,
+            "crop": image.crop,
+            "photo": photo,
+        }
+        if isinstance(image, Video):
+            source, sampling = image.source, image.sampling
+            row |= {
+                "video": next(name for kind, name in _KINDS if isinstance(source, kind)),
+                "start": image.start,
+                "end": image.end,
+                "count": sampling.count,
+                "rate": sampling.rate,
+                "duration": getattr(source, "duration", None),
+                "frame_rate": source.rate if isinstance(source, FrameStack) else None,
+            }
+        rows.append(row)
     videos = has_videos(images)
     columns = [field for field in IMAGES.arrow if videos or IMAGES.columns[field.name].required]
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
@@ -204,19 +222,6 @@ def _save_frames(frames: FrameStack, folder: Path) -> tuple[str, str]:
         for number, (data, ending) in enumerate(pictures):
             write_bytes(folder / name / f"{number:06d}{ending}", data)
     return name, name
-
-
-def _video_cells(video: Video) -> dict[str, Any]:
-    source, sampling = video.source, video.sampling
-    return {
-        "video": next(name for kind, name in _KINDS if isinstance(source, kind)),
-        "start": video.start,
-        "end": video.end,
-        "count": sampling.count,
-        "rate": sampling.rate,
-        "duration": getattr(source, "duration", None),
-        "frame_rate": source.rate if isinstance(source, FrameStack) else None,
-    }
 
 
 def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:

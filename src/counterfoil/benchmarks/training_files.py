@@ -22,7 +22,7 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.benchmarks.forms import Ids
-from counterfoil.benchmarks.readers.coco_files import captions_files, photographs, read_captions
+from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
 from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, rows_of_files
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source
 from counterfoil.benchmarks.references import References, bounds
@@ -71,12 +71,23 @@ def read_rows(
     files = _parquet_files(path, split)
     stored = Columns.of(files, str(path)) if files else None
     columns = _columns(stored.schema.names, str(path)) if stored is not None else {}
-    cells: Columns | _Cells
+    cells: Columns | _MemoryColumns
     if stored is not None and stored.suits(columns):
         cells = stored
     else:
-        table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path)) if files else _opened(path, split)
-        cells, columns = _Cells(table), {}
+        place, columns = path, {}
+        if not files and path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        listed = sorted(path.glob("[!.]*.*")) if path.is_dir() and not files and not _saved(path) else []
+        if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
+            # One table per split; more than one of a split is for `open_rows` to complain of.
+            chosen = of_split(plain, split, where=path)
+            place = chosen[0] if len(chosen) == 1 else path
+        cells = _MemoryColumns(
+            rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
+            if files
+            else open_rows(place, _IMAGE_COLUMNS, split=split or "train")
+        )
     for file in files:
         _check_cells(file)
     columns = columns or _columns(cells.table.columns, cells.source)
@@ -100,19 +111,6 @@ def read_rows(
         rows, source = _rows_of(places, spoken, columns, cells.table)
         labels = cells.labels(source)
     return TrainingSet(path.stem, shown_images, captions, rows, labels, cells.source)
-
-
-def _opened(path: Path, split: str | None) -> DataTable:
-    """The rows of any other table."""
-    if path.is_file() and split not in (None, "train"):
-        raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-    plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
-    place = path
-    if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
-        # One table per split; more than one of a split is for `open_rows` to complain of.
-        chosen = of_split(plain, split, where=path)
-        place = chosen[0] if len(chosen) == 1 else path
-    return open_rows(place, _IMAGE_COLUMNS, split=split or "train")
 
 
 def _rows_of(
@@ -216,7 +214,7 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
 
 
 @dataclass
-class _Cells:
+class _MemoryColumns:
     """The columns of a table in memory, with what `Columns` says of those of Parquet files."""
 
     table: DataTable
@@ -250,31 +248,32 @@ class _Cells:
     ) -> tuple[tuple[Caption, ...], dict[str, Texts]]:
         """The captions, equal ones once (some sets say each of a million five times), and those of rows."""
         number: dict[str, int] = {}
-        texts = {role: self._texts(name, number) for role, name in columns.items() if role in CAPTION_ROLES}
+        texts: dict[str, Texts] = {}
+        for role, column in columns.items():
+            if role not in CAPTION_ROLES:
+                continue
+            counts, items = [], []
+            for row, cell in enumerate(self.table[column]):
+                listed = cell if isinstance(cell, list | tuple) else (cell,)
+                if not listed:
+                    raise DataError("no caption", where=self.table.where(row, column))
+                for sentence in listed:
+                    text = sentence
+                    if isinstance(sentence, dict):
+                        # Some data sets keep what else they know of a sentence beside it.
+                        text = sentence.get("raw", sentence.get("caption"))
+                    text = text.strip() if isinstance(text, str) else text
+                    if not isinstance(text, str) or not text:
+                        raise DataError(
+                            "empty text" if text is None or text == "" else "not a text",
+                            where=self.table.where(row, column),
+                            given=shown(text),
+                        )
+                    items.append(number.setdefault(text, len(number)))
+                counts.append(len(listed))
+            lengths = None if {*counts} == {1} else np.array(counts, dtype=np.int64)
+            texts[role] = np.array(items, dtype=np.int64), lengths
         return tuple(Caption(str(at), text) for at, text in enumerate(number)), texts
-
-    def _texts(self, column: str, number: dict[str, int]) -> Texts:
-        counts, items = [], []
-        for row, cell in enumerate(self.table[column]):
-            listed = cell if isinstance(cell, list | tuple) else (cell,)
-            if not listed:
-                raise DataError("no caption", where=self.table.where(row, column))
-            for sentence in listed:
-                text = sentence
-                if isinstance(sentence, dict):
-                    # Some data sets keep what else they know of a sentence beside it.
-                    text = sentence.get("raw", sentence.get("caption"))
-                text = text.strip() if isinstance(text, str) else text
-                if not isinstance(text, str) or not text:
-                    raise DataError(
-                        "empty text" if text is None or text == "" else "not a text",
-                        where=self.table.where(row, column),
-                        given=shown(text),
-                    )
-                items.append(number.setdefault(text, len(number)))
-            counts.append(len(listed))
-        lengths = np.array(counts, dtype=np.int64)
-        return np.array(items, dtype=np.int64), None if (lengths == 1).all() else lengths
 
     def labels(self, source: Ids | None) -> dict[str, tuple[str, ...]]:
         """The labels of rows, or of the rows `source`."""

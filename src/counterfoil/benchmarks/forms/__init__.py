@@ -10,9 +10,8 @@ the class.
 from counterfoil.benchmarks.forms.base import Form, Ids, Judged, Listed
 from counterfoil.benchmarks.forms.contrast import Choice, Paraphrase, Quad
 from counterfoil.benchmarks.forms.gallery import Gallery, GallerySide, RetrievalDirection
-from counterfoil.benchmarks.forms.judged import Preference, Rated
+from counterfoil.benchmarks.forms.judged import Preference, Rated, Statement
 from counterfoil.benchmarks.forms.registry import FormEntry, Forms
-from counterfoil.benchmarks.forms.statement import Statement
 
 __all__ = [
     "FORMS",

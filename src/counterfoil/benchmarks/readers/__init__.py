@@ -5,6 +5,6 @@ Most benchmarks have a layout in `catalog.toml`, read by `specs` with functions 
 user named (None: the hub data set of the card), `images` the folder that holds the images where the layout
 keeps them apart. Shared between layouts: `rows` (Parquet, Arrow, saved data sets, image folders, the hub,
 and the released file that is meant), `questions` (rows to questions, right answers by id, counts against the
-card), `coco_files` (captions, classes, lists of ids), `released_captions` (Karpathy's JSON, token files, the
+card), `released_captions` (COCO's captions, classes and lists of ids, Karpathy's JSON, token files, the
 references of an image).
 """

@@ -16,7 +16,6 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Preference
-from counterfoil.benchmarks.readers.coco_files import json_file
 from counterfoil.benchmarks.readers.questions import (
     CaptionTable,
     check_counts,
@@ -25,6 +24,7 @@ from counterfoil.benchmarks.readers.questions import (
     noted,
     numbered,
 )
+from counterfoil.benchmarks.readers.released_captions import json_file
 from counterfoil.benchmarks.readers.rows import released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References

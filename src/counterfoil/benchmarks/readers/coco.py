@@ -1,8 +1,8 @@
 """COCO retrieval: Karpathy's test half as COCO 5K, COCO 1K and ECCV Caption, and any captions files.
 
-The test half is 5,000 images in a fixed order with five captions each. Lists of ids come from `coco_files`,
-texts from COCO's captions or from Karpathy's file. In COCO 5K and 1K right is the own image; ECCV Caption is
-the half with positives that people verified, for some of the queries.
+The test half is 5,000 images in a fixed order with five captions each. Lists of ids and texts come from
+`released_captions`. In COCO 5K and 1K right is the own image; ECCV Caption is the half with positives that
+people verified, for some of the queries.
 
 PMRP: plausible matches, where right is every picture that shows the same classes of object. Codes come from
 COCO's instances: a bit per category that an image has an object of. Two protocols share the name, and are
@@ -19,7 +19,8 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
-from counterfoil.benchmarks.readers.coco_files import (
+from counterfoil.benchmarks.readers.questions import IdPositions, own, search
+from counterfoil.benchmarks.readers.released_captions import (
     Captioned,
     annotation_folder,
     captions_files,
@@ -28,11 +29,10 @@ from counterfoil.benchmarks.readers.coco_files import (
     read_captions,
     read_codes,
     read_ids,
+    read_karpathy,
     read_positives,
     said,
 )
-from counterfoil.benchmarks.readers.questions import IdPositions, own, search
-from counterfoil.benchmarks.readers.released_captions import read_karpathy
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible

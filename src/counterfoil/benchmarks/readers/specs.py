@@ -25,7 +25,6 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
 from counterfoil.benchmarks.forms import Paraphrase
-from counterfoil.benchmarks.readers.coco_files import photographs
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
@@ -37,6 +36,7 @@ from counterfoil.benchmarks.readers.questions import (
     truths,
     unique_ids,
 )
+from counterfoil.benchmarks.readers.released_captions import photographs
 from counterfoil.benchmarks.readers.rows import (
     cell_source,
     hub_rows,
