@@ -105,13 +105,7 @@ def save_items(
     for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
         progress("saving", at, len(images))
         file, name = _save(image, folder) if folder and image.source is not None else (None, None)
-        row: dict[str, Any] = {
-            "id": image.id,
-            "file": file,
-            "digest": name,
-            "crop": image.crop,
-            "photo": photo,
-        }
+        row = {"id": image.id, "file": file, "digest": name, "crop": image.crop, "photo": photo}
         if isinstance(image, Video):
             source, sampling = image.source, image.sampling
             row |= {
