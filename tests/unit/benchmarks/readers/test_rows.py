@@ -1,6 +1,5 @@
 """Images in cells, read when asked for; data sets of the hub without a network; BiVLC in all its layouts."""
 
-import csv
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -197,29 +196,6 @@ def test_parquet_in_two_shards_keeps_order(tmp_path, small, hub_parquet, bivlc_c
         hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
     hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
     _check(read(small, tmp_path, None), bivlc_columns)
-
-
-def test_a_table_of_paths(tmp_path, small, bivlc_columns):
-    pictures = tmp_path / "pictures"
-    pictures.mkdir()
-    rows = [
-        dict(zip(bivlc_columns, cells, strict=True)) for cells in zip(*bivlc_columns.values(), strict=True)
-    ]
-    for number, row in enumerate(rows):
-        for column in ("image", "negative_image"):
-            name = f"{number}_{column}.jpg"
-            (pictures / name).write_bytes(row[column])
-            row[column] = name
-    path = tmp_path / "bivlc.csv"
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(bivlc_columns))
-        writer.writeheader()
-        writer.writerows(rows)
-    _check(read(small, path, pictures), bivlc_columns)
-    (pictures / "3_image.jpg").unlink()
-    # A file that is not there is an image that is not at hand: the rest can still be measured.
-    lacking = read(small, path, pictures)
-    assert [image.id for image in lacking.images if image.source is None] == ["3_i0"]
 
 
 @pytest.mark.models
