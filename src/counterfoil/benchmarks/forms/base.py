@@ -24,7 +24,6 @@ from counterfoil.benchmarks.forms.tables import (
     Facts,
     StoredField,
     read_references,
-    references_table,
     stored_schema,
 )
 from counterfoil.benchmarks.references import Ids as Ids
@@ -514,7 +513,9 @@ class Judged(Listed):
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns, facts, others = super().columns()
-        return columns, facts, {**others, REFERENCES: references_table(self.references)}
+        listed = self.references or References.of([])
+        table = pa.table({"row": pa.array(listed.rows), "caption": pa.array(listed.captions)})
+        return columns, facts, {**others, REFERENCES: table}
 
     @classmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -444,11 +444,6 @@ def flickr_captions(data: Path, names: Sequence[str]) -> Written | None:
     return _collapsed({image: [text for _, text in own] for image, own in entries.items()}), path
 
 
-def karpathy_part(path: Path, splits: Sequence[str]) -> frozenset[str]:
-    """The ids of COCO's images in these splits of dataset_coco.json."""
-    return frozenset(str(image) for image, _ in read_split(path, "cocoid", int, splits))
-
-
 def of_image(written: Written, image: str) -> list[str]:
     """The captions of one image; raises `DataError` naming the file that has none of it."""
     captions, path = written
