@@ -225,7 +225,7 @@ def benchmark_card(name: str) -> Card:
 
 def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
     """The questions that a table of released answers carries along, or None where it carries none."""
-    from counterfoil.benchmarks.readers.outcomes import from_table
+    from counterfoil.benchmarks.readers.specs import from_table
 
     return from_table(benchmark_card(name), table)
 

@@ -81,8 +81,17 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
     naming the shard that is missing, broken or compressed, and the sample that has no image, no caption, or
     not what the first sample has.
     """
+    if not path.name.lower().endswith(_SHARDS) or path.is_dir():
+        where = location(path)
+        names = [entry.name for entry in path.glob("*.tar")] if isinstance(where, Path) else names_in(where)
+        listed = [path / name for name in sorted(names) if name.endswith(".tar")]
+        shards = of_split(listed, split, where=path)
+    elif not (shards := [Path(name) for name in expand(str(path))]):
+        raise DataError(
+            "the pattern names no shard", where=path, allowed="{first..last}, first not above last"
+        )
     rows = Rows(located(path))
-    for shard in _shards(path, split):
+    for shard in shards:
         for key, members in _samples(shard, shelf):
             _add(rows, shard, key, members)
     return rows.done(name=path.name.split(".")[0] or "shards")
@@ -114,19 +123,6 @@ def expand(pattern: str) -> list[str]:
             middle = listed.split(",")
         choices.append([literal + part for part in middle])
     return ["".join(parts) + end for parts in product(*choices)]
-
-
-def _shards(path: Path, split: str | None) -> list[Path]:
-    if not path.name.lower().endswith(_SHARDS) or path.is_dir():
-        where = location(path)
-        names = [entry.name for entry in path.glob("*.tar")] if isinstance(where, Path) else names_in(where)
-        return of_split([path / name for name in sorted(names) if name.endswith(".tar")], split, where=path)
-    shards = [Path(name) for name in expand(str(path))]
-    if not shards:
-        raise DataError(
-            "the pattern names no shard", where=path, allowed="{first..last}, first not above last"
-        )
-    return shards
 
 
 def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, ShardMember]]]:

@@ -14,7 +14,7 @@ from numpy import ndarray
 from scipy.special import stdtr, stdtrit
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.readers.outcomes import caption_words
+from counterfoil.benchmarks.readers.specs import caption_words
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of

@@ -34,8 +34,8 @@ def test_a_second_run_loads_no_model_and_says_the_same(
     long = written(tmp_path / "c.json", {**CANDIDATES, "dog": "a brown dog and " * 40})
     command = (
         "captions", "score", "--metrics", "clip-s,ref-pac-s,em-score", "--candidates", long,
-        "--references", caption_inputs["references"], "--images", caption_inputs["images"], "--backbone", spec,
-        "--device", "cpu", "--workers", "0",
+        "--references", caption_inputs["references"], "--images", caption_inputs["images"],
+        "--backbone", spec, "--device", "cpu", "--workers", "0",
     )  # fmt: skip
     first = counterfoil.succeeds(*command, "--out", tmp_path / "1.csv")
     assert "metric:clip-s: 1 of 3 captions is longer than the model reads and cut off" in first.err

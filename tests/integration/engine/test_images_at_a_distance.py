@@ -120,7 +120,7 @@ def test_images_of_captions_lie_in_a_bucket(root, tmp_path):
 
 
 def test_photographs_of_coco_lie_in_a_bucket(root, tmp_path, picture):
-    from counterfoil.benchmarks.readers.coco_files import photographs
+    from counterfoil.benchmarks.readers.released_captions import photographs
 
     for name in ("val2014/COCO_val2014_1.jpg", "images/2.jpg"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

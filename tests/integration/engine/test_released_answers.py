@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers import specs
-from counterfoil.benchmarks.readers.outcomes import from_table
+from counterfoil.benchmarks.readers.specs import from_table
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.join_scores import answered, join_scores, matched
 from counterfoil.errors import ScoreError

@@ -15,8 +15,8 @@ from counterfoil.benchmarks.publishing.tables import image_cell
 from counterfoil.benchmarks.readers.own import read_pairs
 from counterfoil.benchmarks.readers.rows import CellSource, Photos
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, PixelSource
+from counterfoil.benchmarks.training_files import read_rows as read_training
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.benchmarks.training_tables import read_rows as read_training
 from counterfoil.build.rows import read_rows
 from counterfoil.build.step import StepContext
 from counterfoil.catalog import benchmark_card

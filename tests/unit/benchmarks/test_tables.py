@@ -1,23 +1,33 @@
-"""Tables: what each layout becomes, and what a broken one says."""
+"""Tables: what each layout becomes, which columns fit, and what a broken one says."""
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterfoil.benchmarks.tables import DataTable, read_table, stack
-from counterfoil.errors import DataError
+from counterfoil.benchmarks.tables import (
+    DataTable,
+    booleans,
+    floats,
+    integers,
+    labels,
+    read_table,
+    stack,
+    texts,
+)
+from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.inputs.files import parse_json
 from refusals import refuses
 
 KEYED = '{"7": {"b": "x"}, "9": {"b": "y"}}'
 
 
-def _write(path, text, encoding="utf-8"):
-    path.write_bytes(text.encode(encoding))
+def _write(path, text):
+    path.write_bytes(text.encode())
     return path
 
 
@@ -95,12 +105,8 @@ def test_broken_tables_say_what_and_where(tmp_path, name, text, message):
     assert str(path) in words
 
 
-def test_missing_file_and_wrong_encoding(tmp_path):
-    refuses("no such file", read_table, tmp_path / "nowhere.csv")
-    refuses("not UTF-8", read_table, _write(tmp_path / "latin.csv", "id,caption\n1,caf\xe9\n", "latin-1"))
-
-
 def test_folders_that_are_no_table(tmp_path):
+    refuses("no such file", read_table, tmp_path / "nowhere.csv")
     refuses("no table in this folder", read_table, tmp_path)
     _write(tmp_path / "a.csv", "id,score\n1,2\n")
     _write(tmp_path / "b.csv", "id\n1\n")
@@ -163,3 +169,72 @@ def test_half_of_a_character_is_refused_where_it_stands(tmp_path):
     assert list(read_table(path)["caption"]) == [whole["0"]["caption"]]
     path.write_text(json.dumps({**whole, "1": {"caption": "a \udc00"}}, indent=1))
     refuses(r"swap_att\.json, line 6: half of a character.*given: .udc00", read_table, path)
+
+
+def _table(*cells):
+    return DataTable({"x": cells}, "a.csv")
+
+
+def test_floats_read_numbers_and_their_texts():
+    np.testing.assert_array_equal(
+        floats(_table("0.5", 2, -1.5, "1e-3", " 7 "), "x"), [0.5, 2.0, -1.5, 0.001, 7.0]
+    )
+
+
+@given(st.lists(st.floats(-1e100, 1e100), min_size=1))
+def test_floats_lose_no_digit_through_text(numbers):
+    np.testing.assert_array_equal(floats(_table(*map(repr, numbers)), "x"), numbers)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("nan", "a.csv, row 2, column 'x': not a finite number; given: nan"),
+        (float("inf"), "a.csv, row 2, column 'x': not a finite number; given: inf"),
+        ("high", "a.csv, row 2, column 'x': not a number; given: high"),
+        ("", "a.csv, row 2, column 'x': not a number; given: (empty)"),
+        (None, "a.csv, row 2, column 'x': not a number; given: nothing"),
+        (True, "a.csv, row 2, column 'x': not a number; given: True"),
+        ([1], "a.csv, row 2, column 'x': not a number; given: [1]"),
+    ],
+)
+def test_floats_name_the_odd_cell(cell, message):
+    words = refuses("", floats, _table(1.0, cell), "x", error=ScoreError)
+    assert words == message
+
+
+def test_booleans_in_every_spelling():
+    yes = ("True", "true", "TRUE", "1", 1, 1.0, "1.0", "yes", "Yes", True)
+    no = ("False", "false", "0", 0, 0.0, "0.0", "no", "NO", False)
+    assert booleans(_table(*yes), "x").all()
+    assert not booleans(_table(*no), "x").any()
+
+
+@pytest.mark.parametrize("cell", ["maybe", "", None, 2, 0.5, "nan"])
+def test_booleans_name_the_odd_cell(cell):
+    with pytest.raises(ScoreError, match=r"a\.csv, row 1, column 'x': neither true nor false"):
+        booleans(_table(cell), "x")
+
+
+def test_integers():
+    np.testing.assert_array_equal(integers(_table("3", 4, 5.0), "x"), [3, 4, 5])
+    for cell in ("3.5", "x", None, float("nan")):
+        refuses("not a whole number", integers, _table(cell), "x")
+
+
+def test_texts_keep_blanks_and_refuse_emptiness():
+    assert texts(_table(" a ", "b"), "x") == (" a ", "b")
+    for cell in ("", "  ", None, 3, {"a": 1}):
+        refuses(r"a\.csv, row 2, column 'x': (empty|not a) text", texts, _table("a", cell), "x")
+
+
+def test_labels():
+    assert labels(_table("a", 3, None, " b "), "x") == ("a", "3", "", "b")
+    with pytest.raises(DataError, match=r"row 2, column 'x': unknown label; given: flip; allowed: add, swap"):
+        labels(_table("add", "flip"), "x", ("add", "swap"))
+    refuses("not a label", labels, _table(1.5), "x")
+
+
+def test_long_cells_are_cut_in_messages():
+    words = refuses("", floats, _table("x" * 5000), "x", error=CounterfoilError)
+    assert len(words) < 150

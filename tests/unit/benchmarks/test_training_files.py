@@ -1,6 +1,7 @@
-"""Training data by path: COCO's captions, the files of a split, and rows that are split."""
+"""Training data by path: COCO's captions, shards, files of a split, split rows, and saved benchmarks."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks import Caption, Image
+from counterfoil.benchmarks import (
+    Benchmark,
+    BytesSource,
+    Caption,
+    Card,
+    Choice,
+    Gallery,
+    Image,
+    Quad,
+    RetrievalDirection,
+)
+from counterfoil.benchmarks.folder import save
+from counterfoil.benchmarks.records import TarSource
 from counterfoil.benchmarks.training_files import read, split
 from counterfoil.benchmarks.training_rows import TrainingSet, of_split
+from counterfoil.benchmarks.training_shards import expand
 from counterfoil.errors import DataError, InputError
+from counterfoil.metrics.ranks import Qrels
 from refusals import refuses
 from role_values import pictures, texts
-from tar_shards import pair, write_tar
+from tar_shards import pair, png, write_tar
 
 
 def test_the_files_of_a_split(tmp_path, jpeg, hub_parquet):
@@ -144,3 +159,194 @@ def test_a_split_that_leaves_nothing_is_refused(share):
     rows = {"image": np.zeros(4, dtype=np.int64), "caption": np.zeros(4, dtype=np.int64)}
     data = TrainingSet("four", (Image("a"),), (Caption("b", "b"),), rows)
     refuses("one side empty", split, data, share=share, error=InputError)
+
+
+def _benchmark(questions, jpeg, images, captions):
+    return Benchmark(
+        card=Card(name="mine", title="Mine", form=questions.form),
+        images=tuple(Image(f"i{i}", BytesSource(jpeg(i))) for i in range(images)),
+        captions=tuple(Caption(f"c{i}", f"caption {i}") for i in range(captions)),
+        questions=questions,
+    )
+
+
+def test_a_saved_quad_gives_all_four_roles(tmp_path, jpeg):
+    columns = {"captions": np.array([[0, 1], [2, 3]]), "images": np.array([[1, 0], [2, 3]])}
+    quad = Quad(("a", "b"), groupings={"type": ("swap", "add")}, **columns)
+    save(_benchmark(quad, jpeg, 4, 4), tmp_path / "quads")
+    data = read(tmp_path / "quads")
+    assert texts(data, "caption") == ["caption 0", "caption 2"]
+    assert texts(data, "negative_caption") == ["caption 1", "caption 3"]
+    assert pictures(data, "image") == [jpeg(1), jpeg(2)]
+    assert pictures(data, "negative_image") == [jpeg(0), jpeg(3)]
+    assert data.groupings == {"type": ("swap", "add")}
+    with pytest.raises(InputError, match="has no splits; given: validation"):
+        read(tmp_path / "quads", split="validation")
+
+
+def test_a_saved_choice_gives_every_right_with_every_wrong_candidate(tmp_path, jpeg):
+    candidates = np.array([[0, 1, 2, 3], [4, 5, 6, 7]])
+    choice = Choice(("a", "b"), query=np.array([1, 0]), candidates=candidates, correct=2)
+    save(_benchmark(choice, jpeg, 2, 8), tmp_path / "choices")
+    data = read(tmp_path / "choices")
+    expected = [
+        (query, right, wrong)
+        for query, row in zip((1, 0), candidates.tolist(), strict=True)
+        for right in row[:2]
+        for wrong in row[2:]
+    ]
+    found = zip(*(data.rows[role].tolist() for role in ("image", "caption", "negative_caption")), strict=True)
+    assert list(found) == expected
+    assert "negative_image" not in data.rows
+
+
+def test_a_choice_among_images_gives_negative_images(tmp_path, jpeg):
+    choice = Choice(("a",), query=np.array([0]), candidates=np.array([[2, 0]]), asks="caption")
+    save(_benchmark(choice, jpeg, 3, 1), tmp_path / "choices")
+    data = read(tmp_path / "choices")
+    assert pictures(data, "image") == [jpeg(2)]
+    assert pictures(data, "negative_image") == [jpeg(0)]
+    assert set(data.rows) == {"image", "caption", "negative_image"}
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_a_saved_gallery_gives_images_with_their_captions(tmp_path, jpeg, owned):
+    # Caption 0 was written for image 1 and fits image 0 too, of which nobody says so where it is owned.
+    gallery = Gallery(
+        ("i2t/i0", "i2t/i1", "t2i/c0", "t2i/c1"),
+        i2t=RetrievalDirection(np.array([0, 1]), Qrels.of([[0], [0, 1]])),
+        t2i=RetrievalDirection(np.array([0, 1]), Qrels.of([[0, 1], [1]], [[1.0, 1.0], [0.5]])),
+        owners=np.array([1, 1]) if owned else np.array([-1, -1]),
+        n_images=2,
+    )
+    save(_benchmark(gallery, jpeg, 2, 2), tmp_path / "gallery")
+    data = read(tmp_path / "gallery")
+    pairs = list(zip(data.rows["image"].tolist(), data.rows["caption"].tolist(), strict=True))
+    # Without owners: full matches only, and caption 1 matches in part.
+    assert pairs == ([(1, 0), (1, 1)] if owned else [(0, 0), (1, 0)])
+
+
+def test_a_benchmark_without_pictures_teaches_nothing(tmp_path, jpeg):
+    choice = Choice(("a",), query=np.array([0]), candidates=np.array([[0, 1]]))
+    benchmark = Benchmark(
+        card=Card(name="mine", title="Mine", form="choice"),
+        images=(Image("lost.jpg"),),
+        captions=(Caption("a", "a"), Caption("b", "b")),
+        questions=choice,
+    )
+    save(benchmark, tmp_path / "choices")
+    refuses(r"1 of 1 rows have no image at hand; given: image 'lost.jpg'", read, tmp_path / "choices")
+    kept = read(tmp_path / "choices", missing="keep")
+    refuses(r"image 'lost.jpg' is not at hand", kept.images[0].decode)
+
+
+def test_shards_that_webdataset_wrote(tmp_path):
+    wds = pytest.importorskip("webdataset")
+    with wds.TarWriter(str(tmp_path / "train-000.tar")) as sink:
+        for i in range(3):
+            sink.write(
+                {
+                    "__key__": f"sample{i:03d}",
+                    "jpg": png(i),
+                    "txt": f"caption {i}",
+                    "negative.jpg": png(10 + i),
+                    "negative.txt": f"negative {i}",
+                    "json": {"subset": "swap_att", "faithful": i != 1, "url": "anything"},
+                }
+            )
+    data = read(tmp_path / "train-000.tar")
+    assert texts(data, "caption") == ["caption 0", "caption 1", "caption 2"]
+    assert texts(data, "negative_caption") == ["negative 0", "negative 1", "negative 2"]
+    assert pictures(data, "image") == [png(i) for i in range(3)]
+    assert pictures(data, "negative_image") == [png(10 + i) for i in range(3)]
+    assert data.groupings == {"subset": ("swap_att",) * 3, "faithful": ("yes", "no", "yes")}
+    # The same samples as that library's own reader finds.
+    with open(tmp_path / "train-000.tar", "rb") as file:
+        stream = ({**each, "__url__": ""} for each in wds.tariterators.tar_file_iterator(file))
+        theirs = list(wds.tariterators.group_by_keys(stream))
+    assert [each["jpg"] for each in theirs] == pictures(data, "image")
+    source = pickle.loads(pickle.dumps(data.images[0].source))
+    assert isinstance(source, TarSource)
+    assert source.read() == png(0)
+
+
+def test_captions_in_the_json(tmp_path):
+    facts = {"captions": ["one", " two "], "negative_caption": "three"}
+    data = read(
+        write_tar(tmp_path / "a.tar", [("x/a.png", png(0)), ("x/a.json", json.dumps(facts).encode())])
+    )
+    assert texts(data, "caption") == ["one", "two"]
+    assert texts(data, "negative_caption") == ["three", "three"]
+    assert data.rows["image"].tolist() == [0, 0]
+
+
+def test_patterns_and_folders_of_shards(tmp_path):
+    for i in range(3):
+        write_tar(tmp_path / "s" / f"train-{i:02d}.tar", pair(f"k{i}", i))
+    write_tar(tmp_path / "s" / "val-00.tar", pair("k", 9))
+    assert texts(read(tmp_path / "s" / "train-{01..02}.tar"), "caption") == ["caption 1", "caption 2"]
+    assert texts(read(tmp_path / "s" / "{val,train}-00.tar"), "caption") == ["caption 9", "caption 0"]
+    assert len(read(tmp_path / "s")) == 3  # the training split, where there are several
+    assert texts(read(tmp_path / "s", split="validation"), "caption") == ["caption 9"]
+    refuses(r"train-03.tar: no such shard", read, tmp_path / "s" / "train-{02..03}.tar")
+
+
+def test_patterns_mean_what_they_mean_to_webdataset():
+    braceexpand = pytest.importorskip("braceexpand")
+    for pattern in ("a.tar", "a-{000..011}.tar", "{a,b}-{0..2}.tar", "{x,y}/{08..10}-{p,q}.tar"):
+        assert expand(pattern) == list(braceexpand.braceexpand(pattern))
+
+
+def test_members_that_are_no_samples_are_left_alone(tmp_path):
+    others = [("__meta__.json", b"{}"), ("README", b"x")]
+    members = [*others, *pair("a", 0), ("a.cls", b"3"), (".hidden.jpg", b"")]
+    data = read(write_tar(tmp_path / "a.tar", members))
+    assert texts(data, "caption") == ["caption 0"]
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ([*pair("a", 0), ("b.jpg", png(1))], "a.tar, sample 'b': no caption"),
+        ([*pair("a", 0), ("b.txt", b"b")], "a.tar, sample 'b': no image"),
+        ([*pair("a", 0), *pair("b", 0), ("b.negative.txt", b"c")], "sample 'b': a negative_caption that the"),
+        ([*pair("a", 0), ("a.negative.txt", b"c"), *pair("b", 0)], "sample 'b': no negative_caption"),
+        ([*pair("a", 0), ("a.png", png(0))], "sample 'a': two images for 'image'"),
+        ([*pair("a", 0), ("a.jpg", png(0))], "a.tar, a.jpg: two members of one name"),
+        ([("a.jpg", png(0)), ("a.json", b"{")], "a.tar, a.json, line 1, column 2: not valid JSON"),
+        ([("a.jpg", png(0)), ("a.json", b"[]")], "a.tar, a.json: not a JSON object"),
+        ([("a.jpg", png(0)), ("a.json", b'{"caption": 3}')], "sample 'a', 'caption': not a text; given: 3"),
+        ([("a.jpg", png(0)), ("a.txt", b"\xff")], "a.tar, a.txt: not UTF-8"),
+        ([("a.jpg", png(0)), ("a.txt", b" \n")], "sample 'a', 'caption': empty text"),
+        ([("a.cls", b"1")], "sample 'a': no image"),
+    ],
+)
+def test_a_broken_sample_is_named(tmp_path, members, says):
+    refuses(says, read, write_tar(tmp_path / "a.tar", members))
+
+
+def test_a_shard_that_was_cut_off_is_named_wherever_it_was_cut(tmp_path):
+    whole = write_tar(tmp_path / "whole.tar", [*pair("a", 0), *pair("b", 1)]).read_bytes()
+    end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512
+    cut = tmp_path / "cut.tar"
+    for length in range(512, end + 1, 128):
+        cut.write_bytes(whole[:length])
+        refuses(r"cut.tar", read, cut)
+    cut.write_bytes(whole[: end + 512])
+    assert len(read(cut)) == 2
+
+
+def test_a_shard_of_something_else(tmp_path):
+    (tmp_path / "a.tar").write_bytes(b"no tar file at all" * 100)
+    refuses(r"a.tar: not a readable tar file", read, tmp_path / "a.tar")
+    (tmp_path / "a.tar").rename(tmp_path / "a.tar.gz")
+    refuses(r"a.tar.gz: a compressed shard", read, tmp_path / "a.tar.gz")
+
+
+def test_a_shard_that_changed_since_says_so(tmp_path):
+    path = write_tar(tmp_path / "a.tar", pair("a", 0))
+    image = read(path).images[0]
+    path.write_bytes(path.read_bytes()[:520])
+    refuses(r"a.tar, a.jpg: the shard is cut off", image.read)
+    path.unlink()
+    refuses(r"a.tar, a.jpg: image cannot be read: No such file", image.read)

@@ -11,6 +11,6 @@ from .gallery import GallerySide as GallerySide
 from .gallery import RetrievalDirection as RetrievalDirection
 from .judged import Preference as Preference
 from .judged import Rated as Rated
+from .judged import Statement as Statement
 from .registry import FormEntry as FormEntry
 from .registry import Forms as Forms
-from .statement import Statement as Statement

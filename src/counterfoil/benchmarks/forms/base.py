@@ -25,7 +25,6 @@ from counterfoil.benchmarks.forms.tables import (
     Facts,
     StoredField,
     read_references,
-    references_table,
     stored_schema,
 )
 from counterfoil.benchmarks.references import Ids as Ids
@@ -269,12 +268,15 @@ class Form(ABC):
     def _values(self) -> dict[str, object]:
         """What the fields hold that are no items, as the digest has it; None for NaN."""
         names = [stored.field for fields in self.stored.values() for stored in fields]
-        fields = {name: getattr(self, name) for name in names if name not in _ITEMS}
-        return {
-            name: (np.where(np.isnan(values), None, values) if values.dtype.kind == "f" else values).tolist()
-            for name, values in fields.items()
-            if values is not None
-        }
+        facts: dict[str, object] = {}
+        for name in names:
+            values: NDArray[Any] | None = getattr(self, name)
+            if name not in _ITEMS and values is not None:
+                cells = values.astype(object)
+                if values.dtype.kind == "f":
+                    cells[np.isnan(values)] = None
+                facts[name] = cells.tolist()
+        return facts
 
     @classmethod
     def _own_facts(cls) -> dict[str, bool]:
@@ -512,7 +514,9 @@ class Judged(Listed):
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns, facts, others = super().columns()
-        return columns, facts, {**others, REFERENCES: references_table(self.references)}
+        listed = self.references or References.of([])
+        table = pa.table({"row": pa.array(listed.rows), "caption": pa.array(listed.captions)})
+        return columns, facts, {**others, REFERENCES: table}
 
     @classmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -578,7 +582,7 @@ FORMS: Forms[type[Form]] = Forms(
         "choice": "counterfoil.benchmarks.forms.contrast:Choice",
         "paraphrase": "counterfoil.benchmarks.forms.contrast:Paraphrase",
         "preference": "counterfoil.benchmarks.forms.judged:Preference",
-        "statement": "counterfoil.benchmarks.forms.statement:Statement",
+        "statement": "counterfoil.benchmarks.forms.judged:Statement",
         "rated": "counterfoil.benchmarks.forms.judged:Rated",
         "gallery": "counterfoil.benchmarks.forms.gallery:Gallery",
     },

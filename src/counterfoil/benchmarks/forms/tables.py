@@ -110,12 +110,6 @@ def stored_schema(file: str, fields: Sequence[StoredField]) -> Schema:
     return Schema(schema.columns, {**prefixes, **schema.prefixes})
 
 
-def references_table(references: References | None) -> pa.Table:
-    """References, a row for each."""
-    listed = references or References.of([])
-    return pa.table({"row": pa.array(listed.rows), "caption": pa.array(listed.captions)})
-
-
 def read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> References | None:
     """The references of so many rows; None where the manifest says that there are none."""
     if not facts["references"]:

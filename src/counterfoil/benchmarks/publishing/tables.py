@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import ending_of
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import FileSource, Image, decode
-from counterfoil.benchmarks.stored_items import ending_of
 from counterfoil.store import writing
 
 #: A file holds images of about so many bytes at most, and a row group so many rows.

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks import folder as own
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import has_videos
 from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn
 from counterfoil.benchmarks.publishing.croissant import croissant
 from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
 from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
-from counterfoil.benchmarks.stored_items import has_videos
 from counterfoil.errors import DataError, InputError
 from counterfoil.stats.dependence import Sharing
 from counterfoil.store import sha256_file, storage_error, write_json, write_text

@@ -16,10 +16,16 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Preference
-from counterfoil.benchmarks.readers.coco_files import json_file
-from counterfoil.benchmarks.readers.judged import CaptionTable, clean_caption, left_out, noted, numbered
-from counterfoil.benchmarks.readers.questions import check_counts
-from counterfoil.benchmarks.readers.released_files import released_set
+from counterfoil.benchmarks.readers.questions import (
+    CaptionTable,
+    check_counts,
+    clean_caption,
+    left_out,
+    noted,
+    numbered,
+)
+from counterfoil.benchmarks.readers.released_captions import json_file
+from counterfoil.benchmarks.readers.rows import released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.tables import shown

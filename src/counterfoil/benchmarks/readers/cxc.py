@@ -19,10 +19,15 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
 from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.readers.coco import KARPATHY, captions_of, read_test, same_pairs, searches_of
-from counterfoil.benchmarks.readers.coco_files import Captioned, find, place, read_captions, said
-from counterfoil.benchmarks.readers.judged import unique_ids
-from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, search
-from counterfoil.benchmarks.readers.released_captions import read_karpathy
+from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, search, unique_ids
+from counterfoil.benchmarks.readers.released_captions import (
+    Captioned,
+    find,
+    place,
+    read_captions,
+    read_karpathy,
+    said,
+)
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts

@@ -16,17 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.judged import clean_caption, left_out, noted, numbered, ratings_of, truths
+from counterfoil.benchmarks.readers.questions import (
+    clean_caption,
+    left_out,
+    noted,
+    numbered,
+    ratings_of,
+    truths,
+)
 from counterfoil.benchmarks.readers.released_captions import (
     FLICKR8K,
     FLICKR30K,
     coco_captions,
     flickr_captions,
-    karpathy_part,
     of_image,
+    read_split,
     read_tokens,
 )
-from counterfoil.benchmarks.readers.released_files import list_of, object_tables, released_file, released_set
+from counterfoil.benchmarks.readers.rows import list_of, object_tables, released_file, released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
 from counterfoil.benchmarks.tables import DataTable, TablePart, check_cells, integers, labels, shown, texts
@@ -219,8 +226,8 @@ def foil(
             raise DataError(
                 "file missing", where=split, hint="PAC-S's pairs are those of its validation and test part"
             )
-        part = karpathy_part(split, ("val", "test"))
-        pairs = [pair for pair in pairs if str(images[pair[0]]) in part]
+        part = {image for image, _ in read_split(split, "cocoid", int, ("val", "test"))}
+        pairs = [pair for pair in pairs if images[pair[0]] in part]
         source += f", {split.name}"
         if not pairs:
             raise DataError("no image is in Karpathy's validation or test part", where=source)

@@ -20,8 +20,18 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
-from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of, statements, truths
-from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
+from counterfoil.benchmarks.readers.questions import (
+    choices,
+    clean_caption,
+    gallery,
+    judged,
+    listed,
+    quads,
+    ratings_of,
+    search,
+    statements,
+    truths,
+)
 from counterfoil.benchmarks.readers.rows import Photos, cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import (

@@ -1,23 +1,334 @@
-"""Captions of images in the files they were released in: Karpathy's JSON, token files, reference files.
+"""Captions of images in the files they were released in: COCO's own, Karpathy's JSON, and token files.
+
+`captions_*.json` holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]},
+`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}. The
+ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
+`eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
 
 Karpathy's dataset_coco.json and dataset_flickr30k.json hold images in splits with sentences; a line of a
 Flickr token file is NAME.jpg#K, a tab, the caption.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.coco_files import Captioned, json_file, place, read_captions
-from counterfoil.benchmarks.records import Caption
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Ids, RetrievalDirection
+from counterfoil.benchmarks.image_files import is_image_folder
+from counterfoil.benchmarks.readers.questions import IdPositions, gallery
+from counterfoil.benchmarks.readers.rows import Photos, object_tables
+from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.references import collapsed
-from counterfoil.benchmarks.tables import DataTable, first_double, labels, read_table, shown, texts
-from counterfoil.errors import DataError
+from counterfoil.benchmarks.tables import (
+    DataTable,
+    check_cells,
+    first_double,
+    integers,
+    labels,
+    read_table,
+    shown,
+    texts,
+)
+from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.storage import located
+
+
+@dataclass(frozen=True, eq=False)
+class Captioned:
+    """Images, and captions of which each was written for one, in their order.
+
+    `owners` are positions among the images, `files` the names that the file of each image may have. `splits`
+    are the parts of COCO that the files are about ("val2014"), which are folders of photographs.
+    """
+
+    images: Ids
+    files: tuple[tuple[str, ...], ...]
+    splits: tuple[str, ...]
+    captions: Ids
+    owners: Ids
+    texts: tuple[str | None, ...]
+    source: str
+
+    @classmethod
+    def of_coco(
+        cls, images: Ids, captions: Ids, owners: Ids, texts: Iterable[str | None], source: object
+    ) -> "Captioned":
+        """Photographs of COCO that are called by their ids, and may lie in any of its parts."""
+        files = tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist())
+        parts = ("val2014", "train2017", "val2017")
+        return cls(images, files, parts, captions, owners, tuple(texts), str(source))
+
+    def items(self, data: Path | None, images: Path | None) -> tuple[list[Image], list[Caption]]:
+        """The items of a benchmark, called by their ids, with the photographs that are at hand."""
+        sources = photographs(self.files, self.splits, data, images)
+        return (
+            [Image(str(name), file) for name, file in zip(self.images.tolist(), sources, strict=True)],
+            [Caption(str(name), text) for name, text in zip(self.captions.tolist(), self.texts, strict=True)],
+        )
+
+    def gallery(
+        self,
+        card: Card,
+        searches: tuple[RetrievalDirection, RetrievalDirection],
+        data: Path | None,
+        images: Path | None,
+        *,
+        positives: str = "",
+        parts: tuple[Ids, Ids] | None = None,
+    ) -> Benchmark:
+        """The benchmark of two searches through the items.
+
+        `positives` says where the right answers come from, if not from the owners.
+        """
+        source = f"{self.source}, {positives}" if positives else self.source
+        items = self.items(data, images)
+        return gallery(card, *items, self.owners, searches, parts=parts, source=source, path=data)
+
+    def take(self, images: Ids, captions: Ids) -> "Captioned":
+        """Some images and captions by their positions, in that order; the captions are of these images."""
+        place = np.full(len(self.images), -1, dtype=np.int64)
+        place[images] = np.arange(len(images))
+        return replace(
+            self,
+            images=self.images[images],
+            files=tuple(self.files[i] for i in images.tolist()),
+            captions=self.captions[captions],
+            owners=place[self.owners[captions]],
+            texts=tuple(self.texts[i] for i in captions.tolist()),
+        )
+
+
+def annotation_folder(data: Path) -> Path:
+    """The folder `annotations` in a folder of COCO, or the folder itself where it has none."""
+    inside = data / "annotations"
+    return inside if inside.is_dir() else data
+
+
+def captions_files(data: Path) -> list[Path]:
+    """The captions files of a folder by name, or the file itself; none is an empty list."""
+    return [data] if data.is_file() else sorted(annotation_folder(data).glob("captions_*.json"))
+
+
+def read_captions(files: Sequence[Path]) -> Captioned:
+    """All images and captions of some captions files, in their order.
+
+    Raises `DataError` naming file and entry where an id occurs twice (in one file or in two), an annotation's
+    image is unknown, or a caption is no text. An image may be without captions.
+    """
+    parts = [_captions(file, *_age(file)) for file in files]
+    if len(parts) == 1:
+        return parts[0]
+    source = f"{files[0].parent}, {', '.join(file.name for file in files)}"
+    starts = np.cumsum([0, *(len(part.images) for part in parts)])[:-1]
+    merged = Captioned(
+        images=np.concatenate([part.images for part in parts]),
+        files=tuple(chain.from_iterable(part.files for part in parts)),
+        splits=tuple(dict.fromkeys(split for part in parts for split in part.splits)),
+        captions=np.concatenate([part.captions for part in parts]),
+        owners=np.concatenate([part.owners + start for part, start in zip(parts, starts, strict=True)]),
+        texts=tuple(chain.from_iterable(part.texts for part in parts)),
+        source=source,
+    )
+    try:
+        IdPositions(merged.images, "image", source)
+        IdPositions(merged.captions, "caption", source)
+    except DataError as error:
+        raise DataError(f"{error}, over all files", hint="name one of the files with --data") from None
+    return merged
+
+
+def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
+    """Which classes of object each image shows, (images, classes), a column per category that occurs.
+
+    COCO numbers its 80 categories up to 90; columns that no image has would change no distance. Raises
+    `DataError` where an image is not among those that the files are about: without an annotation in a file
+    that knows it, it shows nothing, but of an unknown one nothing is known.
+    """
+    source = ", ".join(str(file) for file in files)
+    parts = [_instances(file, *_age(file)) for file in files]
+    known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
+    lacking = np.flatnonzero(known.of(images) < 0)
+    if len(lacking):
+        raise DataError(
+            f"objects are not known of {len(lacking):,} of {len(images):,} images",
+            where=source,
+            given=f"image {images[lacking[0]]}",
+            hint="give the instances files of the same images",
+        )
+    categories, column = np.unique(np.concatenate([ids for _, _, ids in parts]), return_inverse=True)
+    row = IdPositions(images, "image", source).of(np.concatenate([ids for _, ids, _ in parts]))
+    codes = np.zeros((len(images), len(categories)), dtype=bool)
+    codes[row[row >= 0], column[row >= 0]] = True
+    return codes
+
+
+def photographs(
+    names: Sequence[tuple[str, ...]], splits: Sequence[str], data: Path | None, images: Path | None
+) -> list[FileSource | None]:
+    """The file of every photograph, None where it is not at hand; each has one or several possible names.
+
+    Looks in `images`, else in the folder `data` (beside its `annotations`), and there in `images/SPLIT`,
+    `SPLIT`, `images` and the folder itself. Raises `DataError` where `images` is given and holds none.
+    """
+    if images is None and data is None:
+        return [None] * len(names)
+    base = images or (data if data is not None and data.is_dir() else data.parent if data else Path())
+    if images is None and base.name == "annotations":
+        base = base.parent
+    folders = [f"images/{split}/" for split in splits] + [f"{split}/" for split in splits] + ["images/", ""]
+    photos = Photos(base) if is_image_folder(base) else None
+    sources: list[FileSource | None] = []
+    for possible in names:
+        paths = (start + name for start, name in product(folders, possible))
+        at_hand = (photos.source(path) for path in paths) if photos is not None else ()
+        sources.append(next(filter(None, at_hand), None))
+    if images is not None and not any(sources):
+        raise DataError(
+            f"none of the {len(names):,} images is in this folder",
+            where=located(images),
+            hint=f"it should hold files like {names[0][0]}",
+        )
+    return sources
+
+
+@lru_cache(maxsize=4)
+def _captions(path: Path, size: int, changed: int) -> Captioned:
+    """One captions file; several benchmarks of one command read it, so the last ones are kept."""
+    images, annotations = object_tables(path, "images", "annotations")
+    ids, of_image, captions = (
+        integers(table, column)
+        for table, column in ((images, "id"), (annotations, "image_id"), (annotations, "id"))
+    )
+    names, texts = (
+        tuple(check_cells(table, column, lambda cell: isinstance(cell, str), "not a text"))
+        for table, column in ((images, "file_name"), (annotations, "caption"))
+    )
+    owners = IdPositions(ids, "image", path).of(of_image)
+    IdPositions(captions, "caption", path)
+    if not len(captions):
+        raise DataError("no captions", where=path)
+    if (owners < 0).any():
+        at = int(np.argmax(owners < 0))
+        raise DataError(
+            f"the image of {int((owners < 0).sum()):,} captions is not in the file",
+            where=f"{path}, annotation {captions[at]}",
+            given=f"image_id {of_image[at]}",
+        )
+    files = tuple((name,) for name in names)
+    return Captioned(ids, files, (path.stem.removeprefix("captions_"),), captions, owners, texts, str(path))
+
+
+@lru_cache(maxsize=4)
+def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
+    """The images a file is about, and for every object its image and its category."""
+    # Outlines are nine tenths of the file.
+    unused = ("segmentation", "bbox", "area", "iscrowd")
+    images, annotations = object_tables(path, "images", "annotations", without=unused)
+    return (
+        integers(images, "id"),
+        integers(annotations, "image_id"),
+        integers(annotations, "category_id"),
+    )
+
+
+def _age(path: Path) -> tuple[int, int]:
+    if not path.is_file():
+        raise DataError("no such file", where=path, hint="check the path given with --data")
+    facts = path.stat()
+    return facts.st_size, facts.st_mtime_ns
+
+
+def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
+    """The JSON value in a file; raises `DataError` naming the file, and line and column of what is broken."""
+    return parse_json(read_text(path), where=path, without=without)
+
+
+def find(data: Path | None, name: str) -> Path:
+    """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
+    path = place(data, name)
+    if path is None:
+        path = package() / name
+        if not path.is_file():
+            raise DataError("file missing", where=path, hint="install the package eccv_caption anew")
+    return path
+
+
+def place(data: Path | None, name: str) -> Path | None:
+    """The file of that name in a folder or its `annotations`; or the file itself, if it is called so."""
+    if data is None:
+        return None
+    if data.is_file():
+        return data if data.name == name else None
+    return next(
+        (path for path in (data / name, annotation_folder(data) / name) if path.is_file()),
+        None,
+    )
+
+
+def package() -> Path:
+    """The data folder of the package `eccv_caption`, which is not imported; raises `MissingExtraError`."""
+    spec = find_spec("eccv_caption")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("eccv_caption", "eccv")
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
+def said(path: Path) -> str:
+    """A file as provenance names it: those of the package without where it is installed."""
+    return f"eccv_caption, {path.name}" if path.parent.parent.name == "eccv_caption" else str(path)
+
+
+def read_ids(path: Path) -> Ids:
+    """The ids in an npy file, (n,) int64; raises `DataError` where it is none of those."""
+    ids = read_npy(path)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+        given = f"{ids.dtype} {ids.shape}"
+        raise DataError("not a list of ids", where=path, given=given, allowed="whole numbers, shape (n,)")
+    return ids.astype(np.int64)
+
+
+def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
+    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right).
+
+    Raises `DataError` where it is not such a file, naming the entry that does not fit.
+    """
+    value = json_file(path)
+    if not isinstance(value, dict) or not value:
+        raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
+    queries = np.array([_whole_ids(key, path, key) for key in value], dtype=np.int64)
+    for key, row in value.items():
+        if not isinstance(row, list):
+            raise DataError(
+                "not a list of ids", where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]"
+            )
+    flat = [
+        item if type(item) is int else _whole_ids(item, path, key)
+        for key, row in value.items()
+        for item in row
+    ]
+    sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
+    return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
+
+
+def _whole_ids(value: object, path: Path, key: str) -> int:
+    """A whole number, or a string of one: keys of JSON objects are strings."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+        return value
+    raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")
+
 
 #: Whole numbers of COCO, names of Flickr.
 Id = TypeVar("Id", int, str)
@@ -131,11 +442,6 @@ def flickr_captions(data: Path, names: Sequence[str]) -> Written | None:
     is_json = path.suffix == ".json"
     entries = dict(read_split(path, "filename", str, SPLITS)) if is_json else read_tokens(path)
     return _collapsed({image: [text for _, text in own] for image, own in entries.items()}), path
-
-
-def karpathy_part(path: Path, splits: Sequence[str]) -> frozenset[str]:
-    """The ids of COCO's images in these splits of dataset_coco.json."""
-    return frozenset(str(image) for image, _ in read_split(path, "cocoid", int, splits))
 
 
 def of_image(written: Written, image: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Rows of a data set with images in files or cells: texts in memory, images left there until asked for.
 
 Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library;
-with it data sets of the hub, pinned to a known revision, offline once cached.
+with it data sets of the hub, pinned to a known revision, offline once cached. Released files: the one that is
+meant in a folder, rows that are lists, pictures by their paths.
 """
 
 import bisect
@@ -9,7 +10,7 @@ import itertools
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -34,13 +35,14 @@ from counterfoil.benchmarks.tables import (
     DataTable,
     TablePart,
     check_header,
+    objects_table,
     read_table,
     shown,
     stack,
 )
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.columns import broken, check_size, values
-from counterfoil.inputs.files import read_json, regular
+from counterfoil.inputs.files import parse_json, read_json, read_text, regular
 from counterfoil.inputs.pictures import in_rgb
 from counterfoil.storage.location import located
 
@@ -422,3 +424,113 @@ def _quiet(datasets: Any) -> Iterator[None]:
         logging.disable(level)
         if bars:
             datasets.enable_progress_bars()
+
+
+def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:
+    """The file that `data` is, or the first of `names` that lies in the folder `data`.
+
+    Raises `DataError` where there is neither, naming the files that would do.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    if data.is_file():
+        return data
+    if not data.is_dir():
+        raise DataError("no such file or folder", where=data, hint="check the path given with --data")
+    path = next((data / name for name in names if (data / name).is_file()), None)
+    if path is None:
+        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names, hint=hint)
+    return path
+
+
+def released_set(
+    card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None
+) -> list[Path]:
+    """The files of these names in the folder `data`; raises `DataError` naming those that are missing."""
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("no such folder", where=data, hint="check the path given with --data")
+    missing = [name for name in names if not (data / name).is_file()]
+    if missing:
+        many = "s" if len(missing) > 1 else ""
+        raise DataError(f"file{many} missing: {', '.join(missing)}", where=data, hint=hint)
+    return [data / name for name in names]
+
+
+def list_of(value: Any, *, where: object) -> list[Any]:
+    """The items of a list, tuple or array, if there are some; raises `DataError`."""
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(items, list | tuple) or not items:
+        raise DataError(
+            "not a list of rows", where=where, given=shown(value), allowed="a list with a row for each item"
+        )
+    return list(items)
+
+
+def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
+    """The rows of a JSON file whose rows are lists, a cell for each of `columns`.
+
+    Raises `DataError` naming the row that is no list of so many cells.
+    """
+    rows = list_of(read_json(path), where=path)
+    part = TablePart(str(path), len(rows))
+    cells: list[list[object]] = []
+    for number, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(columns):
+            raise DataError(
+                "not a row of this layout",
+                where=part.where(number),
+                given=shown(row),
+                allowed=f"a list of {', '.join(columns)}",
+            )
+        cells.append(row)
+    return DataTable(dict(zip(columns, zip(*cells, strict=True), strict=True)), str(path), "json", (part,))
+
+
+def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list[DataTable]:
+    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns.
+
+    Raises `DataError` where there is no such list, naming the entry that is no object.
+    """
+    value = parse_json(read_text(path), where=path, without=without)
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
+        raise DataError(
+            "not a file of this layout",
+            where=path,
+            given=", ".join(value) if isinstance(value, dict) else shown(value),
+            allowed=f"an object with the lists {' and '.join(keys)}",
+        )
+    return [
+        objects_table(value[key], TablePart(f"{path}, {key}", len(value[key]), "entry"), "json")
+        for key in keys
+    ]
+
+
+def pictures_of(
+    names: Iterable[str], data: Path | None, images: Path | None, *, suffixes: Sequence[str] = ()
+) -> dict[str, FileSource | None]:
+    """The file of each picture by the path that the release calls it, None where it is not at hand.
+
+    They are looked for in `images`; without it in the folder of the data and in its folder `images`. Of the
+    path as many leading parts are left out as are needed to find some, while the rest names each picture
+    apart. Where one has not the ending it should have, it may have one of `suffixes`. Raises `DataError`
+    where `images` is given and holds none of them.
+    """
+    distinct = tuple(dict.fromkeys(names))
+    parts = {name: name.split("/") for name in distinct}
+    root = data if data is None or data.is_dir() else data.parent
+    folders = [images] if images is not None else [] if root is None else [root, root / "images"]
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        photos = Photos(folder)
+        for cut in range(max(map(len, parts.values()))):
+            tails = {name: "/".join(of[min(cut, len(of) - 1) :]) for name, of in parts.items()}
+            if len(set(tails.values())) < len(distinct):
+                break
+            source_of = {name: photos.first(tail, suffixes) for name, tail in tails.items()}
+            if any(source_of.values()):
+                return source_of
+    # A bucket is no folder of this machine.
+    return dict.fromkeys(distinct) if images is None else Photos(images).sources(distinct)

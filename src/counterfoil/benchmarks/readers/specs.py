@@ -3,7 +3,8 @@
 A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate
 is right; what no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of
 several layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML
-file with one such table (`own_spec`).
+file with one such table (`own_spec`). Released tables of scores or outcomes carry their questions along,
+without other data (`from_table`).
 """
 
 import re
@@ -18,15 +19,34 @@ from string import Formatter
 from typing import Annotated, Any
 
 import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
 from counterfoil.benchmarks.forms import Paraphrase
-from counterfoil.benchmarks.readers.coco_files import photographs
-from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, statements, truths, unique_ids
-from counterfoil.benchmarks.readers.questions import choices, gallery_of_own, quads
-from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
-from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
+from counterfoil.benchmarks.readers.questions import (
+    choices,
+    gallery_of_own,
+    judged,
+    numbered,
+    quads,
+    ratings_of,
+    statements,
+    truths,
+    unique_ids,
+)
+from counterfoil.benchmarks.readers.released_captions import photographs
+from counterfoil.benchmarks.readers.rows import (
+    cell_source,
+    hub_rows,
+    listed_rows,
+    not_on_hub,
+    open_rows,
+    pictures_of,
+    released_file,
+    released_set,
+)
 from counterfoil.benchmarks.records import BgrFrame, Caption, Image
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
@@ -35,6 +55,7 @@ from counterfoil.benchmarks.tables import (
     first_double,
     integers,
     labels,
+    names,
     read_table,
     row_numbers,
     shown,
@@ -686,7 +707,7 @@ def _sources(
         # Files of COCO have shorter names since 2017.
         known = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
         return dict(zip(names, photographs(known, layout.folders, home, images), strict=True))
-    sources: dict[str, Any] = {**located(names, home, images, suffixes=layout.suffixes)}
+    sources: dict[str, Any] = {**pictures_of(names, home, images, suffixes=layout.suffixes)}
     # Arrays are frames of videos.
     arrays = {name: file for name, file in sources.items() if file and file.path.suffix == ".npy"}
     return sources | {name: BgrFrame(file.path) for name, file in arrays.items()}
@@ -711,3 +732,53 @@ def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int
             raise DataError("empty box", where=table.where(row), given=f"{width} x {height} pixels")
         boxes[row] = (left, top, left + width, top + height)
     return boxes
+
+
+_LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
+_TWO = ("caption_0", "caption_1")
+_COLUMNS = {"caption", "negative_caption", "type", "subtype"}
+
+
+def from_table(card: Card, table: DataTable) -> Benchmark | None:
+    """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
+
+    * BiVLC: a row per instance with caption, negative_caption, type and subtype. Images are not at hand.
+    * SugarCrepe: the same with filename. Question ids are the reader's ("swap_obj/109").
+    * Winoground: a row per pair with a column label ("17_c0_i1"). Captions are not at hand either.
+
+    * ColorSwap: the free-text answers of a chat model, with both captions. Images are not at hand.
+
+    Raises `DataError` where the rows are of that kind but do not fit, or are not as many as the card says.
+    """
+    columns = set(table.columns)
+    cells: dict[str, Sequence[Any]] = {}
+    if card.name == "bivlc" and columns >= _COLUMNS:
+        cells = dict.fromkeys(("image", "negative_image"), ["(not at hand)"] * len(table))
+    elif card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
+        cells = {"caption_1": table[_TWO[0]], "caption_2": table[_TWO[1]]}
+        for side in (1, 2):
+            cells[f"image_{side}"] = [f"images/img_{name}_{side}.png" for name in names(table, "id")]
+    elif card.name == "winoground" and "label" in columns:
+        matches = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
+        if not all(matches):
+            return None
+        table = DataTable(
+            {"id": tuple(dict.fromkeys(match["id"] for match in matches if match))}, table.source
+        )
+    elif card.name != "sugarcrepe" or not columns >= {"filename", *_COLUMNS}:
+        return None
+    return benchmark_of(layouts(card.name)[0], card, table.with_columns(cells), None, None)
+
+
+def caption_words(data: Path) -> Int[ndarray, "n 2"]:
+    """Length in words (split at blanks) of both captions of every item of Winoground, in their order.
+
+    Counted from the captions where they are at hand, else taken from the columns `caption_0_words` and
+    `caption_1_words` of `tags.csv`.
+    """
+    (layout,) = layouts("winoground")
+    table = open_rows(data, ("image_0", "image_1"), split="test", names=layout.files)
+    if _TWO[0] in table:
+        pairs = zip(*(texts(table, column) for column in _TWO), strict=True)
+        return np.asarray([[len(text.split()) for text in pair] for pair in pairs], dtype=np.int64)
+    return np.stack([integers(table, f"{column}_words") for column in _TWO], axis=1)

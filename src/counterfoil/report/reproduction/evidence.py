@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.readers.outcomes import from_table
+from counterfoil.benchmarks.readers.specs import from_table
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.join_scores import join_scores

@@ -8,7 +8,7 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.forms import Rated, RetrievalDirection
-from counterfoil.benchmarks.readers.outcomes import caption_words
+from counterfoil.benchmarks.readers.specs import caption_words
 from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.forms.rated import points

@@ -136,7 +136,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, shared_data):
     doubtful = by_cell(reproduce(papers=["bivlc"]), "bivlc")["Table 3", "NEGCLIP", "Ipos2T"]
     assert doubtful.reason.startswith("its outcomes were not published. Doubtful: ")
     # ECCV Caption's files without CxC's, and without the package that has them too.
-    monkeypatch.setattr("counterfoil.benchmarks.readers.coco_files.find_spec", lambda name: None)
+    monkeypatch.setattr("counterfoil.benchmarks.readers.released_captions.find_spec", lambda name: None)
     shutil.copytree(shared_data / "eccv", tmp_path / "eccv", copy_function=shutil.copyfile)
     for file in (tmp_path / "eccv").glob("cxc_*"):
         file.unlink()

@@ -1,4 +1,4 @@
-"""Galleries of long captions, NegBench's retrieval, IIW's preferences and ImageCoDe's sets of ten."""
+"""Galleries of long captions, NegBench's retrieval, IIW's preferences, ImageCoDe's sets, rated pictures."""
 
 import json
 
@@ -8,6 +8,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.benchmarks.readers import specs
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from refusals import refuses
 
@@ -122,3 +123,39 @@ def test_the_released_captions_of_imagecode(shared_data):
     names = [made.images[i].id for i in questions.candidates[5]]
     assert names[0] == f"{directory}/img{number}.jpg"
     assert sorted(names) == [f"{directory}/img{k}.jpg" for k in range(10)]
+
+
+def entry(prompt, **models):
+    return {"prompt": prompt, "models": models}
+
+
+def test_ratings_of_an_image_are_averaged_and_tags_are_groups(tmp_path):
+    prompts = {
+        "00000": entry("a  cat", DALLE_3=[5, 4, 3], SDXL_Base=[1, 1, 2]),
+        "00001": entry("two dogs", DALLE_3=[2, 2, 2]),
+    }
+    write(tmp_path / "genai_image.json", prompts)
+    write(tmp_path / "genai_skills.json", {"basic": [0], "counting": ["00001"], "none": []})
+    (tmp_path / "DALLE_3").mkdir()
+    (tmp_path / "DALLE_3" / "00001.jpeg").touch()
+    made = read(card("genai-bench"), tmp_path, None)
+    questions = made.rated
+    assert questions.ids == ("DALLE_3/00000", "SDXL_Base/00000", "DALLE_3/00001")
+    assert questions.ratings[:, 0] == pytest.approx([4, 4 / 3, 2])
+    assert [caption.text for caption in made.captions] == ["a cat", "two dogs"]
+    assert [image.source is not None for image in made.images] == [False, False, True]
+    assert {label: mask.tolist() for label, mask in questions.groups().items()} == {
+        "DALLE_3": [True, False, True],
+        "SDXL_Base": [False, True, False],
+        "basic": [True, True, False],
+        "counting": [False, False, True],
+    }
+
+
+def test_nine_images_of_each_prompt(tmp_path):
+    rated = entry("a cat", DALLE_3={"1": [5, 4], "2": [1, 2]}, SD={"1": [3]})
+    write(tmp_path / "human_rating.json", [{"id": 7, **rated}])
+    made = read(card("genai-bench-ranking"), tmp_path, None)
+    names = ("DALLE_3/00007_01", "DALLE_3/00007_02", "SD/00007_01")
+    assert [image.id for image in made.images] == [f"{name}.jpeg" for name in names]
+    assert made.rated.ratings[:, 0].tolist() == [4.5, 1.5, 3]

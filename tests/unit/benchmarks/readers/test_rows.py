@@ -1,14 +1,18 @@
-"""Images in cells: read when asked for, from any row group, in any order, and from other processes."""
+"""Images in cells, read when asked for; data sets of the hub without a network; BiVLC in all its layouts."""
 
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks.readers.rows import CellSource, open_rows, rows_of_files
-from counterfoil.errors import DataError
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers.rows import CellSource, hub_rows, open_rows, rows_of_files
+from counterfoil.benchmarks.readers.specs import read
+from counterfoil.errors import DataError, MissingExtraError
 from processes import python
 from refusals import refuses
 
@@ -97,3 +101,122 @@ def test_folders_of_several_tables(tmp_path):
     assert open_rows(tmp_path, (), names=("b.csv",)).source == str(tmp_path / "b.csv")
     (tmp_path / "dataset_dict.json").write_text("{}")
     refuses("no such split", open_rows, tmp_path, (), split="test")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache of the library's, for this test alone."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.mark.models
+def test_images_stay_in_the_librarys_files(tmp_path, cache, small, hub_parquet, bivlc_columns):
+    folder = tmp_path / "BiVLC"
+    hub_parquet(folder / "data" / "test-00000-of-00001.parquet", bivlc_columns)
+    found = read(small.model_copy(update={"hub": str(folder)}), None, None)
+    assert [image.read() for image in found.images[::2]] == bivlc_columns["image"]
+    assert [image.read() for image in found.images[1::2]] == bivlc_columns["negative_image"]
+    assert [caption.text for caption in found.captions[::2]] == bivlc_columns["caption"]
+    assert str(cache) in str(found.images[0].source)
+    assert found.source == f"{folder}, test"
+
+
+@pytest.mark.models
+def test_offline_once_cached(tmp_path, cache, small, hub_parquet, bivlc_columns):
+    """What the library keeps of a hub data set serves without the hub."""
+    folder = tmp_path / "BiVLC"
+    hub_parquet(folder / "data" / "test-00000-of-00001.parquet", bivlc_columns)
+    hub_rows(small.model_copy(update={"hub": str(folder)}), ("image", "negative_image"))
+    # The library keeps owner/BiVLC as owner___bi_vlc; a local folder differs by the owner alone.
+    (cache / "bi_vlc").rename(cache / "imirandam___bi_vlc")
+    found = read(small, None, None)
+    assert found.images[9].read() == bivlc_columns["negative_image"][4]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["bivlc", "winoground"])
+def test_no_network(cache, name):
+    message = refuses("", hub_rows, card(name), ())
+    assert message.startswith(f"{card(name).hub}: the data set cannot be had from the hub")
+    assert "--data" in message
+    assert "\n" not in message
+
+
+def test_without_the_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    refuses(r"'datasets' is not installed.*pip install", hub_rows, card("bivlc"), (), error=MissingExtraError)
+
+
+@pytest.mark.models
+def test_gated_data_sets_say_how_to_get_in(cache, monkeypatch):
+    import datasets
+
+    def refuse(*_, **__):
+        raise datasets.exceptions.DatasetNotFoundError(
+            "'facebook/winoground' is a gated dataset on the Hub.\nYou must be authenticated to access it."
+        )
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with pytest.raises(DataError, match=r"gated dataset.*accept its terms at https://.*winoground and log"):
+        hub_rows(card("winoground"), ())
+
+
+@pytest.fixture(scope="module")
+def small():
+    """BiVLC's card for the five rows of the fixture."""
+    counts = {"add": 2, "replace": 1, "swap": 2, "add_obj": 2, "replace_rel": 1, "swap_att": 2}
+    return card("bivlc").model_copy(update={"size": 5, "counts": counts})
+
+
+def _check(found, columns):
+    """Questions, texts, groups and pixels are those of the five rows."""
+    assert found.questions.ids == ("0", "1", "2", "3", "4")
+    for row in range(5):
+        own = [found.captions[i].text for i in found.questions.captions[row]]
+        assert own == [columns["caption"][row], columns["negative_caption"][row]]
+        images = [found.images[i] for i in found.questions.images[row]]
+        assert [image.id for image in images] == [f"{row}_i0", f"{row}_i1"]
+        assert [image.read() for image in images] == [columns["image"][row], columns["negative_image"][row]]
+        assert images[0].decode().size == (24, 16)
+    sizes = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    assert sizes == {"add": 2, "replace": 1, "swap": 2, "add_obj": 2, "replace_rel": 1, "swap_att": 2}
+
+
+def test_parquet_file_and_folder(tmp_path, small, hub_parquet, bivlc_columns):
+    file = hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", bivlc_columns)
+    for data in (file, tmp_path, tmp_path / "data"):
+        _check(read(small, data, None), bivlc_columns)
+
+
+def test_parquet_in_two_shards_keeps_order(tmp_path, small, hub_parquet, bivlc_columns):
+    for part, rows in enumerate((slice(0, 3), slice(3, 5))):
+        cut = {name: cells[rows] for name, cells in bivlc_columns.items()}
+        hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
+    hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
+    _check(read(small, tmp_path, None), bivlc_columns)
+
+
+@pytest.mark.models
+def test_a_folder_saved_by_datasets(tmp_path, small, hub_parquet, bivlc_columns):
+    datasets = pytest.importorskip("datasets")
+    file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
+    whole = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
+    whole.save_to_disk(str(tmp_path / "saved"))
+    datasets.DatasetDict({"test": whole}).save_to_disk(str(tmp_path / "splits"))
+    _check(read(small, tmp_path / "saved", None), bivlc_columns)
+    _check(read(small, tmp_path / "splits", None), bivlc_columns)
+
+
+def test_released_result_table(shared_data):
+    """The counts of the paper: 2,933 in all, REPLACE 2,099, SWAP 359, ADD 475."""
+    found = read(card("bivlc"), shared_data / "bivlc" / "ViT-B-32.csv", None)
+    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    assert len(found) == 2933
+    assert (groups["replace"], groups["swap"], groups["add"]) == (2099, 359, 475)
+    assert not found.images_at_hand
+    assert found.captions_at_hand
+    # Questions that share a caption share a cluster: 818 and 830 share both of theirs.
+    assert found.clusters[818] == found.clusters[830]
+    assert len(np.unique(found.clusters)) < 2933

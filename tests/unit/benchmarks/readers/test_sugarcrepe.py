@@ -1,4 +1,4 @@
-"""SugarCrepe's seven files, and SugarCrepe++'s five."""
+"""SugarCrepe's seven files, SugarCrepe++'s five, and released tables that carry their own questions."""
 
 import json
 import re
@@ -8,7 +8,9 @@ import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.specs import layouts, read
+from counterfoil.benchmarks.readers import specs
+from counterfoil.benchmarks.readers.specs import from_table, layouts, read
+from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from refusals import refuses
@@ -70,27 +72,14 @@ def test_images_that_are_there(folder, small, jpeg, tmp_path):
 def test_one_file_alone(folder, small):
     found = read(small, folder / "swap_obj.json", None)
     assert found.questions.ids == ("swap_obj/0", "swap_obj/2")
-    (folder / "other.json").write_text("{}")
-    refuses(r"not the file of a subset; allowed: add_obj\.json", read, small, folder / "other.json", None)
-
-
-def test_missing_files_are_named(folder, small):
     (folder / "add_att.json").unlink()
     refuses(r"file missing: add_att\.json; name one file", read, small, folder, None)
     refuses("no such folder", read, small, folder / "nowhere", None)
 
 
-@pytest.mark.parametrize(
-    ("items", "message"),
-    [
-        ([_item("a", 0)], "not an object keyed by item number"),
-        ({"0": _item("a", 0)}, "in group 'add_obj'; given: 1; allowed: 2"),
-    ],
-)
-def test_odd_items_are_named(folder, small, items, message):
-    (folder / "add_obj.json").write_text(json.dumps(items))
-    words = refuses("", read, small, folder / "add_obj.json", None)
-    assert message in words
+def test_a_file_that_is_cut_off_is_named(folder, small):
+    (folder / "add_obj.json").write_text(json.dumps({"0": _item("a", 0)}))
+    words = refuses("in group 'add_obj'; given: 1; allowed: 2", read, small, folder / "add_obj.json", None)
     assert str(folder / "add_obj.json") in words
 
 
@@ -179,3 +168,47 @@ def test_the_text_only_task_compares_captions(shared_data):
         assert result["accuracy"].chance == pytest.approx(1 / 3)
         # Nothing is missing without images.
         assert found.available() is found
+
+
+def test_tables_that_carry_no_questions():
+    scores = DataTable({"id": ["0"], "score": [0.5]}, "a.csv")
+    for name in ("bivlc", "sugarcrepe", "winoground", "pairs"):
+        assert from_table(card(name), scores) is None
+    assert from_table(card("winoground"), DataTable({"label": ["cat", "dog"]}, "a.csv")) is None
+
+
+def test_bivlc(shared_data):
+    names = ("ViT-B-32", "CLIP_COCO", "CLIP_TROHN-Text")
+    tables = [read_table(shared_data / "bivlc" / f"{name}.csv") for name in names]
+    first, *others = (from_table(card("bivlc"), table) for table in tables)
+    assert len(first) == 2933
+    # The tables of all models ask the same questions in the same order.
+    assert {each.digest for each in others} == {first.digest}
+    assert first.images[0].id == "0_i0"
+    assert from_table(card("sugarcrepe"), tables[0]) is None
+
+
+def test_sugarcrepe_ids_are_the_readers(shared_data):
+    """The table has the item that the repository dropped; the other 7,511 are the same under the same ids."""
+    table = read_table(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv")
+    released = from_table(card("sugarcrepe"), table)
+    assert len(released) == 7512
+    files = specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+    shared = np.asarray([name != "swap_obj/108" for name in released.questions.ids])
+    assert int(shared.sum()) == 7511
+    assert released.select(shared).digest == files.digest
+    # A table without the item gets the same ids: the number is skipped.
+    cut = {
+        name: [cell for cell, keep in zip(cells, shared, strict=True) if keep]
+        for name, cells in table.columns.items()
+    }
+    again = from_table(card("sugarcrepe"), DataTable(cut, "cut.csv"))
+    assert again.questions.ids == files.questions.ids
+
+
+def test_winoground_labels(shared_data):
+    table = read_table(shared_data / "winoground" / "scores" / "clip.jsonl")
+    labelled = from_table(card("winoground"), table)
+    tags = specs.read(card("winoground"), shared_data / "winoground", None)
+    assert labelled.questions.ids == tags.questions.ids
+    assert [image.id for image in labelled.images] == [image.id for image in tags.images]

@@ -1,0 +1,337 @@
+"""One's own tables: pairs, ratings, preferences, galleries, and benchmarks that a TOML file describes."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers import own
+from counterfoil.benchmarks.records import FileSource
+from counterfoil.engine.deduplicate import check_at_hand
+from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.jobs.evaluation_inputs import whole_benchmark
+from judged_rows import judged_rows
+from refusals import refuses
+
+PAIRS = card("pairs")
+
+
+@pytest.fixture
+def folder(tmp_path, jpeg):
+    for name in ("0", "1", "2", "a", "b"):
+        (tmp_path / f"{name}.jpg").write_bytes(jpeg(int(name, 16)))
+    return tmp_path
+
+
+def _csv(path, *rows):
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_choices(folder, jpeg):
+    path = _csv(
+        folder / "mine.csv",
+        "id,image,caption,negative_caption,type,subtype",
+        "x,0.jpg,a cat,a dog,replace,obj",
+        "y,0.jpg,a mat,a hat,swap,",
+    )
+    found = own.read_pairs(PAIRS, path, None)
+    assert found.questions.ids == ("x", "y")
+    assert [image.id for image in found.images] == ["0.jpg"]  # one image, two questions, one cluster
+    assert found.images[0].read() == jpeg(0)
+    np.testing.assert_array_equal(found.clusters, [0, 0])
+    assert found.questions.groupings == {"type": ("replace", "swap"), "subset": ("replace_obj", "swap")}
+    assert (found.card.form, found.card.size, found.card.title) == ("choice", 2, "mine")
+    assert found.card.measures == ("accuracy",)
+
+
+def test_quads(folder):
+    path = _csv(
+        folder / "mine.tsv",
+        "image\tcaption\tnegative_image\tnegative_caption",
+        "0.jpg\ta cat\t1.jpg\ta dog",
+        "1.jpg\ta mat\t2.jpg\ta hat",
+    )
+    found = own.read_pairs(PAIRS, path, None)
+    assert found.questions.ids == ("0", "1")
+    np.testing.assert_array_equal(found.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
+    assert found.card.form == "quad"
+    assert found.card.measures[0] == "group"
+
+
+def test_a_replaced_parquet_file_is_read_anew(tmp_path, jpeg, hub_parquet):
+    columns = {"image": [jpeg(1)], "caption": ["a"], "negative_caption": ["b"]}
+    first = own.read_pairs(PAIRS, hub_parquet(tmp_path / "a.parquet", columns), None)
+    assert first.images[0].read() == jpeg(1)
+    second = own.read_pairs(PAIRS, hub_parquet(tmp_path / "a.parquet", {**columns, "image": [jpeg(2)]}), None)
+    assert second.images[0].read() == jpeg(2)
+
+
+def test_image_folder(folder, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("tables")
+    path = _csv(elsewhere / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
+    assert own.read_pairs(PAIRS, path, folder).images_at_hand
+    assert not own.read_pairs(PAIRS, path, None).images_at_hand
+
+
+def test_captions_alone_are_asked_of_scorers_that_see_no_image(folder):
+    path = _csv(folder / "mine.csv", "picture,caption,negative_caption", "0.jpg,a,b", "0.jpg,a,c")
+    found = own.read_pairs(PAIRS, path, None)
+    assert len(found) == 2
+    refuses(r"images are not at hand; .*\(.*mine.csv has no column 'image'\)", check_at_hand, found)
+
+
+def test_an_error_says_where_an_image_was_looked_for(folder):
+    path = _csv(folder / "mine.csv", "image,caption,negative_caption", "0.jpg,a,b", "gone.jpg,c,d")
+    found = own.read_pairs(PAIRS, path, folder)
+    where = re.escape(str(folder / "gone.jpg"))
+    refuses(rf"first: gone\.jpg \(looked for {where}\)", check_at_hand, found)
+    refuses(rf"'gone\.jpg' is not at hand; given: looked for {where}", found.images[1].read)
+
+
+def test_names_and_separators_of_other_programs(folder):
+    path = _csv(folder / "mine.csv", "Filename;Caption;Foil", "0.jpg;a cat, black;a dog", "1.jpg;b;c")
+    found = own.read_pairs(PAIRS, path, None)
+    assert [image.id for image in found.images] == ["0.jpg", "1.jpg"]
+    assert found.images[0].source is not None
+    assert [caption.text for caption in found.captions] == ["a cat, black", "a dog", "b", "c"]
+    path = _csv(folder / "mine.csv", "image,Image,caption,negative_caption", "0.jpg,1.jpg,a,b")
+    refuses("two columns differ in capitals alone; given: image, Image", own.read_pairs, PAIRS, path, None)
+
+
+def test_a_folder_with_a_file_per_subset(folder, tmp_path_factory):
+    data = tmp_path_factory.mktemp("sets")
+    for name in ("swap", "add"):
+        (data / f"{name}.json").write_text(
+            '{"0": {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}}'
+        )
+    found = own.read_pairs(PAIRS, data, folder)
+    assert found.questions.ids == ("add/0", "swap/0")
+    assert found.questions.groupings["subset"] == ("add", "swap")
+    assert [image.id for image in found.images] == ["0.jpg"]
+
+
+def test_data_must_be_given():
+    refuses("--data", own.read_pairs, PAIRS, None, None)
+
+
+RATINGS, VOTES = card("ratings"), card("preferences")
+PAIR = "image,caption_a,caption_b"
+
+
+def written(folder, *rows):
+    path = folder / "mine.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_ratings_of_several_people(folder):
+    path = written(
+        folder,
+        "Image,Caption,rating_1,rating_2,reference_1,reference_2,type",
+        "a.jpg,a  cat,4,3,the cat,a cat sits,x",
+        "a.jpg,a dog,1,,the cat,,y",
+        "b.jpg,a cat,2,2,a bus,,x",
+        "b.jpg,nobody rated it,,,a bus,,x",
+    )
+    found = own.read_ratings(RATINGS, path, None)
+    questions = found.judged
+    assert found.card.title == "mine"
+    np.testing.assert_array_equal(questions.ratings, [[4, 3], [1, np.nan], [2, 2]])
+    assert judged_rows(found) == [
+        ("0", "a.jpg", "a cat", ["the cat", "a cat sits"]),
+        ("1", "a.jpg", "a dog", ["the cat"]),
+        ("2", "b.jpg", "a cat", ["a bus"]),
+    ]
+    assert all(image.source is not None for image in found.images)
+    assert questions.groupings["type"] == ("x", "y", "x")
+    assert "1 rows without a rating left out" in found.source
+
+
+def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_factory):
+    rows = [{"image": str(folder / "a.jpg"), "caption": "a cat", "rating": 3, "references": ["x", "y"]}]
+    path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
+    path.write_text(json.dumps(rows))
+    # Whole paths lie in the folder of images; beside the table they do not.
+    refuses("an image outside of the folder of images", own.read_ratings, RATINGS, path, None)
+    found = own.read_ratings(RATINGS, path, folder)
+    assert found.images[0].source is not None
+    assert found.judged.references.counts.tolist() == [2]
+
+
+def test_votes_and_choices(folder):
+    path = written(
+        folder,
+        "id,image,caption_a,caption_b,votes_a,votes_b",
+        "p,a.jpg,a cat,a dog,5,2",
+        "q,b.jpg,a bus,a cat,0,1",
+    )
+    questions = own.read_preferences(VOTES, path, None).judged
+    assert questions.ids == ("p", "q")
+    assert questions.label.tolist() == [0, 1]
+    assert questions.votes.tolist() == [[5, 2], [0, 1]]
+    path = written(folder, "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
+    assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
+
+
+#: image, caption, relevance: b.jpg is right for "a dog" by half; c.jpg and "a fish" are in the gallery only.
+ROWS = (
+    ("a.jpg", "a dog", 1.0),
+    ("b.jpg", "a cat", 1.0),
+    ("b.jpg", "a dog", 0.5),
+    ("a.jpg", "an animal", 0.25),
+    ("c.jpg", "a fish", 0.0),
+)
+
+
+def _write(folder, kind):
+    path = folder / f"mine.{kind}"
+    names = ("image", "caption", "relevance")
+    if kind in ("csv", "tsv"):
+        mark = "," if kind == "csv" else "\t"
+        path.write_text("\n".join(mark.join(str(cell) for cell in row) for row in (names, *ROWS)))
+    elif kind == "parquet":
+        pq.write_table(pa.table(dict(zip(names, zip(*ROWS, strict=True), strict=True))), path)
+    else:
+        objects = [dict(zip(names, row, strict=True)) for row in ROWS]
+        lines = "\n".join(json.dumps(each) for each in objects)
+        path.write_text(json.dumps(objects) if kind == "json" else lines)
+    return path
+
+
+def _check(found):
+    questions = found.gallery
+    assert [image.id for image in found.images] == ["a.jpg", "b.jpg", "c.jpg"]
+    assert [caption.text for caption in found.captions] == ["a dog", "a cat", "an animal", "a fish"]
+    assert questions.ids == ("i2t/a.jpg", "i2t/b.jpg", "i2t/c.jpg", "t2i/c0", "t2i/c1", "t2i/c2", "t2i/c3")
+    i2t, t2i = questions.i2t.positives, questions.t2i.positives
+    assert (i2t.starts.tolist(), i2t.items.tolist()) == ([0, 2, 4, 4], [0, 2, 0, 1])
+    assert i2t.gains.tolist() == [1.0, 0.25, 0.5, 1.0]
+    assert (t2i.starts.tolist(), t2i.items.tolist()) == ([0, 2, 3, 4, 4], [0, 1, 1, 0])
+    assert t2i.gains.tolist() == [1.0, 0.5, 1.0, 0.25]
+    # "a dog" has two right images, "a fish" none: its owner is unknown.
+    assert questions.owners.tolist() == [-1, 1, 0, -1]
+    assert questions.defined.tolist() == [True, True, False, True, True, True, False]
+    # Images a and b with "an animal" and "a cat"; each of the others by itself.
+    assert found.clusters.tolist() == [0, 1, 2, 3, 1, 0, 4]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_every_kind_of_table(tmp_path, kind):
+    path = _write(tmp_path, kind)
+    (tmp_path / "b.jpg").write_bytes(b"pixels")
+    found = own.read_gallery(card("gallery"), path, None)
+    _check(found)
+    assert [image.source for image in found.images] == [None, FileSource(tmp_path / "b.jpg"), None]
+    assert (found.card.title, found.card.size) == ("mine", 7)
+
+
+def test_without_relevance_all_rows_are_right(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("image,caption\na.jpg,a dog\na.jpg,a cat\nb.jpg,a dog")
+    found = own.read_gallery(card("gallery"), path, None).gallery
+    assert found.i2t.positives.items.tolist() == [0, 1, 0]
+    assert found.i2t.positives.gains.tolist() == [1.0, 1.0, 1.0]
+    assert found.owners.tolist() == [-1, 0]
+
+
+def test_ids_and_owners(tmp_path):
+    """Equal texts under two ids are two captions; `written_for` may name an image that is wrong."""
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "image,image_id,caption,caption_id,relevance,written_for\n"
+        "x/a.jpg,1,a dog,10,1,1\n"
+        "x/b.jpg,2,a dog,11,1,\n"
+        "x/b.jpg,2,a cat,12,0.5,1\n"
+        "x/a.jpg,1,a cat,12,0,1\n"
+    )
+    found = own.read_gallery(card("gallery"), path, None)
+    assert [image.id for image in found.images] == ["1", "2"]
+    captions = {caption.id: caption.text for caption in found.captions}
+    assert list(captions.items()) == [("10", "a dog"), ("11", "a dog"), ("12", "a cat")]
+    assert found.gallery.owners.tolist() == [0, -1, 0]
+    assert found.gallery.t2i.positives.items.tolist() == [0, 1, 1]
+
+
+def test_bytes_in_cells(tmp_path, jpeg):
+    path = tmp_path / "mine.parquet"
+    images = [jpeg(1), jpeg(2), jpeg(1)]
+    columns = {"image": images, "image_id": ["one", "two", "one"], "caption": ["a", "b", "c"]}
+    pq.write_table(pa.table(columns), path)
+    found = own.read_gallery(card("gallery"), path, None)
+    assert [image.read() for image in found.images] == images[:2]
+    assert found.gallery.owners.tolist() == [0, 1, 0]
+    pq.write_table(pa.table({"image": images, "caption": ["a", "b", "c"]}), path)
+    with pytest.raises(DataError, match=r"an image without a name; .* with a column 'image_id'"):
+        own.read_gallery(card("gallery"), path, None)
+
+
+PAGE = (Path(__file__).parents[4] / "docs" / "inputs.md").read_text()
+EXAMPLE = re.search(r"```toml\n(# signs.toml.*?)```", PAGE, re.DOTALL)[1]
+SIGNS = "photo,sign,other,place\n0,red,blue,a park\n1,dark blue,red,a street\n"
+LAYOUT = "[signs.layout]\n"
+
+
+@pytest.fixture
+def spec(tmp_path):
+    (tmp_path / "images").mkdir()
+    for at in range(2):
+        PIL.Image.new("RGB", (8, 8), (at, 0, 0)).save(tmp_path / "images" / f"{at}.png")
+    (tmp_path / "signs.csv").write_text(SIGNS)
+    path = tmp_path / "signs.toml"
+    path.write_text(EXAMPLE)
+    return path
+
+
+def test_the_example_of_the_documentation_is_read(spec):
+    benchmark = catalog.benchmark(str(spec))
+    assert (benchmark.name, benchmark.card.title, benchmark.questions.form) == ("signs", "signs", "choice")
+    first = benchmark[0]
+    assert (first["caption"], first["negative_caption"]) == ("a red sign in a park", "a blue sign in a park")
+    assert first["image"].decode().size == (8, 8)
+    assert benchmark.questions.groupings == {"colour": ("red", "blue")}
+    # Pages find the pictures again, by the file or by the folder of the data.
+    assert whole_benchmark("signs", benchmark.path, None).images_at_hand
+    elsewhere = spec.rename(spec.parent / "images" / "signs.toml")
+    assert catalog.benchmark(str(elsewhere), data=spec.parent).path == spec.parent
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (EXAMPLE, "", "not the table of one benchmark"),
+        (EXAMPLE, "a = 1", "not the table of one benchmark; given: a"),
+        (EXAMPLE, EXAMPLE + "[more]", "given: signs, more"),
+        ("[signs", "[bivlc", "a known benchmark has this name; given: bivlc"),
+        ("[signs", '["../signs"', "not a name of a benchmark; given: ../signs"),
+        ('"choice"', '"chance"', "field 'form'"),
+        ("groupings", "grouping", "field 'grouping'"),
+        (
+            "measures",
+            'reader = "os:system"\nmeasures',
+            "no layout describes how this is read; given: os:system",
+        ),
+        ("measures", 'like = "pmrp"\nmeasures', "no layout describes how this is read; given: pmrp"),
+        ("measures", 'like = "winogrund"\nmeasures', "unknown benchmark; given: winogrund"),
+        ("signs.csv", "sign.csv", "no file of signs"),
+        ("{other}", "{others}", "no column 'others'"),
+        ("{other}", "{other", "neither its form nor its files; given: ValueError: .*'{' in field name"),
+        ("red|blue", "red|(blue", "neither its form nor its files; given: error: missing \\)"),
+        ('"choice"', '"quad"', "the layout fits neither its form nor its files"),
+        (LAYOUT, LAYOUT + "wrong = 1\n", "layout, field 'wrong'"),
+        ("of =", "from =", "layout: no field 'groups.colour.label.of'"),
+        (LAYOUT, LAYOUT + 'steps = [{ call = "os:system" }]\n', "no such module or attribute"),
+        (LAYOUT, LAYOUT + 'steps = [{ call = "second_tags", all = 1 }]\n', "neither its form nor its files"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(spec, old, new, message):
+    assert old in EXAMPLE
+    spec.write_text(EXAMPLE.replace(old, new))
+    refuses(message, catalog.benchmark, str(spec), error=CounterfoilError)
