@@ -23,7 +23,7 @@ PEOPLE = f"{SYSTEMS.replace('systemB.json', 'systemB.json candidates.json')} --h
 CONTENTS: dict[str, tuple[str, str, str]] = {
     "boxes.xml": (
         '<View><RectangleLabels name="r" toName="i"/></View>',
-        f"{LABELLED} --config",
+        f"{LABELLED} --labelling-config",
         "a control that is not supported",
     ),
     "maybe.csv": ("id,annotator,answer\n0,a,maybe\n", f"{FILTER} --people", "maybe"),

@@ -30,7 +30,7 @@ REFUSALS: dict[str, dict[str, str]] = {
         "annotate simulate x --http": "given: --http; leave it out: simulated people call the functions",
         "train coco --checkpoint-activations": "given: --checkpoint-activations; use --chunk-size N",
         "annotate export x --kind csv": "the option was renamed; given: --kind; use --format",
-        "evaluate metric:clip-s rated --scorer hf:x": "the option was renamed; given: --scorer; use --backbone",
+        "evaluate metric:clip-s rated --scorer hf:x": "renamed; given: --scorer; use --backbone",
         "list recipes --json --quiet": "option '--json' requires an argument; given: --quiet",
         # What follows an option of a list is of it.
         "captions systems --predictions a.json b.json": "missing option '--references'",
@@ -397,16 +397,17 @@ annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
     --public-url study.example ''
 annotate import judgements.csv --format table --out new.csv
-    --from nothing
+    --format nothing
     --campaign nowhere photos
     --out photos judgements.csv x.gif
     --json photos judgements.csv
 annotate import hits.csv --format mturk --out new.csv
     --item Input.item 'Input.nothing{{n}}'
-    --question answer = 'why=Answer.why{{n}}'
+    --question-column answer = 'why=Answer.why{{n}}'
     --many nothing
-    --golden 'Input.golden{{n}}'
-annotate import annotated.json --format label-studio --out new.csv | --labelling-config nowhere.xml photos pairs.csv
+    --golden-column 'Input.golden{{n}}'
+annotate import annotated.json --format label-studio --out new.csv
+    --labelling-config nowhere.xml photos pairs.csv
 annotate prolific bonus photos | --from nowhere.csv votes.csv
 annotate prolific reject photos | --from nowhere.csv votes.csv
 """.format_map(vars(command_lines))

@@ -37,7 +37,8 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(cou
     (tmp_path / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>')
     counterfoil.succeeds(
         f"annotate import {tmp_path}/export.json --format label-studio "
-        f"--labelling-config {tmp_path}/labelling.xml --campaign {campaign.folder} --out {tmp_path}/back.parquet"
+        f"--labelling-config {tmp_path}/labelling.xml --campaign {campaign.folder} "
+        f"--out {tmp_path}/back.parquet"
     )
     table = read_judgement_table(tmp_path / "back.parquet")
     # Golden 0 is a yes, golden 1 is none.
