@@ -103,6 +103,8 @@ class Case:
     @property
     def out(self) -> str:
         """The folder that the command is told to write, or what no file is called."""
+        if self.command[:2] == ("annotate", "approve"):
+            return "campaign/"
         return self.command[self.command.index("--out") + 1] + "/" if "--out" in self.command else "//"
 
     @property

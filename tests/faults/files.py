@@ -4,12 +4,13 @@ Every maker is a pure function of bytes, or changes one thing in a folder, for t
 campaigns.
 """
 
+import csv
 import io
 import json
 import re
 import struct
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,12 @@ def at(row: int, value: Any) -> Callable[[list[Any]], None]:
         cells[row] = value
 
     return change
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]], *, delimiter: str = ",") -> None:
+    """Rows as a table with a header."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue())

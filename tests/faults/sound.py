@@ -4,7 +4,6 @@ The corpus and the campaign copy it, damage one file of it, and run a command th
 """
 
 import csv
-import io
 import json
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults.command import run
+from faults.files import write_csv
 from tar_shards import write_tar
 from tiny_families import save_clip
 
@@ -281,12 +281,3 @@ def called(folder: Path, command: str) -> None:
     """Run a command that must succeed."""
     ended = run(command.split(), folder, patience=1000)
     assert ended.code == 0, (command, ended.err)
-
-
-def write_csv(path: Path, rows: list[dict[str, object]], *, delimiter: str = ",") -> None:
-    """Rows as a table with a header."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue())

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults.corpus import EITHER, KEY, REFUSED, SECRET, TAKEN, Case, Wanted
-from faults.sound import write_csv
+from faults.files import write_csv
 from hostile_server import OK
 
 N = 6

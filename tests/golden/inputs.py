@@ -4,13 +4,12 @@ Nothing here is drawn or encoded: scores are multiples of 1/8 from a fixed gener
 depends on the order in which a machine adds.
 """
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from faults.files import write_csv
 
 N = 24
 _COLOURS = ("red", "green", "blue", "yellow")
@@ -154,12 +153,3 @@ def _people(folder: Path, rng: np.random.Generator) -> None:
         for k in range(90)
     ]
     write_csv(folder / "judgements.csv", judged)
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Rows as a table with a header."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_text(text.getvalue())

@@ -1,7 +1,6 @@
 """README and the tour run as they are printed, each from an empty folder, without a network."""
 
 import glob
-import os
 import subprocess
 from pathlib import Path
 
@@ -22,71 +21,43 @@ OFFLINE = {
 }
 
 
-class Reader:
-    """Someone who types the commands of a page one after another, and begins in `folder`."""
-
-    def __init__(self, folder, home):
-        self.variables = {
-            **OFFLINE,
-            "HOME": str(home),
-            "COUNTERFOIL_CACHE": str(home / "cache"),
-            "COUNTERFOIL_DATA": str(home / "data"),
-            "OMP_NUM_THREADS": "1",
-        }
-        self.folder, self.shell = folder, WarmShell(folder, small_worlds=True, **self.variables)
-
-    def types(self, command):
-        program, *rest = command.words
-        if program in SET_UP:
-            return
-        if program == "cd":
-            self.folder /= rest[0]
-            self.shell.run(f"import os; os.chdir({str(self.folder)!r})")
-            return
-        if program == "counterfoil":
-            words = [file for word in command.words for file in self.expanded(word)]
-            done = self.shell.run(words)
-            assert done.code == 0, f"{command.where}\n{done.err}"
-            printed = done.out
-        else:
-            printed = self.run([program, *rest], command.where)
-        if command.printed is not None:
-            assert agrees(command.printed, printed), f"{command.where} prints\n{printed}"
-
-    def run(self, words, where):
-        done = subprocess.run(
-            words,
-            cwd=self.folder,
-            env={**os.environ, **self.variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{where}\n{done.stderr}"
-        return done.stdout
-
-    def expanded(self, word):
-        return sorted(glob.glob(word, root_dir=self.folder)) if "*" in word else [word]
+def expanded(word, folder):
+    return sorted(glob.glob(word, root_dir=folder)) if "*" in word else [word]
 
 
 @pytest.mark.parametrize("page", FIRST)
 def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
-    for name in ("folder", "home"):
-        (tmp_path / name).mkdir()
-    reader = Reader(tmp_path / "folder", tmp_path / "home")
+    folder, home = tmp_path / "folder", tmp_path / "home"
+    for place in (folder, home):
+        place.mkdir()
+    places = {"HOME": home, "COUNTERFOIL_CACHE": home / "cache", "COUNTERFOIL_DATA": home / "data"}
+    places = {name: str(place) for name, place in places.items()}
+    shell = WarmShell(folder, small_worlds=True, OMP_NUM_THREADS="1", **OFFLINE, **places)
     count = 0
     for block in blocks(page):
         if block.language == "text":
             continue
         if block.language == "python":
-            done = reader.shell.run(block.text)
+            done = shell.run(block.text)
             assert done.code == 0, f"{block.where}\n{done.err}"
             continue
         assert block.language in ("sh", "console"), f"{block.where}: name the language of the block"
         for command in commands(block):
-            reader.types(command)
             count += 1
-    reader.shell.close()
+            program, *rest = command.words
+            printed = ""
+            if program == "cd":
+                folder /= rest[0]
+                shell.run(f"import os; os.chdir({str(folder)!r})")
+            elif program == "counterfoil":
+                done = shell.run([name for word in command.words for name in expanded(word, folder)])
+                assert done.code == 0, f"{command.where}\n{done.err}"
+                printed = done.out
+            elif program not in SET_UP:
+                printed = subprocess.check_output(command.words, cwd=folder, text=True)
+            if command.printed is not None:
+                assert agrees(command.printed, printed), f"{command.where} prints\n{printed}"
+    shell.close()
     assert count > 4
 
 
