@@ -151,7 +151,7 @@ class UnknownNameError(InputError):
         where: object = None,
         nearest: int | None = None,
     ) -> None:
-        known = sorted(known)
+        known, name = sorted(known), str(name)
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = [f"did you mean '{near[0]}'?"] if near else []
         allowed: str | list[str] = known

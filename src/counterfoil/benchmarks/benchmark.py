@@ -20,7 +20,7 @@ from counterfoil.benchmarks import forms
 from counterfoil.benchmarks.forms.registry import FormName
 from counterfoil.benchmarks.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import check_model, parse_toml
 from counterfoil.registry import Registry
 from counterfoil.stats.dependence import Sharing
@@ -144,6 +144,9 @@ class Benchmark:
         >>> found["image"].decode().size, found["caption"], found["negative_caption"]
         ((192, 192), 'This picture shows three stars.', 'This picture shows three dotted stars.')
         """
+        if not hasattr(question, "__index__"):
+            allowed = f"0 to {len(self) - 1:,}"
+            raise InputError("not the place of a question", where=self.name, given=question, allowed=allowed)
         row = range(len(self))[question]
         return {name: self._cells(column, [row])[0] for name, column in self._table.columns.items()}
 
@@ -267,6 +270,8 @@ class Benchmark:
         Raises `DataError` for a gallery: with fewer items in it, it would be another, easier one.
         """
         self.questions.check_limit(where=self._place)
+        if not n >= 1:
+            raise InputError("number of questions", where=self.name, given=n, allowed="1 or more")
         if n >= len(self):
             return self
         return self.part(self.spread(n), f"{self.card.title} ({n:,} of its {len(self):,})")

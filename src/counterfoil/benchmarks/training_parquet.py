@@ -23,7 +23,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.readers.rows import CellSource, holds_bytes
 from counterfoil.benchmarks.records import Caption, Image, Item, Lazy, Source
 from counterfoil.benchmarks.references import bounds
-from counterfoil.benchmarks.tables import DataTable, TablePart, shown
+from counterfoil.benchmarks.tables import DataTable, TablePart, check_header, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import read_batches
@@ -129,6 +129,7 @@ class Columns:
     def __init__(self, files: Sequence[Path], source: str) -> None:
         self.files, self.source = list(files), source
         self.schema = pq.read_schema(files[0])
+        check_header(self.schema.names, files[0])
         self.rows = [pq.read_metadata(file).num_rows for file in files]
         #: What names a row in messages.
         self.table = DataTable(

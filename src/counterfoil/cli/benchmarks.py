@@ -128,5 +128,7 @@ def save(
     print(
         f"{len(loaded):,} questions, {len(loaded.images):,} images, {len(loaded.captions):,} captions: {out}"
     )
+    if missing := sum(image.source is None for image in loaded.images):
+        terminal.warn(f"{missing:,} of {len(loaded.images):,} images are not at hand and are named alone")
     if not loaded.card.redistributable and not terminal.quiet:
         terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")

@@ -61,7 +61,7 @@ class Result:
         >>> Result("pairs", "random", {"accuracy": Estimate(0.5, 0.4, 0.6, 100, 0.5)})["accuracy"].value
         0.5
         """
-        if measure not in self.measures:
+        if not isinstance(measure, str) or measure not in self.measures:
             raise UnknownNameError("measure", measure, self.measures, where=self.benchmark)
         return self.measures[measure]
 

@@ -170,6 +170,11 @@ def feedback_of(reporting: Reporting) -> Feedback:
     if (given := reporting.get("feedback")) is not None:
         return given
     quiet, progress, note = reporting.get("quiet", False), reporting.get("progress"), reporting.get("note")
+    if not isinstance(quiet, bool):
+        raise InputError("neither True nor False", where="argument 'quiet'", given=quiet)
+    for name, function in (("progress", progress), ("note", note)):
+        if function is not None and not callable(function):
+            raise InputError("not a function", where=f"argument '{name}'", given=function)
     feedback = terminal_feedback(quiet=quiet)
     if progress is not None:
         feedback = replace(feedback, progress=lambda: nullcontext(progress))

@@ -285,7 +285,8 @@ def evaluate(
     return run
 
 
-def load_run(folder: str | Path) -> EvaluationRun:
+@job()
+def load_run(folder: Annotated[str | Path, option()]) -> EvaluationRun:
     """The run in `folder` (OUT/BENCHMARK); raises `DataError` where it is no run, or was changed."""
     return EvaluationRun.of(load_plain_run(folder))
 

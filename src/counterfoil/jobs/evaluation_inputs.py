@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -12,7 +12,7 @@ from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.job import Feedback
+from counterfoil.jobs.job import Feedback, job, option
 from counterfoil.models.base import Options, abilities
 
 
@@ -325,8 +325,13 @@ def list_benchmarks() -> list[str]:
     return list(catalog.benchmarks())
 
 
+@job()
 def load_benchmark(
-    name: str | Path, data: shared.TableData = None, images: str | Path | None = None, *, counts: bool = True
+    name: Annotated[str | Path, option()],
+    data: shared.TableData = None,
+    images: Annotated[str | Path | None, option()] = None,
+    *,
+    counts: Annotated[bool, option()] = True,
 ) -> Benchmark:
     """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
 
@@ -345,8 +350,9 @@ def load_benchmark(
     return catalog.benchmark(str(name), data=data, images=images, counts=counts)
 
 
+@job()
 def load_scorer(
-    spec: str,
+    spec: Annotated[str, option()],
     *,
     device: Any = "auto",
     precision: str = "fp32",

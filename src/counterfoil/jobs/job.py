@@ -123,14 +123,17 @@ class Job:
     @property
     def doc(self) -> str:
         """The docstring with a line per argument, for `help()` and pages of documentation."""
-        lines = ["\n\n".join(prose(self.function.__doc__)), "", "Arguments:"]
+        lines = []
         for argument in self.arguments.values():
+            if not argument.option.help:
+                continue
             facts = [argument.allowed] if argument.allowed else []
             if argument.option.shown or argument.default not in (REQUIRED, None, "", ()):
                 facts.append(f"default: {argument.option.shown or argument.default}")
             bounds = f" [{'; '.join(facts)}]" if facts else ""
             lines.append(f"    {argument.name}: {argument.option.help}{bounds}")
-        return "\n".join(lines)
+        text = "\n\n".join(prose(self.function.__doc__))
+        return "\n".join([text, "", "Arguments:", *lines]) if lines else text
 
 
 #: Arguments of every job that are no options of commands.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.errors import UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.jobs.outputs import guarded_file, write
@@ -257,8 +257,10 @@ class EvaluationRun(Tabular, Run):
         labels = {name: list(values) for name, values in questions.groupings.items()}
         return pa.table({"id": list(questions.ids), **labels, **items})
 
-    def plot(self, measures: list[str] | None = None) -> Any:
+    def plot(self, measures: Sequence[str] | None = None) -> Any:
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
+        if measures is not None and not isinstance(measures, list | tuple):
+            raise InputError("no list of measures", where="plot()", given=measures)
         from counterfoil.report import figures
 
         return figures.measures(self._alone, measures)

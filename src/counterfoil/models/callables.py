@@ -35,7 +35,16 @@ class FunctionScorer:
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
         given = self.function([image.decode() for image in images], [base.text_of(c) for c in captions])
-        values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
+        try:
+            # NumPy knows no bfloat16.
+            plain = given.detach().cpu().double() if hasattr(given, "detach") else given
+            values = np.asarray(plain, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
+            allowed = "a list, an array or a tensor of numbers"
+            given = f"{type(given).__name__} ({error})"
+            raise ScoreError(
+                "the function gave no numbers", where=self.identity.name, given=given, allowed=allowed
+            ) from None
         if values.shape != (len(images),):
             problem = "the function gave scores of another shape"
             allowed = f"({len(images)},): one score per image and caption"

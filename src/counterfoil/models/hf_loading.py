@@ -102,7 +102,11 @@ def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
     """The result of `kind.from_pretrained` for a folder or name; raises `ModelError`, which names `what`."""
     local = Path(argument).is_dir()
     with loading_errors(what, where):
-        return kind.from_pretrained(argument, trust_remote_code=False, local_files_only=local)
+        loaded = kind.from_pretrained(argument, trust_remote_code=False, local_files_only=local)
+    length = getattr(loaded, "model_max_length", 0)
+    if not isinstance(length, int | float):
+        raise ModelError(f"{what}: model_max_length is no number", where=where, given=length)
+    return loaded
 
 
 def can_cut(model: Any) -> bool:
