@@ -16,9 +16,9 @@ from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
 from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report.comparison_tables import compact, reported_groups, style_of
-from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.notes import rests_on
+from counterfoil.report.result_tables import RESULTS
 from counterfoil.report.tables import Cell, Column, Table, least_width, number, written
 
 if TYPE_CHECKING:
@@ -119,9 +119,8 @@ def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[lis
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
     """The measures of a run as its form has them, and below what has no value or was not measured."""
-    report = report_of(benchmark)
-    table = report.result_table(result, benchmark, width)
-    lines = report.result_lines(result)
+    of_form = RESULTS[benchmark.questions.form]
+    table, lines = of_form.table(result, benchmark, width), of_form.lines(result)
     return Group(*printed(table, width, names=width), *(Text(line, style="dim") for line in lines))
 
 

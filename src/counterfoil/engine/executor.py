@@ -216,15 +216,14 @@ class ShardWork:
 
     def _place(self, batch: Sequence[int], at: int) -> str:
         """An item of a batch in words, for an error."""
-        from counterfoil.benchmarks.videos import Video
-
         match item := self.items[batch[at]]:
             case (Image() as image, Caption() as caption):
                 words = f"image '{image.id}' with caption {caption.text!r}"
             case Caption():
                 words = f"caption {item.text!r}"
             case Image():
-                words = f"'{item.id}'" if isinstance(item, Video) else f"image '{item.id}'"
+                # A video is named alone.
+                words = f"image '{item.id}'" if type(item) is Image else f"'{item.id}'"
             case _:
                 row = getattr(item, "row", None)
                 words = "an item" if row is None else f"row '{row}'"

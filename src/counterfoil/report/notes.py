@@ -292,3 +292,17 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
             numbers[name] = known
     measure = of(benchmark).leading(benchmark, numbers) if numbers else ""
     return measure, numbers.get(measure, [])
+
+
+def fitted_ties(results: Sequence[Result]) -> list[Note]:
+    """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
+    thresholds = [
+        f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
+        for result in results
+        if "tie_threshold" in result.provenance
+    ]
+    text = (
+        f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
+        "on each group: pairwise accuracy with fitted ties flatters."
+    )
+    return [Note(text, "warning")] if thresholds else []

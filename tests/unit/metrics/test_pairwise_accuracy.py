@@ -11,7 +11,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_names
 from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics import correlation as pairs
-from counterfoil.report.forms import report_of
+from counterfoil.report.result_tables import RESULTS
 from refusals import refuses
 
 
@@ -81,7 +81,7 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
     expected = (strict.value * (1 - strict.value) / strict.effective) ** 0.5
     assert np.std(drawn) == pytest.approx(expected, rel=0.35)
     run = measured_run(benchmark, Scores(scores), result)
-    assert any("flatters" in line for line in report_of(benchmark).result_lines(run.result))
+    assert any("flatters" in line for line in RESULTS["rated"].lines(run.result))
     for label, mask in benchmark.questions.groups().items():
         of_group = result.groups[label]["pairwise_accuracy_fitted"].value
         tie = pairs.fitted_tie(scores[mask], grades[mask, 0])

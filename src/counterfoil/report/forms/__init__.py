@@ -18,13 +18,14 @@ from counterfoil.benchmarks.forms import Forms
 from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, figure_style, figures
 from counterfoil.report import labels as label_of
 from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
-from counterfoil.report.labels import amount, measure_label, measure_meaning
+from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, intervals, lead
-from counterfoil.report.tables import Column, Table, number
+from counterfoil.report.result_tables import ResultTable
+from counterfoil.report.tables import Column, Table
 from counterfoil.report.thumbnails import Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
@@ -75,7 +76,7 @@ class BrowserSource:
         return [[caption.text if self.captions else None, caption.id] for caption in captions]
 
 
-class FormReport(ABC):
+class FormReport(ResultTable, ABC):
     """The report of one form: its chapter of a page, its notes, and the data of its browser of questions."""
 
     #: The key of the browser's data in the page, the section it stands in, and its script and style.
@@ -149,34 +150,6 @@ class FormReport(ABC):
             "best": [run.name for run in comparison.runs].index(comparison_tables.ranking(comparison)[0]),
             **self.questions_data(BrowserSource(comparison, benchmark, thumbnails, pictures, captions)),
         }
-
-    def amount(self, benchmark: Benchmark) -> str:
-        """How many questions there are, in words."""
-        return amount(len(benchmark), "question")
-
-    def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
-        """The measures of one result, a row each; what of them has no value is a dash.
-
-        `width` is how many letters a line may have, for forms that then leave out the less important.
-        """
-        columns = (
-            Column(comparison_tables.unit([*result.measures, *result.undefined]), look="bold"),
-            Column("95 % interval", align="center"),
-            Column("chance", look="dim"),
-        )
-        rows = []
-        for name, e in result.measures.items():
-            style = comparison_tables.style_of(name)
-            value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
-            chance = "" if e.chance is None else number(e.chance, style)
-            rows.append((name, value, f"[{low}, {high}]", chance))
-        rows += [(name, "–", "", "") for name in result.undefined]
-        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
-        return Table.of(title, "measure", columns, rows)
-
-    def result_lines(self, result: Result) -> list[str]:
-        """Lines below that table: why a measure has no value."""
-        return [f"{name}: {why}" for name, why in result.undefined.items()]
 
     def ties(self, comparison: Comparison) -> str:
         """The value of equal scores under the runs' tie policy."""

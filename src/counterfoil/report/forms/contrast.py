@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables, figures
@@ -29,6 +29,7 @@ from counterfoil.report.forms import (
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, group, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
+from counterfoil.report.result_tables import threshold_range
 from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread, turns
 
 
@@ -244,7 +245,7 @@ def _thresholds(comparison: Comparison) -> list[Note]:
     for run in comparison.runs:
         if threshold := run.result.provenance.get("threshold"):
             of = by_questions.setdefault(str(threshold["chosen_on"]), [])
-            of.append(f"{run.name} {_between(threshold)}")
+            of.append(f"{run.name} {threshold_range(threshold)}")
     return [
         Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
         for on, of in by_questions.items()
@@ -285,28 +286,6 @@ class StatementReport(ContrastReport):
             kappa = fleiss_kappa(questions.votes[measured])
             text += f" People who judged them agree with Fleiss' kappa {kappa:.3f}."
         return text
-
-    def amount(self, benchmark: Benchmark) -> str:
-        """With those that only choose a threshold."""
-        measured = benchmark.statements.measured
-        text = amount(int(measured.sum()), "statement")
-        return text if measured.all() else f"{text}, {int((~measured).sum()):,} more for a threshold"
-
-    def result_lines(self, result: Result) -> list[str]:
-        """With the threshold that other questions chose, and how well people agree."""
-        threshold, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
-        lines = super().result_lines(result)
-        if threshold:
-            lines.append(
-                f"fitted threshold: {_between(threshold)}, of highest balanced accuracy over "
-                f"{threshold['chosen_on']}"
-            )
-        if agreed:
-            lines.append(
-                f"people who judged {amount(agreed['statements'], 'statement')} agree with Fleiss' kappa "
-                f"{agreed['fleiss_kappa']:.3f}"
-            )
-        return lines
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """At the fitted threshold; of given outcomes as given."""
@@ -372,9 +351,3 @@ def histogram(run: Run) -> Any:
         plain(axes, short(run.name, 30), grid="x", left=False, size=7.5, pad=4)
         axes.locator_params(axis="x", nbins=5)
     return figure
-
-
-def _between(threshold: Mapping[str, Any]) -> str:
-    """A threshold, or the lowest and the highest of several."""
-    low, high = (f"{threshold[end]:.4g}" for end in ("low", "high"))
-    return low if low == high else f"{low} to {high}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, pairwise
 from math import ceil
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,7 +22,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms.gallery import chance, mean
-from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Qrels
@@ -43,7 +43,7 @@ from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
-from counterfoil.report.tables import Column, Table, least_width
+from counterfoil.report.tables import Column, Table
 from counterfoil.report.thumbnails import Thumbnails, pictured
 
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
@@ -275,51 +275,6 @@ class GalleryReport(FormReport):
             sections.append(Section("groups", "By group", tables=groups))
         return sections
 
-    def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
-        """Main measures first, all directions side by side, with as many digits and chances as have room."""
-        rows: dict[str, dict[str, Estimate]] = {}
-        for name, estimate in result.measures.items():
-            side, base = split_direction(name)
-            rows.setdefault(base, {})[side] = estimate
-        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
-        layouts = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
-        drawn = [_result_table(title, rows, layout) for layout in layouts]
-        return next((table for table in drawn if least_width(table) <= width), drawn[-1])
-
-    def result_lines(self, result: Result) -> list[str]:
-        """What was asked, what has no right answer or one outside the gallery, what could not be measured."""
-        facts = result.provenance.get("gallery", {})
-        if not facts:
-            return []
-        i2t, t2i = facts["i2t"], facts["t2i"]
-        parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
-        lines = [
-            f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
-            f"{facts['captions']:,} captions are queries{parts}"
-        ]
-        for kind, side in (("images", i2t), ("captions", t2i)):
-            if side["undefined"]:
-                some = kind if side["undefined"] > 1 else kind.removesuffix("s")
-                lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
-        for what, side in (("captions", i2t), ("images", t2i)):
-            if side["outside_gallery"]:
-                lines.append(
-                    f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
-                    f"{side['positives']:,} {what}"
-                )
-        if facts["cut"]:
-            cut = ((side, depth) for side, depth in facts["cut"].items() if depth is not None)
-            depths = [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]
-            lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-        unsupported = (facts.get("unsupported") or {}).items()
-        reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
-        if reasons:
-            # They are much alike, and all are in the result.
-            first, reason = next(iter(reasons.items()))
-            names = dict.fromkeys(split_direction(name)[1] for name in reasons)
-            lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
-        return lines
-
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
         if not {"i2t", "t2i"} <= set(by_side):
@@ -330,59 +285,6 @@ class GalleryReport(FormReport):
             "Below the dotted line, images do better at finding captions than captions at finding images."
         )
         return versus(comparison, f"{anchor}-directions", pair, title, caption)
-
-
-class _Layout(NamedTuple):
-    """How much there is room for: a chance per direction, digits of intervals, which can stand below."""
-
-    chances: bool
-    digits: int
-    stacked: bool = False
-
-
-#: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
-_LAYOUTS = (
-    _Layout(True, 2),
-    _Layout(False, 2),
-    _Layout(False, 1),
-    _Layout(False, 2, stacked=True),
-    _Layout(False, 1, stacked=True),
-)
-#: From this width on each direction has its chance beside it.
-_DETAILED = 112
-
-
-def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout: _Layout) -> Table:
-    sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
-    chance = Column("chance", look="dim")
-    columns: list[Column] = []
-    for side in sides:
-        head = DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow
-        columns += [Column(head, look="first"), *([chance] if layout.chances else [])]
-    columns += [] if layout.chances else [chance]
-    lines = []
-    for base, of in rows.items():
-        cells = [base]
-        for side in sides:
-            if side in of:
-                value, low, high = (100 * end for end in (of[side].value, of[side].low, of[side].high))
-                ends = (f"{end:.{layout.digits}f}" for end in (low, high))
-                # In a narrow terminal without brackets, and 100 without digits.
-                whole, between = f"{100:.{layout.digits}f}", "\n" if layout.stacked else " "
-                span = f"{between}{'–'.join(end.replace(whole, '100') for end in ends)}"
-                cells.append(f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if layout.chances else span))
-            else:
-                cells.append("")
-            if layout.chances:
-                cells.append(_per_cent(of[side].chance if side in of else None))
-        if not layout.chances:
-            cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
-        lines.append(cells)
-    return Table.of(title, "measure", columns, lines)
-
-
-def _per_cent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.2f}"
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Reports on captions that people rated, or preferred one to another."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,12 +12,12 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
 from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
 from counterfoil.report.html import Panels, Section
 from counterfoil.report.labels import amount, listed, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, percent, tied, undefined
+from counterfoil.report.notes import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
@@ -42,20 +42,6 @@ def level(comparison: Comparison) -> list[Note]:
         "does not, and for Spearman they share a rank."
     )
     return [Note(text)] if many else []
-
-
-def fitted_ties(results: Sequence[Result]) -> list[Note]:
-    """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
-    thresholds = [
-        f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
-        for result in results
-        if "tie_threshold" in result.provenance
-    ]
-    text = (
-        f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
-        "on each group: pairwise accuracy with fitted ties flatters."
-    )
-    return [Note(text, "warning")] if thresholds else []
 
 
 class JudgedReport(FormReport):
@@ -169,15 +155,6 @@ class RatedReport(JudgedReport):
         if questions.decimals is not None:
             text += f"; scores are rounded to {questions.decimals} decimals before they are ranked"
         return text
-
-    def amount(self, benchmark: Benchmark) -> str:
-        """With how often people answered, which is what is correlated."""
-        ratings = int((~np.isnan(benchmark.rated.ratings)).sum())
-        return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
-
-    def result_lines(self, result: Result) -> list[str]:
-        """With the threshold of ties that was fitted."""
-        return [*super().result_lines(result), *(note.text for note in fitted_ties([result]))]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         away = distance(run)

@@ -1,0 +1,208 @@
+"""The result of one run as a table with lines below it, by form of question: for terminals and notebooks."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Forms
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.report import comparison_tables
+from counterfoil.report.labels import amount
+from counterfoil.report.notes import fitted_ties
+from counterfoil.report.tables import Column, Table, least_width, number
+
+
+class ResultTable:
+    """The table of a result, of any form; the report of a form of another package is one too."""
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """How many questions there are, in words."""
+        return amount(len(benchmark), "question")
+
+    def table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
+        """The measures of one result, a row each; what of them has no value is a dash.
+
+        `width` is how many letters a line may have, for forms that then leave out the less important.
+        """
+        columns = (
+            Column(comparison_tables.unit([*result.measures, *result.undefined]), look="bold"),
+            Column("95 % interval", align="center"),
+            Column("chance", look="dim"),
+        )
+        rows = []
+        for name, e in result.measures.items():
+            style = comparison_tables.style_of(name)
+            value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
+            chance = "" if e.chance is None else number(e.chance, style)
+            rows.append((name, value, f"[{low}, {high}]", chance))
+        rows += [(name, "–", "", "") for name in result.undefined]
+        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
+        return Table.of(title, "measure", columns, rows)
+
+    def lines(self, result: Result) -> list[str]:
+        """Lines below that table: why a measure has no value."""
+        return [f"{name}: {why}" for name, why in result.undefined.items()]
+
+
+class StatementResult(ResultTable):
+    """Statements: the threshold that was chosen, and how well people agree."""
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """With those that only choose a threshold."""
+        measured = benchmark.statements.measured
+        text = amount(int(measured.sum()), "statement")
+        return text if measured.all() else f"{text}, {int((~measured).sum()):,} more for a threshold"
+
+    def lines(self, result: Result) -> list[str]:
+        """With the threshold that other questions chose, and how well people agree."""
+        threshold, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
+        lines = super().lines(result)
+        if threshold:
+            lines.append(
+                f"fitted threshold: {threshold_range(threshold)}, of highest balanced accuracy over "
+                f"{threshold['chosen_on']}"
+            )
+        if agreed:
+            lines.append(
+                f"people who judged {amount(agreed['statements'], 'statement')} agree with Fleiss' kappa "
+                f"{agreed['fleiss_kappa']:.3f}"
+            )
+        return lines
+
+
+class GalleryResult(ResultTable):
+    """Galleries: directions side by side."""
+
+    def table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
+        """Main measures first, all directions side by side, with as many digits and chances as have room."""
+        rows: dict[str, dict[str, Estimate]] = {}
+        for name, estimate in result.measures.items():
+            side, base = split_direction(name)
+            rows.setdefault(base, {})[side] = estimate
+        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
+        layouts = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
+        drawn = [_directions_table(title, rows, layout) for layout in layouts]
+        return next((table for table in drawn if least_width(table) <= width), drawn[-1])
+
+    def lines(self, result: Result) -> list[str]:
+        """What was asked, what has no right answer or one outside the gallery, what could not be measured."""
+        facts = result.provenance.get("gallery", {})
+        if not facts:
+            return []
+        i2t, t2i = facts["i2t"], facts["t2i"]
+        parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
+        lines = [
+            f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
+            f"{facts['captions']:,} captions are queries{parts}"
+        ]
+        for kind, side in (("images", i2t), ("captions", t2i)):
+            if side["undefined"]:
+                some = kind if side["undefined"] > 1 else kind.removesuffix("s")
+                lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
+        for what, side in (("captions", i2t), ("images", t2i)):
+            if side["outside_gallery"]:
+                lines.append(
+                    f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
+                    f"{side['positives']:,} {what}"
+                )
+        if facts["cut"]:
+            cut = ((side, depth) for side, depth in facts["cut"].items() if depth is not None)
+            depths = [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]
+            lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
+        unsupported = (facts.get("unsupported") or {}).items()
+        reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
+        if reasons:
+            # They are much alike, and all are in the result.
+            first, reason = next(iter(reasons.items()))
+            names = dict.fromkeys(split_direction(name)[1] for name in reasons)
+            lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
+        return lines
+
+
+class RatedResult(ResultTable):
+    """Ratings: the threshold of ties that was fitted."""
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """With how often people answered, which is what is correlated."""
+        ratings = int((~np.isnan(benchmark.rated.ratings)).sum())
+        return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
+
+    def lines(self, result: Result) -> list[str]:
+        """With the threshold of ties that was fitted."""
+        return [*super().lines(result), *(note.text for note in fitted_ties([result]))]
+
+
+#: The table of a result by the form's name.
+RESULTS: Forms[ResultTable] = Forms(
+    {
+        **dict.fromkeys(
+            ("quad", "choice", "paraphrase", "preference"), "counterfoil.report.result_tables:ResultTable"
+        ),
+        "statement": "counterfoil.report.result_tables:StatementResult",
+        "gallery": "counterfoil.report.result_tables:GalleryResult",
+        "rated": "counterfoil.report.result_tables:RatedResult",
+    },
+    "report",
+)
+
+
+def threshold_range(threshold: Mapping[str, Any]) -> str:
+    """A threshold, or the lowest and the highest of several."""
+    low, high = (f"{threshold[end]:.4g}" for end in ("low", "high"))
+    return low if low == high else f"{low} to {high}"
+
+
+class _Layout(NamedTuple):
+    """How much there is room for: a chance per direction, digits of intervals, which can stand below."""
+
+    chances: bool
+    digits: int
+    stacked: bool = False
+
+
+#: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
+_LAYOUTS = (
+    _Layout(True, 2),
+    _Layout(False, 2),
+    _Layout(False, 1),
+    _Layout(False, 2, stacked=True),
+    _Layout(False, 1, stacked=True),
+)
+#: From this width on each direction has its chance beside it.
+_DETAILED = 112
+
+
+def _directions_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout: _Layout) -> Table:
+    sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
+    chance = Column("chance", look="dim")
+    columns: list[Column] = []
+    for side in sides:
+        head = DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow
+        columns += [Column(head, look="first"), *([chance] if layout.chances else [])]
+    columns += [] if layout.chances else [chance]
+    lines = []
+    for base, of in rows.items():
+        cells = [base]
+        for side in sides:
+            if side in of:
+                value, low, high = (100 * end for end in (of[side].value, of[side].low, of[side].high))
+                ends = (f"{end:.{layout.digits}f}" for end in (low, high))
+                # In a narrow terminal without brackets, and 100 without digits.
+                whole, between = f"{100:.{layout.digits}f}", "\n" if layout.stacked else " "
+                span = f"{between}{'–'.join(end.replace(whole, '100') for end in ends)}"
+                cells.append(f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if layout.chances else span))
+            else:
+                cells.append("")
+            if layout.chances:
+                cells.append(_per_cent(of[side].chance if side in of else None))
+        if not layout.chances:
+            cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
+        lines.append(cells)
+    return Table.of(title, "measure", columns, lines)
+
+
+def _per_cent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f}"
