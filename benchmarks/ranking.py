@@ -36,8 +36,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.catalog import benchmark
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Products, unit
-from counterfoil.evaluation.gallery_values import ranks
-from counterfoil.metrics import ranking
+from counterfoil.evaluation.evaluate import per_item
 
 NAMES = ("coco-5k", "coco-1k", "cxc", "eccv")
 IMAGES, CAPTIONS, WIDTH = 5000, 25000, 512
@@ -66,21 +65,16 @@ def numbers(benchmarks: list[Benchmark], rankings: list[Rankings]) -> dict[str, 
     """The measures by the names of `eccv_caption`, a mean over the queries that have right answers."""
     found: dict[str, float] = {}
     for each, placed in zip(benchmarks, rankings, strict=True):
-        split = len(each.gallery.i2t)
-        both = zip(
-            ("i2t", "t2i"),
-            ranks(each, placed),
-            (each.gallery.query_parts[:split], each.gallery.query_parts[split:]),
-            strict=True,
-        )
-        for side, where, parts in both:
-            values = {f"r{k}": ranking.recall_at_k(where, k) for k in KS}
-            if each.name == "eccv":
-                values = {"r1": values["r1"]}
-                values |= {"map_at_r": ranking.map_at_r(where), "rprecision": ranking.r_precision(where)}
-            for name, value in values.items():
-                means = [np.nanmean(value[parts == part]) for part in np.unique(parts)]
-                found[f"{each.name.replace('-', '_')}_{name} {side}"] = float(np.mean(means))
+        names = {f"r{k}": f"recall_at_{k}" for k in KS}
+        if each.name == "eccv":
+            names = {"r1": "recall_at_1", "map_at_r": "map_at_r", "rprecision": "r_precision"}
+        measures = {f"{name} {side}": f"{side}_{names[name]}" for side in ("i2t", "t2i") for name in names}
+        values = per_item(each, placed, measures=list(measures.values()))
+        for name, measure in measures.items():
+            rows = ~np.isnan(values[measure])
+            value, parts = values[measure][rows], each.gallery.query_parts[rows]
+            means = [value[parts == part].mean() for part in np.unique(parts)]
+            found[f"{each.name.replace('-', '_')}_{name}"] = float(np.mean(means))
     return found
 
 
