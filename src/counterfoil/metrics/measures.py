@@ -10,6 +10,7 @@ Another package adds a measure by an entry point, whose name is the form and the
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from counterfoil.errors import InputError
@@ -38,9 +39,7 @@ class MeasureRegistry(Registry[Declared]):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self._of: dict[str, list[Declared]] = {}
-        #: What is reported of each form that was asked for.
-        self.reported: dict[str, tuple[Measure, ...]] = {}
+        self._of: dict[tuple[str, tuple[str, ...]], list[Declared]] = {}
 
     def register(self, entry: Declared) -> Declared:
         """Add a measure, so that `evaluate` reports it, and tables, pages and lists show it; returns it.
@@ -65,17 +64,15 @@ class MeasureRegistry(Registry[Declared]):
         if other is not None and other.label != label:
             what = f"form '{other.form}' has a measure of this name with another label"
             raise InputError(what, where=name, given=label, allowed=other.label)
-        self._of.clear()
-        self.reported.clear()
         return super().register(entry)
 
     def of(self, form: str) -> list[Declared]:
         """The measures of a form, counterfoil's own first; the modules of other forms stay unread."""
-        if form not in self._of:
+        added = tuple(key for key in self.added() if key.startswith(f"{form}."))
+        if (form, added) not in self._of:
             own = {entry.key: entry for entry in _own(form)}
-            added = [key for key in self.added() if key.startswith(f"{form}.") and key not in own]
-            self._of[form] = [*own.values(), *(self[key] for key in added)]
-        return self._of[form]
+            self._of[form, added] = [*own.values(), *(self[key] for key in added if key not in own)]
+        return self._of[form, added]
 
     def added(self) -> list[str]:
         """The names of measures that are registered, or offered by other packages."""
@@ -109,11 +106,7 @@ def of_form(form: str) -> tuple[Measure, ...]:
     >>> [measure.name for measure in of_form("preference")]
     ['accuracy', 'accuracy_macro']
     """
-    measures = MEASURES.reported.get(form)
-    if measures is None:
-        measures = tuple(chain.from_iterable(declared.reported for declared in MEASURES.of(form)))
-        MEASURES.reported[form] = measures
-    return measures
+    return tuple(chain.from_iterable(map(attrgetter("reported"), MEASURES.of(form))))
 
 
 def at_k(form: str) -> tuple[MeasureAtK, ...]:

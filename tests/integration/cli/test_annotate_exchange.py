@@ -7,14 +7,21 @@ from annotate.small_campaigns import make, pairs
 from counterfoil.annotate import participants
 from counterfoil.annotate.judgement_table import read_judgement_table
 
-LAYOUT = ("--item", "Input.image{n}", "--item", "Input.caption{n}", "--question", "match=Answer.match{n}")
+LAYOUT = (
+    "--item",
+    "Input.image{n}",
+    "--item",
+    "Input.caption{n}",
+    "--question-column",
+    "match=Answer.match{n}",
+)
 
 
 def test_a_batch_of_mechanical_turk(counterfoil, tmp_path):
     rows = [hit(1, "A1"), hit(1, "A2", AssignmentStatus="Rejected"), hit(2, "A1"), hit(2, "A3")]
     command = f"annotate import {written(tmp_path / 'results.csv', rows)} --format mturk"
     facts = tmp_path / "facts.json"
-    more = ("--question", "why=Answer.why{n}", "--many", "why", "--golden", "Input.golden{n}")
+    more = ("--question-column", "why=Answer.why{n}", "--many", "why", "--golden-column", "Input.golden{n}")
     counterfoil.succeeds(command, *LAYOUT, *more, f"--out {tmp_path}/judgements.csv --json {facts}")
     counts = {"judgements": 75, "items": 40, "people": 2, "rejected assignments": 1}
     assert json.loads(facts.read_text()) == counts
