@@ -34,7 +34,7 @@ import pairs
 from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import CounterfoilError
-from counterfoil.models import registry
+from counterfoil.models import clip_fast, registry
 from counterfoil.models.base import Options
 from counterfoil.models.images import ImageRoute, prepared
 from counterfoil.models.networks import TOLERANCE, CompiledTower, network_scorer
@@ -208,17 +208,19 @@ def parts(
 def tower_alone(
     network: Any, architecture: str, device: torch.device, size: Size, peaks: dict[str, float]
 ) -> None:
-    """Print images a second and the share of the peak of the library's tower, and of the compiled one."""
-    tower = network.model.encode_image
+    """Print images a second and the share of the peak of the library's tower, ours and compiled ones."""
+    tower = clip_fast.image_tower(network.model)
+    assert tower is not None
     dtype = next(network.parameters()).dtype
     side = network.model.visual.image_size[0]
     pixels = torch.randn(size.batch, 3, side, side, device=device).to(dtype)
     ways: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-        "library": tower,
-        "compile=yes": CompiledTower(tower, tolerance=TOLERANCE["bf16"], where=architecture),
+        "library": network.model.encode_image,
+        "fast": tower,
     }
+    ways["compile=yes"] = CompiledTower(tower, tolerance=TOLERANCE["bf16"], where=architecture)
     with torch.inference_mode():
-        each = operations(lambda: tower(pixels[:1]))
+        each = operations(lambda: network.model.encode_image(pixels[:1]))
         for name, way in ways.items():
             try:
                 rate = size.batch / seconds(lambda way=way: way(pixels), device, size.rounds)

@@ -1,7 +1,7 @@
 """Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the text tower
-of `counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
+PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the functions of
+`counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
 the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
 follows.
 
@@ -408,7 +408,7 @@ class OpenClipTokens:
 
 def patch_features(model: Any) -> Callable[[Any], Any] | None:
     """Pixels to (batch, patches, width) of open_clip's vision transformer with a class token, else None."""
-    if not clip_fast.plain_vision(model):
+    if clip_fast.image_tower(model) is None:
         return None
     visual = model.visual
     block = visual.transformer.resblocks[-1]
@@ -446,7 +446,7 @@ class OpenClipNetwork(LibraryNetwork):
 
     def local_images(self, pixels: Tensor) -> Local:
         """The whole and every patch, where the tower is open_clip's vision transformer with a class token."""
-        if not clip_fast.plain_vision(self.model):
+        if clip_fast.image_tower(self.model) is None:
             return super().local_images(pixels)
         visual: Any = self.model.visual
         pooled, patches = visual._pool(visual.transformer(visual._embeds(pixels)))
@@ -470,7 +470,7 @@ class OpenClipNetwork(LibraryNetwork):
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
-        """The towers for scoring; of texts `clip_fast`'s where it agrees with the library's on a sample."""
+        """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
         tokens = backbone.tokens
         assert isinstance(tokens, OpenClipTokens)
         pixels = OpenClipPixels.of(backbone.card["preprocess"], device, dtype)
@@ -478,7 +478,9 @@ class OpenClipNetwork(LibraryNetwork):
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
             prepare = DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
-        fast_texts = clip_fast.agreeing(self.model, tokens.rows(SAMPLE), tolerance=TOLERANCE[precision])
+        fast_images, fast_texts = clip_fast.agreeing(
+            self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
+        )
 
         def texts(texts: Sequence[str]) -> Tensor:
             rows = tokens.rows(texts)
@@ -500,7 +502,7 @@ class OpenClipNetwork(LibraryNetwork):
         if (of_patches := patch_features(self.model)) is not None:
             seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
             patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
-        encode_images: Any = self.model.encode_image
+        encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
             encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
         return Towers(
@@ -510,7 +512,10 @@ class OpenClipNetwork(LibraryNetwork):
             left_out=tokens.left_out,
             tokens=of_tokens,
             patches=patches,
-            notes={"text tower": "fast, cut to the longest caption" if fast_texts else "library"},
+            notes={
+                "image tower": "fast" if fast_images else "library",
+                "text tower": "fast, cut to the longest caption" if fast_texts else "library",
+            },
         )
 
     def _pooled(self, states: Tensor, tokens: Tensor) -> Tensor:

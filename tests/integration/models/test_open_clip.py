@@ -6,9 +6,6 @@ import numpy as np
 import open_clip
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from open_clip.transformer import LayerScale
 from safetensors.torch import save_file
 
 from counterfoil.benchmarks.records import Caption
@@ -16,7 +13,6 @@ from counterfoil.errors import ModelError
 from counterfoil.models import clip_fast, runtime
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
-from counterfoil.models.clip_fast import FastTextTower, causal_text, grow, plain_vision
 from embedded import embedded
 from refusals import refuses
 
@@ -41,19 +37,21 @@ def by_the_library(model, images, texts):
 
 
 @pytest.mark.parametrize(
-    ("name", "texts"),
+    ("name", "images", "texts"),
     [
-        ("tiny", "fast, cut to the longest caption"),
-        ("tiny-quickgelu", "fast, cut to the longest caption"),
-        ("tiny-custom", "fast, cut to the longest caption"),
+        ("tiny", "fast", "fast, cut to the longest caption"),
+        ("tiny-quickgelu", "fast", "fast, cut to the longest caption"),
+        ("tiny-custom", "fast", "fast, cut to the longest caption"),
         # Both ways of attention, last token pooled: what comes after a caption matters, so nothing is cut.
-        ("tiny-last", "library"),
+        ("tiny-last", "fast", "library"),
+        # All patches pooled: no token can be left out of the last block.
+        ("tiny-average", "library", "fast, cut to the longest caption"),
     ],
 )  # fmt: skip
-def test_equals_the_librarys_towers(name, texts, checkpoint, tiny_model, drawn_images, captions):
+def test_equals_the_librarys_towers(name, images, texts, checkpoint, tiny_model, drawn_images, captions):
     scorer = load(name, checkpoint(name))
     assert isinstance(scorer, Embedder)
-    assert scorer.provenance["text tower"] == texts
+    assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
     expected = by_the_library(tiny_model(name), drawn_images, [str(caption.text) for caption in captions])
     found = next(scorer.embed_images([drawn_images])), next(scorer.embed_captions([captions]))
     for embeddings, exact in zip(found, expected, strict=True):
@@ -62,7 +60,7 @@ def test_equals_the_librarys_towers(name, texts, checkpoint, tiny_model, drawn_i
 
 
 def test_gelu_and_quickgelu_are_distinguished(checkpoint, captions):
-    # The same weights under both activations; were the fast tower to mix them up, nothing else would notice.
+    # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
     path = checkpoint("tiny-quickgelu")
     plain, quick = load("tiny-gelu", path), load("tiny-quickgelu", path)
     embedded = [next(scorer.embed_captions([captions])) for scorer in (plain, quick)]
@@ -75,9 +73,10 @@ def test_gelu_and_quickgelu_are_distinguished(checkpoint, captions):
 
 
 def test_a_changed_library_is_noticed(checkpoint, monkeypatch):
-    """Were open_clip to compute something else in the same structure, its own tower would be used."""
+    """Were open_clip to compute something else in the same structure, its own towers would be used."""
     monkeypatch.setattr(clip_fast, "QUICK", 1.6)
-    assert load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance["text tower"] == "library"
+    found = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
+    assert (found["image tower"], found["text tower"]) == ("library", "library")
 
 
 def test_pixels_are_bitwise_those_of_torchvision(checkpoint, tiny_model, photographs):
@@ -130,8 +129,8 @@ def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
     assert 0 < abs(exact - rough).max() < 0.1
     assert scorer.identity.precision == "bf16"
     assert scorer.identity.options.get("activations") == (None if native else "fp32")
-    # Either way the fast tower was found to agree with the library's.
-    assert scorer.provenance["text tower"].startswith("fast")
+    # Either way the fast towers were found to agree with the library's.
+    assert scorer.provenance["image tower"] == "fast"
 
 
 # -- bad input --------------------------------------------------------------------------------------------
@@ -199,58 +198,3 @@ def test_what_a_checkpoint_says_of_its_activation_goes_first(tmp_path, tiny_mode
     torch.save(content, path)
     assert load("tiny", path).identity.options["activation"] == "gelu"
     refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
-
-
-# -- the fast text tower ----------------------------------------------------------------------------------
-
-
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))
-def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows):
-    tree = grow(rows)
-    for row, nodes, end in zip(rows, tree.nodes, tree.ends, strict=True):
-        assert [tree.tokens[node] for node in nodes[: end + 1]] == row
-        assert [tree.depths[node] for node in nodes[: end + 1]] == list(range(len(row)))
-    # As many nodes as there are different beginnings, and each found where `first` says.
-    assert len(tree.tokens) == len({tuple(row[:n]) for row in rows for n in range(1, len(row) + 1)})
-    flat = [node for nodes in tree.nodes for node in nodes]
-    assert [flat[place] for place in tree.first] == list(range(len(tree.tokens)))
-    assert len({len(nodes) for nodes in tree.nodes}) == 1
-
-
-@pytest.mark.parametrize(("end", "kept"), [(None, [4, 2, 9]), (2, [4, 2]), (7, [4])])
-def test_texts_are_cut_at_their_end_mark(end, kept):
-    # The highest id, the mark itself, or the first token where there is no mark: what the library pools.
-    assert FastTextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
-
-
-@pytest.mark.usefixtures("tiny_architectures")
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("visual.pool_type", "avg"),
-        ("visual.output_tokens", True),
-        ("visual.transformer.resblocks.1.ls_1", LayerScale(64)),
-        ("visual.transformer.resblocks.1.mlp.gelu", torch.nn.ReLU()),
-        ("visual.transformer.resblocks.2.attn.add_zero_attn", True),
-    ],
-)
-def test_patches_are_of_plain_image_towers_alone(path, value, tiny_model):
-    model = tiny_model("tiny")
-    assert plain_vision(model)
-    owner, _, name = path.rpartition(".")
-    setattr(model.get_submodule(owner), name, value)
-    assert not plain_vision(model)
-
-
-@pytest.mark.usefixtures("tiny_architectures")
-@pytest.mark.parametrize("change", ["pool", "mask", "no mask"])
-def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(change, tiny_model):
-    model = tiny_model("tiny")
-    assert causal_text(model) is not None
-    if change == "pool":
-        model.text_pool_type = "last"
-    elif change == "mask":
-        model.attn_mask[3, 5] = 0.0
-    else:
-        model.attn_mask = None
-    assert causal_text(model) is None
