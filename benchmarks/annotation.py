@@ -31,6 +31,7 @@ from counterfoil.annotate.answers import counts, judgement_batches, judgement_ta
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.tables import answers, items, leases, people, sa
 
 ITEMS, OVERLAP, PEOPLE = 20_000, 5, 250
@@ -129,7 +130,8 @@ def answer(db: Database, campaign: Campaign, number: int, times: int) -> list[fl
         start = perf_counter()
         with db.writing() as connection:
             person = participants.person_by_id(connection, person.id)
-            state = work.record_answer(connection, campaign, person, sent, 1e6 + at).work
+            issued = find_lease(connection, person.id, lease)
+            state = work.record_answer(connection, campaign, person, issued, sent, 1e6 + at).work
         seconds.append(perf_counter() - start)
     return seconds
 

@@ -18,7 +18,7 @@ from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
 from counterfoil.annotate.golden import is_golden_place, own_order
-from counterfoil.annotate.participants import Person
+from counterfoil.annotate.participants import BY_TOKEN, Person, token_hash
 from counterfoil.annotate.tables import (
     ROUND,
     answers,
@@ -51,63 +51,133 @@ class Lease:
 
 #: The columns of a lease, in the order of its fields.
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
-#: What is counted of a person.
-_COUNTED = ("pages", "done", "right", "wrong")
+
+
+class Writes:
+    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
+
+    Their values come by name; no name is a column's, which SQLAlchemy would set.
+    """
+
+    def __init__(self, *statements: Any) -> None:
+        *first, last = statements
+        self.statements = statements
+        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
+        self.together = last.add_cte(*parts)
+
+    def run(self, connection: sa.Connection, **values: Any) -> None:
+        """Write all of them."""
+        in_turn = connection.dialect.name == "sqlite"
+        for statement in self.statements if in_turn else (self.together,):
+            connection.execute(statement, values)
+
 
 # Statements that every answer runs are built once: to build one takes longer than to run it.
-_LEASE_ID, _PERSON_ID = (sa.bindparam(name, type_=sa.Text) for name in ("lease_id", "person_id"))
-_LEASED, _ANSWERED = (sa.bindparam(name, 0, sa.Integer) for name in ("leased_too", "answered_too"))
-_FIND = sa.select(*COLUMNS).where(leases.c.id == _LEASE_ID, leases.c.person == _PERSON_ID)
-_CHANGE = sa.update(leases).where(leases.c.id == _LEASE_ID)
-_OF_ITEM = items.c.position == sa.bindparam("item_position")
-_INSERT = sa.insert(leases).values(instance=sa.select(items.c.instance).where(_OF_ITEM).scalar_subquery())
-_COUNTS = {"leased": items.c.leased + _LEASED, "answered": items.c.answered + _ANSWERED}
-_COUNTS["rank"] = items.c.rank + ROUND * (_LEASED + _ANSWERED)
-_COUNT_ITEM = sa.update(items).where(_OF_ITEM).values(_COUNTS)
-_OF_PERSON = {name: people.c[name] + sa.bindparam(f"{name}_too", 0) for name in _COUNTED}
-_COUNT_PERSON = sa.update(people).where(people.c.id == _PERSON_ID).values(_OF_PERSON)
-# Words in the text of a statement, so that the indexes of open and of live leases serve it.
+LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
+_POSITION = sa.bindparam("item_position", type_=sa.Integer)
+_MORE = sa.bindparam("more", type_=sa.Integer)
+FIND = sa.select(*COLUMNS).where(leases.c.id == LEASE_ID, leases.c.person == PERSON_ID)
+_SET_STATE = sa.update(leases).where(leases.c.id == LEASE_ID).values(state=sa.bindparam("new_state"))
+_EXTEND = sa.update(leases).where(leases.c.id == LEASE_ID).values(state="live", expires=sa.bindparam("until"))
+_INSTANCE = sa.select(items.c.instance).where(items.c.position == _POSITION).scalar_subquery()
+_INSERT = sa.insert(leases).values(
+    {column: sa.bindparam(f"lease_{column.name}", type_=column.type) for column in COLUMNS}
+    | {leases.c.instance: _INSTANCE}
+)
+_OF_ITEM = sa.update(items).where(items.c.position == _POSITION)
+_OF_PERSON = sa.update(people).where(people.c.id == PERSON_ID)
+_COUNT_LEASED = _OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE)
+_COUNT_PAGE = _OF_PERSON.values(pages=people.c.pages + 1)
+_COUNT_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
+_COUNT_DONE = _OF_PERSON.values(
+    done=people.c.done + 1,
+    right=people.c.right + sa.bindparam("is_right", type_=sa.Integer),
+    wrong=people.c.wrong + sa.bindparam("is_wrong", type_=sa.Integer),
+)
+_STORE = sa.insert(answers).values(
+    {
+        column: sa.bindparam(f"answer_{column.name}", type_=column.type)
+        for column in answers.c
+        if column.name not in ("number", "counted")
+    }
+)
+#: What is written of a new lease, and of the answer to one, by the role of its item.
+_ISSUE = {
+    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
+    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
+    "onboarding": Writes(_INSERT.inline()),
+}
+_ANSWER = {
+    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
+    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
+    "onboarding": Writes(_SET_STATE, _STORE.inline()),
+}
+# A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
-_LATE = leases.c.expires < sa.bindparam("now"), leases.c.block.is_(None)
-_EXPIRED = sa.select(leases.c.id).where(_LIVE, *_LATE)
-_OPEN = leases.c.state != sa.literal_column("'answered'"), leases.c.role != "onboarding"
-_UNANSWERED = sa.select(*COLUMNS).where(leases.c.person == _PERSON_ID, *_OPEN).order_by(leases.c.place)
+EXPIRED = sa.select(leases.c.id).where(
+    _LIVE, leases.c.expires < sa.bindparam("now", type_=sa.Float), leases.c.block.is_(None)
+)
 _had = leases.alias("had")
 _NEW = (
-    ~sa.select(_had.c.id).where(_had.c.person == _PERSON_ID, _had.c.instance == items.c.instance).exists(),
-    sa.or_(items.c.author.is_(None), items.c.author != _PERSON_ID),
+    ~sa.select(_had.c.id).where(_had.c.person == PERSON_ID, _had.c.instance == items.c.instance).exists(),
+    sa.or_(items.c.author.is_(None), items.c.author != PERSON_ID),
 )
 #: The next item of the queue that is new to a person, and the golden items that are.
 NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
 GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
+_OPEN = (
+    (leases.c.person == people.c.id)
+    & (leases.c.state != sa.literal_column("'answered'"))
+    & (leases.c.role != sa.literal_column("'onboarding'"))
+)
+
+
+def _before(next_item: Any) -> Any:
+    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
+    return (
+        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
+        .select_from(people)
+        .outerjoin(leases, _OPEN)
+        .where(people.c.id == PERSON_ID)
+        .order_by(leases.c.place)
+    )
+
+
+#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
+#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
+QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
+#: A person by a token, with a lease of theirs.
+BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
+    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
+).add_columns(*COLUMNS)
+
+
+def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
+    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
+    values = {"token_hash": token_hash(token), "lease_id": lease}
+    row = connection.execute(BY_TOKEN_AND_LEASE, values).first()
+    if row is None:
+        return None
+    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
+    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
     """A person's lease by its id; None for an unknown id and for another person's."""
-    row = connection.execute(_FIND, {"lease_id": lease, "person_id": person}).first()
+    row = connection.execute(FIND, {"lease_id": lease, "person_id": person}).first()
     return None if row is None else Lease(*row)
 
 
-def issue(
-    connection: sa.Connection,
-    campaign: Campaign,
-    person: str,
-    item: int,
-    place: int,
-    now: float,
-    expires: float,
-    *,
-    attempt: int = 0,
-    block: int | None = None,
-) -> Lease:
-    """A new lease, counted where its item and its person are counted."""
-    number, role = secrets.token_hex(16), campaign.items[item].role
-    lease = Lease(number, person, item, attempt, role, place, block, now, expires, "live")
-    connection.execute(_INSERT, {**vars(lease), "item_position": item})
-    if role != "onboarding":
-        connection.execute(_COUNT_PERSON, {"person_id": person, "pages_too": 1})
-    if role == "work":
-        _count(connection, item, leased=1)
+def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float, expires: float) -> Lease:
+    """A lease that is yet to be issued."""
+    role = campaign.items[item].role
+    return Lease(secrets.token_hex(16), person, item, 0, role, place, None, now, expires, "live")
+
+
+def issue(connection: sa.Connection, lease: Lease) -> Lease:
+    """Store a new lease, and count it where its item and its person are counted."""
+    values = {f"lease_{name}": value for name, value in vars(lease).items()}
+    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
     return lease
 
 
@@ -115,7 +185,7 @@ def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) 
     """The lease with a new limit, written only where the old one is past its half."""
     if lease.expires - now > (expires - now) / 2:
         return lease
-    _set_lease(connection, lease.id, state="live", expires=expires)
+    connection.execute(_EXTEND, {"lease_id": lease.id, "until": expires})
     return replace(lease, state="live", expires=expires)
 
 
@@ -124,29 +194,22 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
 
     An item of an adaptive design may want more answers after it.
     """
-    _set_lease(connection, lease.id, state="answered")
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
-    connection.execute(sa.insert(answers), {**row, **own, "lease": lease.id})
-    if lease.role != "onboarding":
-        # Work may have a known answer too, for the researcher alone: golden items count against a person.
-        right, wrong = (int(lease.role == "golden" and row["right"] is way) for way in (True, False))
-        counts = {"done_too": 1, "right_too": right, "wrong_too": wrong}
-        connection.execute(_COUNT_PERSON, {"person_id": lease.person, **counts})
-    if lease.role == "work":
-        _count(connection, lease.item, leased=-1, answered=1)
-        if campaign.recipe.design == "adaptive":
-            set_target(connection, campaign, lease.item)
-
-
-def _set_lease(connection: sa.Connection, lease: str, **values: Any) -> None:
-    connection.execute(_CHANGE, {"lease_id": lease, **values})
-
-
-def _count(connection: sa.Connection, item: int, *where: Any, leased: int = 0, answered: int = 0) -> bool:
-    """Add to the counts of an item and to its rank, where further conditions hold; whether they did."""
-    change = _COUNT_ITEM.where(*where) if where else _COUNT_ITEM
-    counts = {"leased_too": leased, "answered_too": answered}
-    return bool(connection.execute(change, {"item_position": item, **counts}).rowcount)
+    # Work may have a known answer too, for the researcher alone: only golden items count against a person.
+    golden = lease.role == "golden"
+    columns = {**row, **own, "lease": lease.id}
+    _ANSWER[lease.role].run(
+        connection,
+        lease_id=lease.id,
+        new_state="answered",
+        person_id=lease.person,
+        item_position=lease.item,
+        is_right=int(golden and row["right"] is True),
+        is_wrong=int(golden and row["right"] is False),
+        **{f"answer_{name}": value for name, value in columns.items()},
+    )
+    if lease.role == "work" and campaign.recipe.design == "adaptive":
+        set_target(connection, campaign, lease.item)
 
 
 def release(connection: sa.Connection, *where: Any) -> int:
@@ -154,9 +217,9 @@ def release(connection: sa.Connection, *where: Any) -> int:
     live = sa.select(leases.c.id, leases.c.item, leases.c.role).where(_LIVE, *where)
     rows = connection.execute(live).all()
     for row in rows:
-        _set_lease(connection, row.id, state="returned")
+        connection.execute(_SET_STATE, {"lease_id": row.id, "new_state": "returned"})
         if row.role == "work":
-            _count(connection, row.item, leased=-1)
+            connection.execute(_COUNT_LEASED, {"item_position": row.item, "more": -1})
     return len(rows)
 
 
@@ -167,9 +230,11 @@ def release_expired(connection: sa.Connection, now: float) -> int:
 
 def reclaim(connection: sa.Connection, lease: Lease) -> bool:
     """Make a lease that was released live again; False where others have taken its item."""
-    if lease.role == "work" and not _count(connection, lease.item, items.c.open == 1, leased=1):
-        return False
-    _set_lease(connection, lease.id, state="live")
+    if lease.role == "work":
+        free = sa.update(items).where(items.c.position == lease.item, items.c.open == 1)
+        if not connection.execute(free.values(leased=items.c.leased + 1, rank=items.c.rank + ROUND)).rowcount:
+            return False
+    connection.execute(_SET_STATE, {"lease_id": lease.id, "new_state": "live"})
     return True
 
 
@@ -187,7 +252,8 @@ def invalidate(
     for row in rows:
         connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
         if row.role == "work":
-            _count(connection, row.item, answered=-1)
+            fewer = sa.update(items).where(items.c.position == row.item)
+            connection.execute(fewer.values(answered=items.c.answered - 1, rank=items.c.rank - ROUND))
             if campaign.recipe.design == "adaptive":
                 set_target(connection, campaign, row.item)
     own_blocks = blocks.c.person == person if block is None else blocks.c.id == block
@@ -221,10 +287,12 @@ def next_items(
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
     recipe = campaign.recipe
-    if connection.execute(_EXPIRED, {"now": now}).first() is not None:
+    query = BLOCKS if recipe.design == "blocks" else QUEUE
+    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    if rows[0].expired:
         release_expired(connection, now)
-    rows = connection.execute(_UNANSWERED, {"person_id": person.id})
-    unanswered = [Lease(*row) for row in rows]
+        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
     if recipe.design == "blocks":
         return _items_of_block(connection, campaign, person, unanswered, now, ahead)
     before: list[Lease] = []
@@ -233,11 +301,8 @@ def next_items(
     for lease in unanswered:
         if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
             before.append(extend(connection, lease, now, expires))
-    most = recipe.per_person or float("inf")
-    for pages in range(person.pages, person.pages + ahead - len(before)):
-        item = connection.execute(NEXT, {"person_id": person.id}).scalar()
-        if item is None or not person.done + len(before) < most:
-            break
+    item, pages, most = rows[0].next_item, person.pages, recipe.per_person or float("inf")
+    while item is not None and len(before) < ahead and person.done + len(before) < most:
         # Golden items stand among the work, and are not shown for their own sake.
         if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
             known = positions_of(campaign, "golden")
@@ -245,7 +310,11 @@ def next_items(
             order = own_order(golden, recipe.seed, person.id, "golden")
             free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
             item = next((known[at] for at in order if known[at] in free), item)
-        before.append(issue(connection, campaign, person.id, item, pages, now, expires))
+        lease = new_lease(campaign, person.id, item, pages, now, expires)
+        before.append(issue(connection, lease))
+        pages += 1
+        if len(before) < ahead:
+            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
     return tuple(before)
 
 
@@ -274,7 +343,8 @@ def qualification_items(
             before.append(extend(connection, lease, now, expires))
         else:
             attempt = 0 if lease is None else lease.attempt + 1
-            before.append(issue(connection, campaign, person, item, place, now, expires, attempt=attempt))
+            again = replace(new_lease(campaign, person, item, place, now, expires), attempt=attempt)
+            before.append(issue(connection, again))
     return tuple(before)
 
 
@@ -307,8 +377,10 @@ def _items_of_block(
     place = connection.execute(issued).scalar_one()
     members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
     ordered = members.order_by(block_items.c.place).limit(ahead - len(before))
-    for at, item in enumerate(connection.execute(ordered).scalars().all(), place):
-        before.append(issue(connection, campaign, person.id, item, at, now, expires, block=block))
+    for item in connection.execute(ordered).scalars().all():
+        lease = new_lease(campaign, person.id, item, place, now, expires)
+        before.append(issue(connection, replace(lease, block=block)))
+        place += 1
     return tuple(before)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.tables import log_event, people, sa, set_person, tokens
+from counterfoil.annotate.tables import log_event, meta, people, sa, set_person, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -30,7 +30,8 @@ class Person:
 
     `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out, `wrong`
     golden items that were answered wrong, `pages` items that were shown and `done` those that were answered;
-    `wanted` is how many blocks the person came for, and `finished` when they were done.
+    `wanted` is how many blocks the person came for, and `finished` when they were done. `running` is what the
+    researcher has set for the campaign, None for nothing.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Person:
     done: int
     wanted: int
     finished: float | None
+    running: str | None
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,14 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
+_RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
+_COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
 # Built once, since every request runs them.
-_PERSON = sa.select(*(people.c[name] for name in Person.__dataclass_fields__))
-_BY_ID = _PERSON.where(people.c.id == sa.bindparam("person_id"))
-_BY_TOKEN = _PERSON.join(tokens, tokens.c.person == people.c.id).where(
-    tokens.c.hash == sa.bindparam("token_hash")
+BY_ID = sa.select(*_COLUMNS).where(people.c.id == sa.bindparam("person_id"))
+BY_TOKEN = (
+    sa.select(*_COLUMNS)
+    .join(tokens, tokens.c.person == people.c.id)
+    .where(tokens.c.hash == sa.bindparam("token_hash"))
 )
 
 
@@ -136,7 +141,7 @@ def person_of(connection: sa.Connection, token: str) -> Person | None:
 
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
-    row = connection.execute(_BY_TOKEN, {"token_hash": token_hash(token)}).first()
+    row = connection.execute(BY_TOKEN, {"token_hash": token_hash(token)}).first()
     return None if row is None else Person(*row)
 
 
@@ -161,7 +166,7 @@ def readmit(connection: sa.Connection, person: str, now: float, *, named: str = 
 
 def person_by_id(connection: sa.Connection, id: str) -> Person:
     """The person with an id."""
-    return Person(*connection.execute(_BY_ID, {"person_id": id}).one())
+    return Person(*connection.execute(BY_ID, {"person_id": id}).one())
 
 
 def person_id(campaign: Campaign, platform: str, worker: str) -> str:

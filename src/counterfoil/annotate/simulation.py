@@ -26,6 +26,7 @@ from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
+from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
@@ -229,7 +230,8 @@ class CampaignClient:
         sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
-            return work.record_answer(connection, self.campaign, known, sent, now).work
+            issued = find_lease(connection, person, lease)
+            return work.record_answer(connection, self.campaign, known, issued, sent, now).work
 
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.

@@ -19,7 +19,6 @@ from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPag
 from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.leases import (
     Lease,
-    find_lease,
     finish_in_block,
     invalidate,
     next_items,
@@ -143,7 +142,7 @@ def work_state(
     if person.state in ("disqualified", "withdrawn"):
         state: Any = person.state
         return WorkState(state, done=person.done, of=of, notice=NOTICES[state])
-    now_running = meta_value(connection, "running") or "open"
+    now_running = person.running or "open"
     if now_running == "paused":
         return WorkState("paused", done=person.done, of=of, notice=NOTICES["paused"])
     if person.state == "onboarding" and now_running == "open":
@@ -166,9 +165,14 @@ def work_state(
 
 
 def record_answer(
-    connection: sa.Connection, campaign: Campaign, person: Person, sent: AnswerIn, now: float
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: Person,
+    lease: Lease | None,
+    sent: AnswerIn,
+    now: float,
 ) -> Receipt:
-    """Take a person's answer to an item that was leased to them.
+    """Take an answer to a lease, None where the person has none with the id that was sent.
 
     Not accepted, with the reason as notice: an answer to an item that this person has answered, one that came
     so late that others have the item, one that is to replace another than the person's last answer or comes
@@ -176,7 +180,6 @@ def record_answer(
     `InputError` for a lease that is not this person's, what is no answer to the page, and a key that
     another answer had.
     """
-    lease = find_lease(connection, person.id, sent.lease)
     if lease is None:
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")

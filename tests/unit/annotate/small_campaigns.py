@@ -10,6 +10,7 @@ from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.leases import find_lease
 
 
 def pixel(colour="black"):
@@ -87,7 +88,9 @@ class Worker:
         }
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
-            return work.record_answer(connection, self.campaign, person, work.AnswerIn(**sent), self.now)
+            lease = find_lease(connection, person.id, sent["lease"])
+            answer = work.AnswerIn(**sent)
+            return work.record_answer(connection, self.campaign, person, lease, answer, self.now)
 
     def end(self):
         """End early."""

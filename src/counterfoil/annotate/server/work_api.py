@@ -21,6 +21,7 @@ from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Shown
 from counterfoil.annotate.languages import language_for, phrase_in
+from counterfoil.annotate.leases import person_and_lease
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.annotate.server.group_commit import GroupCommit
@@ -298,8 +299,8 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
         def record(db: sa.Connection) -> work.Receipt | None:
-            sender = participants.person_of(db, caller.token)
-            return None if sender is None else work.record_answer(db, campaign, sender, sent, clock())
+            sender = person_and_lease(db, caller.token, sent.lease)
+            return None if sender is None else work.record_answer(db, campaign, *sender, sent, clock())
 
         return await reply_after(caller, record, views.receipt)
 
