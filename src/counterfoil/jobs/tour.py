@@ -117,9 +117,9 @@ def demo(
     """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
 
     The page has a picture, what follows from it and the commands of each; the files of all stay in the
-    folder, where the commands run as they are printed. Nothing is downloaded. The first line says how long
-    it takes here, the last one is the path of the page. --full trains four networks instead and says which
-    of BiVLC's findings hold. A demo that was stopped goes on where it was.
+    folder, where the commands run as they are printed. Nothing is downloaded. The last line is the path of
+    the page. --full trains four networks instead and says which of BiVLC's findings hold. A demo that was
+    stopped goes on where it was.
 
     Raises what `tour` and `study` raise.
 

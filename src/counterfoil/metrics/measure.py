@@ -68,7 +68,7 @@ class Declared:
 
     def find(self, name: str) -> "Measure | None":
         """The measure whose name is exactly `name`, or None."""
-        raise NotImplementedError
+        return next((measure for measure in self.reported if measure.name == name), None)
 
 
 @dataclass(frozen=True)
@@ -171,10 +171,6 @@ class Measure(Declared):
     def reported(self) -> "tuple[Measure, ...]":
         """The measure alone."""
         return (self,)
-
-    def find(self, name: str) -> "Measure | None":
-        """The measure, if it is called so."""
-        return self if self.name == name else None
 
     def to_json(self) -> dict[str, Any]:
         """The facts of the measure as plain values, without its arithmetic."""
