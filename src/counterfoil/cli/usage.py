@@ -1,4 +1,4 @@
-"""Commands and their groups: help, mistyped options in one line, files that they read and write, --quiet."""
+"""Usage of commands: their help, mistyped options in one line, files that they read and write, --quiet."""
 
 import re
 import shutil
