@@ -4,7 +4,7 @@
     python benchmarks/annotation.py --quick                a tenth of it; --items N is any number
     python benchmarks/annotation.py --database URL         an empty PostgreSQL database
 
-Nine tenths of the answers are written at once; the rest one by one by `work.record_answer`, as a
+Nine tenths of the answers are written at once; the rest one by one by `answering.record_answer`, as a
 server does, by one thread and then by many at the same time, each waiting for the disk. Memory is what the
 process takes at most beyond what it had when the campaign was open. The file system is that of the temporary
 folder (TMPDIR): on a disk that waits for its writes an answer takes what the disk takes.
@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from counterfoil.annotate import participants, work
+from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answers import counts, judgement_batches, judgement_table
+from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.tables import answers, items, leases, people, sa
 
 ITEMS, OVERLAP, PEOPLE = 20_000, 5, 250
@@ -123,15 +123,17 @@ def answer(db: Database, campaign: Campaign, number: int, times: int) -> list[fl
         participants.consent(connection, person, 1e6)
     with db.writing() as connection:
         person = participants.person_by_id(connection, person.id)
-        state, seconds = work.work_state(connection, campaign, person, 1e6), []
+        state, seconds = answering.work_state(connection, campaign, person, 1e6), []
     for at in range(times):
         lease = state.assignments[0].lease
-        sent = work.AnswerIn(lease=lease, key=f"{number:04}-{at:04}", answer={"match": at % 2}, seconds=3.0)
+        sent = answering.AnswerIn(
+            lease=lease, key=f"{number:04}-{at:04}", answer={"match": at % 2}, seconds=3.0
+        )
         start = perf_counter()
         with db.writing() as connection:
             person = participants.person_by_id(connection, person.id)
             issued = find_lease(connection, person.id, lease)
-            state = work.record_answer(connection, campaign, person, issued, sent, 1e6 + at).work
+            state = answering.record_answer(connection, campaign, person, issued, sent, 1e6 + at).work
         seconds.append(perf_counter() - start)
     return seconds
 

@@ -23,8 +23,8 @@ from time import perf_counter, process_time
 import numpy as np
 import pyarrow as pa
 
+from counterfoil.build.pipeline import run_step
 from counterfoil.build.refinement import refine
-from counterfoil.build.run import run_step
 from counterfoil.build.step import Step, StepContext
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session

@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.metrics import contrast
-from counterfoil.stats.estimates import cluster_interval, differences
+from counterfoil.stats.intervals import cluster_interval, differences
 from counterfoil.stats.tests import holm, mcnemar
 
 MODELS, QUESTIONS, CLUSTERS, DRAWS = 20, 2933, 2000, 10_000

@@ -37,7 +37,7 @@ from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import differences, spread
+from counterfoil.stats.intervals import differences, spread
 
 Rng = np.random.Generator
 

@@ -19,7 +19,7 @@ from time import perf_counter
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load
-from counterfoil.build.run import read_recipe, run_recipe
+from counterfoil.build.pipeline import read_recipe, run_recipe
 from counterfoil.build.step import StepContext
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session

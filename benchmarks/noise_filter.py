@@ -35,7 +35,7 @@ from counterfoil.engine.session import Session
 from counterfoil.metrics import contrast
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.studies.plan import SHORT, Plan
 from counterfoil.studies.runs import TrainingRuns
 from counterfoil.world.painting import STYLES

@@ -16,7 +16,7 @@ from numpy import ndarray
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.bootstrap import cluster_draws
 
 PAIRS, IMAGES = 44_722, 5_000
 

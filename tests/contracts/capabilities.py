@@ -14,7 +14,7 @@ from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.platforms.registry import PLATFORMS
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.tables import EXTENSIONS
-from counterfoil.build.run import shipped
+from counterfoil.build.pipeline import shipped
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.cli import app
 from counterfoil.inputs.pictures import FORMATS

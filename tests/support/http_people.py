@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from starlette.testclient import TestClient
 
-from counterfoil.annotate import participants, work
-from counterfoil.annotate.leases import find_lease
+from counterfoil.annotate import answering, participants
+from counterfoil.annotate.answering import WorkState
+from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.simulation import CampaignClient
-from counterfoil.annotate.work import WorkState
 
 
 @dataclass(eq=False)
@@ -47,5 +47,5 @@ class HttpClient(CampaignClient):
         """What the server sent, beside the item of its lease, which people do not get to know."""
         with self.db.reading() as connection:
             leased = [find_lease(connection, person, shown["lease"]) for shown in view["items"]]
-        assignments = work.assignments(self.campaign, tuple(filter(None, leased)), view["done"])
+        assignments = answering.assignments(self.campaign, tuple(filter(None, leased)), view["done"])
         return WorkState(view["state"], assignments)

@@ -1,6 +1,6 @@
 """Differences between columns of one table, as tests write their answers down."""
 
-from counterfoil.stats.estimates import differences
+from counterfoil.stats.intervals import differences
 
 
 def difference_interval(values, clusters, pairs, **options):

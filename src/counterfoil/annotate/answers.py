@@ -1,4 +1,4 @@
-"""Answers of a campaign, from its database: the table of judgements, counts, and those of one person."""
+"""Answers of a campaign, read from its database: the table of judgements, counts, and those of one person."""
 
 import json
 from collections import Counter

@@ -1,110 +1,290 @@
-"""Assignment: which items a person sees and in which order; pure and seeded.
+"""Assignment: who gets which item, from the issue of a lease to its answer or its release.
 
-Items of one instance would give each other away, so that a block holds at most one of them. Kinds of items
-are spread evenly, in blocks as in a queue.
+The next items of a person come from the queue, from their block, or from the test before the work. A block of
+items is one person's at a time, and goes to another where it was not finished.
+
+All functions work within a writing transaction, which holds the whole database, so that what was read stays
+true. An item's counts (`answered`, `leased`) change here, and where all people are deleted (`privacy`).
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+import json
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from jaxtyping import Int
-from numpy import ndarray
 
-from counterfoil.annotate.campaign import CampaignRecipe
-from counterfoil.annotate.forms.base import FormField, WorkItem
-from counterfoil.annotate.golden import add_golden
-from counterfoil.errors import InputError
-from counterfoil.stats.resampling import random_numbers
+from counterfoil.annotate.budget import positions_of
+from counterfoil.annotate.campaign import Campaign, CampaignRecipe
+from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
+from counterfoil.annotate.golden import is_golden_place, own_order
+from counterfoil.annotate.participants import BY_TOKEN, Person, token_hash
+from counterfoil.annotate.tables import (
+    ROUND,
+    answers,
+    block_items,
+    blocks,
+    items,
+    leases,
+    log_event,
+    people,
+    sa,
+    set_person,
+)
 
-#: Exchanges per place of a plan: enough that which items meet in a block is left to chance.
-_EXCHANGES = 4
 #: What is believed of a person's accuracy before golden answers: its mean, and the answers it is worth.
 _ACCURACY, _WEIGHT = 0.8, 5.0
 
 
-def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[int, ...]:
-    """The order of a field's options for a person: shuffled where the form says so, the last ones last.
+@dataclass(frozen=True)
+class Lease:
+    """An item before a person; `item` is its place in the campaign, `place` counts the person's pages."""
 
-    Any order of the others is as likely. It follows from the arguments alone, so that an answer by shown
-    places needs no order from the browser.
+    id: str
+    person: str
+    item: int
+    attempt: int
+    role: Role
+    place: int
+    block: int | None
+    issued: float
+    expires: float
+    state: str
 
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> options = AnswerOption("0"), AnswerOption("1"), AnswerOption("none")
-    >>> each = FormField("best", "", options=options, shuffled=True, last=1)
-    >>> shown_order(0, "p", "item", each)[-1]
-    2
+
+#: The columns of a lease, in the order of its fields.
+COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
+
+
+class Writes:
+    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
+
+    Their values come by name; no name is a column's, which SQLAlchemy would set.
     """
-    n = len(field.options)
-    if not field.shuffled:
-        return tuple(range(n))
-    free = n - field.last
-    rng = random_numbers(seed, "options", person, item, field.name)
-    return (*rng.permutation(free).tolist(), *range(free, n))
+
+    def __init__(self, *statements: Any) -> None:
+        *first, last = statements
+        self.statements = statements
+        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
+        self.together = last.add_cte(*parts)
+
+    def run(self, connection: sa.Connection, **values: Any) -> None:
+        """Write all of them."""
+        in_turn = connection.dialect.name == "sqlite"
+        for statement in self.statements if in_turn else (self.together,):
+            connection.execute(statement, values)
 
 
-def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
-    """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue.
+# Statements that every answer runs are built once: to build one takes longer than to run it.
+LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
+_POSITION = sa.bindparam("item_position", type_=sa.Integer)
+_MORE = sa.bindparam("more", type_=sa.Integer)
+FIND = sa.select(*COLUMNS).where(leases.c.id == LEASE_ID, leases.c.person == PERSON_ID)
+_SET_STATE = sa.update(leases).where(leases.c.id == LEASE_ID).values(state=sa.bindparam("new_state"))
+_EXTEND = sa.update(leases).where(leases.c.id == LEASE_ID).values(state="live", expires=sa.bindparam("until"))
+_INSTANCE = sa.select(items.c.instance).where(items.c.position == _POSITION).scalar_subquery()
+_INSERT = sa.insert(leases).values(
+    {column: sa.bindparam(f"lease_{column.name}", type_=column.type) for column in COLUMNS}
+    | {leases.c.instance: _INSTANCE}
+)
+_OF_ITEM = sa.update(items).where(items.c.position == _POSITION)
+_OF_PERSON = sa.update(people).where(people.c.id == PERSON_ID)
+_COUNT_LEASED = _OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE)
+_COUNT_PAGE = _OF_PERSON.values(pages=people.c.pages + 1)
+_COUNT_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
+_COUNT_DONE = _OF_PERSON.values(
+    done=people.c.done + 1,
+    right=people.c.right + sa.bindparam("is_right", type_=sa.Integer),
+    wrong=people.c.wrong + sa.bindparam("is_wrong", type_=sa.Integer),
+)
+_STORE = sa.insert(answers).values(
+    {
+        column: sa.bindparam(f"answer_{column.name}", type_=column.type)
+        for column in answers.c
+        if column.name not in ("number", "counted")
+    }
+)
+#: What is written of a new lease, and of the answer to one, by the role of its item.
+_ISSUE = {
+    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
+    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
+    "onboarding": Writes(_INSERT.inline()),
+}
+_ANSWER = {
+    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
+    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
+    "onboarding": Writes(_SET_STATE, _STORE.inline()),
+}
+# A word in the text of the statement, so that the index of live leases serves it.
+_LIVE = leases.c.state == sa.literal_column("'live'")
+EXPIRED = sa.select(leases.c.id).where(
+    _LIVE, leases.c.expires < sa.bindparam("now", type_=sa.Float), leases.c.block.is_(None)
+)
+_had = leases.alias("had")
+_NEW = (
+    ~sa.select(_had.c.id).where(_had.c.person == PERSON_ID, _had.c.instance == items.c.instance).exists(),
+    sa.or_(items.c.author.is_(None), items.c.author != PERSON_ID),
+)
+#: The next item of the queue that is new to a person, and the golden items that are.
+NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
+GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
+_OPEN = (
+    (leases.c.person == people.c.id)
+    & (leases.c.state != sa.literal_column("'answered'"))
+    & (leases.c.role != sa.literal_column("'onboarding'"))
+)
 
-    >>> items = [WorkItem(str(i), {}, kind="ab"[i // 3]) for i in range(6)]
-    >>> order = np.argsort(work_order(items, CampaignRecipe(form="yes-no", title="")))
-    >>> sorted(items[at].kind for at in order[:2])
-    ['a', 'b']
+
+def _before(next_item: Any) -> Any:
+    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
+    return (
+        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
+        .select_from(people)
+        .outerjoin(leases, _OPEN)
+        .where(people.c.id == PERSON_ID)
+        .order_by(leases.c.place)
+    )
+
+
+#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
+#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
+QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
+#: A person by a token, with a lease of theirs.
+BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
+    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
+).add_columns(*COLUMNS)
+
+
+def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
+    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
+    values = {"token_hash": token_hash(token), "lease_id": lease}
+    row = connection.execute(BY_TOKEN_AND_LEASE, values).first()
+    if row is None:
+        return None
+    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
+    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
+
+
+def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
+    """A person's lease by its id; None for an unknown id and for another person's."""
+    row = connection.execute(FIND, {"lease_id": lease, "person_id": person}).first()
+    return None if row is None else Lease(*row)
+
+
+def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float, expires: float) -> Lease:
+    """A lease that is yet to be issued."""
+    role = campaign.items[item].role
+    return Lease(secrets.token_hex(16), person, item, 0, role, place, None, now, expires, "live")
+
+
+def issue(connection: sa.Connection, lease: Lease) -> Lease:
+    """Store a new lease, and count it where its item and its person are counted."""
+    values = {f"lease_{name}": value for name, value in vars(lease).items()}
+    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
+    return lease
+
+
+def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) -> Lease:
+    """The lease with a new limit, written only where the old one is past its half."""
+    if lease.expires - now > (expires - now) / 2:
+        return lease
+    connection.execute(_EXTEND, {"lease_id": lease.id, "until": expires})
+    return replace(lease, state="live", expires=expires)
+
+
+def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
+    """Store the answer to a lease, and count it where its item and its person are counted.
+
+    An item of an adaptive design may want more answers after it.
     """
-    rng = random_numbers(recipe.seed, "queue")
-    places = np.empty(len(items))
-    kinds = _grouped(item.kind for item in items)
-    for members in kinds.values():
-        # The n items of a kind are in n stretches of the queue, one in each.
-        places[rng.permutation(members)] = (np.arange(len(members)) + rng.random(len(members))) / len(members)
-    ranks = np.empty(len(items), dtype=np.int64)
-    ranks[np.argsort(places, kind="stable")] = np.arange(len(items))
-    return ranks
+    own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
+    # Work may have a known answer too, for the researcher alone: only golden items count against a person.
+    golden = lease.role == "golden"
+    columns = {**row, **own, "lease": lease.id}
+    _ANSWER[lease.role].run(
+        connection,
+        lease_id=lease.id,
+        new_state="answered",
+        person_id=lease.person,
+        item_position=lease.item,
+        is_right=int(golden and row["right"] is True),
+        is_wrong=int(golden and row["right"] is False),
+        **{f"answer_{name}": value for name, value in columns.items()},
+    )
+    if lease.role == "work" and campaign.recipe.design == "adaptive":
+        set_target(connection, campaign, lease.item)
 
 
-def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tuple[int, ...], ...]:
-    """Blocks of places of items, each for one person.
+def release(connection: sa.Connection, *where: Any) -> int:
+    """Let others have the items of live leases, all of them or those `where` conditions hold; how many."""
+    live = sa.select(leases.c.id, leases.c.item, leases.c.role).where(_LIVE, *where)
+    rows = connection.execute(live).all()
+    for row in rows:
+        connection.execute(_SET_STATE, {"lease_id": row.id, "new_state": "returned"})
+        if row.role == "work":
+            connection.execute(_COUNT_LEASED, {"item_position": row.item, "more": -1})
+    return len(rows)
 
-    Every work item is in `overlap` blocks; a block that several people do is there so many times, one
-    after the other. A block has `per_person` items, `golden_per_block` of them golden, and where the
-    numbers do not divide some blocks have one work item fewer. No block has an item or an instance twice;
-    kinds are as even as the numbers allow, and so are the right answers of golden items.
-    Raises `InputError` where instances or golden items do not go into the blocks.
 
-    >>> items = [WorkItem(f"{i}{k}", {}, instance=str(i), kind=k) for i in range(4) for k in "ab"]
-    >>> recipe = CampaignRecipe(form="yes-no", title="", design="blocks", overlap=1, per_person=4)
-    >>> [sorted(items[at].kind for at in block) for block in plan_blocks(items, recipe)]
-    [['a', 'a', 'b', 'b'], ['a', 'a', 'b', 'b']]
-    """
-    rng = random_numbers(recipe.seed, "blocks")
-    work = [at for at, item in enumerate(items) if item.role == "work"]
-    size = recipe.per_person - recipe.golden_per_block
-    copies = recipe.overlap // recipe.people_per_block
-    n_blocks = -(-len(work) * copies // size)
-    groups = _grouped(items[at].apart for at in work)
-    name, largest = max(groups.items(), key=lambda group: len(group[1]))
-    needed = len(largest) * copies
-    if needed > n_blocks:
-        raise InputError(
-            f"instance '{name}' needs {needed:,} blocks, one per answer, but {len(work):,} items with an "
-            f"overlap of {copies} fill only {n_blocks:,} blocks of {size}",
-            hint="lower per_person, or give more items",
-        )
-    dealt = _dealt(items, work, list(groups.values()), copies, n_blocks, rng)
-    plan = _Plan(items, dealt)
-    plan.even_out(rng)
-    plan.exchange(rng)
-    add_golden(plan.blocks, items, recipe, rng)
-    done = [rng.permutation(block).tolist() for block in plan.blocks for _ in range(recipe.people_per_block)]
-    # Items of one direction ("i2t" of the kind "i2t-0") stand after those of the other, and golden items of
-    # no kind among all of them.
-    for block in done if recipe.by_direction else ():
-        directions = {at: items[at].kind.partition("-")[0] for at in block}
-        known = sorted(set(directions.values()) - {""})
-        order = {name: place for place, name in enumerate(known)}
-        parts = {at: order.get(way, int(rng.integers(max(1, len(known))))) for at, way in directions.items()}
-        block.sort(key=parts.__getitem__)
-    return tuple(map(tuple, done))
+def release_expired(connection: sa.Connection, now: float) -> int:
+    """Let others have the items of expired leases; how many. Blocks go back when another person needs one."""
+    return release(connection, leases.c.expires < now, leases.c.block.is_(None))
+
+
+def reclaim(connection: sa.Connection, lease: Lease) -> bool:
+    """Make a lease that was released live again; False where others have taken its item."""
+    if lease.role == "work":
+        free = sa.update(items).where(items.c.position == lease.item, items.c.open == 1)
+        if not connection.execute(free.values(leased=items.c.leased + 1, rank=items.c.rank + ROUND)).rowcount:
+            return False
+    connection.execute(_SET_STATE, {"lease_id": lease.id, "new_state": "live"})
+    return True
+
+
+def invalidate(
+    connection: sa.Connection, campaign: Campaign, person: str, *, block: int | None = None
+) -> int:
+    """Count a person's answers no more, of one block or all, and let others have the items; how many."""
+    mine = [leases.c.person == person]
+    if block is not None:
+        mine.append(leases.c.block == block)
+    release(connection, *mine)
+    own = answers.c.lease.in_(sa.select(leases.c.id).where(*mine))
+    counted = sa.select(answers.c.number, answers.c.item, answers.c.role)
+    rows = connection.execute(counted.where(answers.c.person == person, answers.c.counted, own)).all()
+    for row in rows:
+        connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
+        if row.role == "work":
+            fewer = sa.update(items).where(items.c.position == row.item)
+            connection.execute(fewer.values(answered=items.c.answered - 1, rank=items.c.rank - ROUND))
+            if campaign.recipe.design == "adaptive":
+                set_target(connection, campaign, row.item)
+    own_blocks = blocks.c.person == person if block is None else blocks.c.id == block
+    connection.execute(sa.update(blocks).where(own_blocks).values(person=None, expires=None, done=False))
+    return len(rows)
+
+
+def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
+    """Set how many answers an item of an adaptive design is to get, by those that it has."""
+    rows = connection.execute(
+        sa.select(answers.c.answer, people.c.right, people.c.wrong)
+        .join(people, people.c.id == answers.c.person)
+        .where(answers.c.item == item, answers.c.counted)
+    )
+    main = campaign.form.main
+    votes: list[tuple[str, int, int]] = []
+    for text, right, wrong in rows:
+        value = json.loads(text).get(main)
+        if value != NOT_VISIBLE:
+            votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
+    fields = [field for field in campaign.form.page(campaign.items[item]).fields if field.name == main]
+    n_options = len(fields[0].options) if fields and fields[0].kind == "one" else 0
+    wanted = still_needed(votes, n_options, campaign.recipe)
+    taken = items.c.answered + items.c.leased
+    target = sa.case((taken > wanted, taken), else_=wanted)
+    connection.execute(sa.update(items).where(items.c.position == item).values(target=target))
 
 
 def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:
@@ -156,104 +336,144 @@ def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: 
     return min(len(votes) + 1, recipe.most)
 
 
-def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
-    """The places of each name."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for at, name in enumerate(names):
-        groups[name].append(at)
-    return dict(groups)
+def next_items(
+    connection: sa.Connection, campaign: Campaign, person: Person, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
+    recipe = campaign.recipe
+    query = BLOCKS if recipe.design == "blocks" else QUEUE
+    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    if rows[0].expired:
+        release_expired(connection, now)
+        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
+    if recipe.design == "blocks":
+        return _items_of_block(connection, campaign, person, unanswered, now, ahead)
+    before: list[Lease] = []
+    expires = now + 60 * recipe.lease_minutes
+    # What the person has before them already, and released items that are still wanted.
+    for lease in unanswered:
+        if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
+            before.append(extend(connection, lease, now, expires))
+    item, pages, most = rows[0].next_item, person.pages, recipe.per_person or float("inf")
+    while item is not None and len(before) < ahead and person.done + len(before) < most:
+        # Golden items stand among the work, and are not shown for their own sake.
+        if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
+            known = positions_of(campaign, "golden")
+            golden = [campaign.items[at] for at in known]
+            order = own_order(golden, recipe.seed, person.id, "golden")
+            free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
+            item = next((known[at] for at in order if known[at] in free), item)
+        lease = new_lease(campaign, person.id, item, pages, now, expires)
+        before.append(issue(connection, lease))
+        pages += 1
+        if len(before) < ahead:
+            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
+    return tuple(before)
 
 
-def _dealt(
-    items: Sequence[WorkItem],
-    work: Sequence[int],
-    groups: Sequence[Sequence[int]],
-    overlap: int,
-    n_blocks: int,
-    rng: np.random.Generator,
-) -> list[list[int]]:
-    """Answers dealt to blocks in turn, instance by instance: no block gets an instance twice.
+def qualification_items(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed.
 
-    Instances with the same kinds follow one another, so that each kind goes round evenly; of an instance with
-    several kinds each goes to where it is rarest.
+    An item that was answered wrongly is leased once more, as the next attempt.
     """
-    from scipy.optimize import linear_sum_assignment
+    recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
+    order = own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
+    own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
+    rows = connection.execute(own.order_by(leases.c.attempt))
+    latest = {row.item: Lease(*row) for row in rows}
+    of_test = answers.c.person == person, answers.c.role == "onboarding", answers.c.right
+    right = set(connection.execute(sa.select(answers.c.item).where(*of_test)).scalars())
+    before: list[Lease] = []
+    expires = now + 60 * recipe.lease_minutes
+    for place, at in enumerate(order[: recipe.onboarding]):
+        item = known[at]
+        if item in right or len(before) == ahead:
+            continue
+        lease = latest.get(item)
+        if lease is not None and lease.state != "answered":
+            before.append(extend(connection, lease, now, expires))
+        else:
+            attempt = 0 if lease is None else lease.attempt + 1
+            again = replace(new_lease(campaign, person, item, place, now, expires), attempt=attempt)
+            before.append(issue(connection, again))
+    return tuple(before)
 
-    kinds = {kind: at for at, kind in enumerate(sorted({items[at].kind for at in work}))}
-    counts = np.zeros((n_blocks, len(kinds)))
-    dealt: list[list[int]] = [[] for _ in range(n_blocks)]
-    shuffled = [groups[at] for at in rng.permutation(len(groups))]
-    next_block = 0
-    for group in sorted(shuffled, key=lambda group: sorted(items[work[at]].kind for at in group)):
-        copies = [work[at] for at in group] * overlap
-        blocks = [(next_block + at) % n_blocks for at in range(len(copies))]
-        next_block = (next_block + len(copies)) % n_blocks
-        of_kind = [kinds[items[at].kind] for at in copies]
-        if len(set(of_kind)) > 1:
-            _, chosen = linear_sum_assignment(counts[np.ix_(blocks, of_kind)] ** 2)
-            copies = [copies[at] for at in chosen]
-        for block, at in zip(blocks, copies, strict=True):
-            dealt[block].append(at)
-            counts[block, kinds[items[at].kind]] += 1
-    return dealt
+
+def _items_of_block(
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: Person,
+    unanswered: Sequence[Lease],
+    now: float,
+    ahead: int,
+) -> tuple[Lease, ...]:
+    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free.
+
+    `unanswered` are the person's leases without an answer.
+    """
+    mine = connection.execute(sa.select(blocks).where(blocks.c.person == person.id)).all()
+    block = next((row.id for row in mine if not row.done), None)
+    if block is None and len(mine) < person.wanted:
+        block = _take_block(connection, campaign, person.id, now)
+    if block is None:
+        return ()
+    expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
+    # Those of a person who ended early and came back are theirs again, as long as the block is.
+    before = [
+        replace(lease, state="live")
+        for lease in unanswered
+        if lease.block == block and (lease.state == "live" or reclaim(connection, lease))
+    ][:ahead]
+    issued = sa.select(sa.func.count()).where(leases.c.person == person.id, leases.c.block == block)
+    place = connection.execute(issued).scalar_one()
+    members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
+    ordered = members.order_by(block_items.c.place).limit(ahead - len(before))
+    for item in connection.execute(ordered).scalars().all():
+        lease = new_lease(campaign, person.id, item, place, now, expires)
+        before.append(issue(connection, replace(lease, block=block)))
+        place += 1
+    return tuple(before)
 
 
-class _Plan:
-    """Blocks whose items change places, while no block has an instance twice and sizes stay."""
+def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now: float) -> int | None:
+    """A block without what the person had or made: a free one, else one that is overdue."""
+    members = (
+        sa.select(block_items.c.item)
+        .join(items, items.c.position == block_items.c.item)
+        .where(block_items.c.block == blocks.c.id)
+    )
+    of_person = sa.and_(leases.c.person == person, leases.c.instance == items.c.instance)
+    had, own = members.join(leases, of_person), members.where(items.c.author == person)
+    late = sa.and_(blocks.c.expires < now, blocks.c.person != person, ~blocks.c.done)
+    row = connection.execute(
+        sa.select(blocks.c.id, blocks.c.person)
+        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists(), ~own.exists())
+        .order_by(blocks.c.person.is_not(None), blocks.c.expires, blocks.c.id)
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    if row.person is not None:
+        n = invalidate(connection, campaign, row.person, block=row.id)
+        set_person(connection, row.person, done=people.c.done - n)
+        log_event(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
+    expires = now + 60 * campaign.recipe.block_minutes
+    taken = sa.update(blocks).where(blocks.c.id == row.id)
+    connection.execute(taken.values(person=person, expires=expires, done=False))
+    return int(row.id)
 
-    def __init__(self, items: Sequence[WorkItem], blocks: list[list[int]]) -> None:
-        self.items, self.blocks = items, blocks
-        self.apart = [{items[at].apart for at in block} for block in blocks]
 
-    def fits(self, first: int, i: int, second: int, j: int) -> bool:
-        """Whether items i and j of two blocks can change places."""
-        one, two = self.items[self.blocks[first][i]].apart, self.items[self.blocks[second][j]].apart
-        if one == two:
-            return self.blocks[first][i] != self.blocks[second][j]
-        return one not in self.apart[second] and two not in self.apart[first]
-
-    def swap(self, first: int, i: int, second: int, j: int) -> None:
-        """Let items i and j of two blocks change places."""
-        one, two = self.blocks[first], self.blocks[second]
-        one[i], two[j] = two[j], one[i]
-        for block, came, left in ((first, one[i], two[j]), (second, two[j], one[i])):
-            self.apart[block] -= {self.items[left].apart}
-            self.apart[block] |= {self.items[came].apart}
-
-    def even_out(self, rng: np.random.Generator) -> None:
-        """Exchange items of different kinds as long as that makes the kinds of two blocks more even."""
-        counts = [Counter(self.items[at].kind for at in block) for block in self.blocks]
-        for kind in sorted({item.kind for item in self.items}):
-            while self._even(kind, counts, rng):
-                pass
-
-    def _even(self, kind: str, counts: list[Counter[str]], rng: np.random.Generator) -> bool:
-        """Whether an item of the kind went from the block with most of it to that with fewest."""
-        order = sorted(range(len(counts)), key=lambda block: counts[block][kind])
-        low, high = order[0], order[-1]
-        if counts[high][kind] - counts[low][kind] < 2:
-            return False
-        for i in rng.permutation(len(self.blocks[high])).tolist():
-            if self.items[self.blocks[high][i]].kind != kind:
-                continue
-            for j in rng.permutation(len(self.blocks[low])).tolist():
-                other = self.items[self.blocks[low][j]].kind
-                if counts[low][other] > counts[high][other] and self.fits(high, i, low, j):
-                    self.swap(high, i, low, j)
-                    counts[high].update({kind: -1, other: 1})
-                    counts[low].update({kind: 1, other: -1})
-                    return True
-        return False
-
-    def exchange(self, rng: np.random.Generator) -> None:
-        """Exchange items of one kind at random, so that blocks dealt side by side do not stay alike."""
-        if len(self.blocks) < 2:
-            return
-        n = _EXCHANGES * sum(map(len, self.blocks))
-        pairs = rng.integers(len(self.blocks), size=(n, 2)).tolist()
-        spots = rng.random((n, 2)).tolist()
-        for (first, second), (u, v) in zip(pairs, spots, strict=True):
-            i, j = int(u * len(self.blocks[first])), int(v * len(self.blocks[second]))
-            one, two = self.items[self.blocks[first][i]], self.items[self.blocks[second][j]]
-            if first != second and one.kind == two.kind and self.fits(first, i, second, j):
-                self.swap(first, i, second, j)
+def finish_in_block(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
+    """An item of a block was answered: the block stays its person's, and is done with its last item."""
+    mine = leases.c.person == lease.person, leases.c.block == lease.block, leases.c.state == "answered"
+    answered = connection.execute(sa.select(sa.func.count()).where(*mine)).scalar_one()
+    members = sa.select(sa.func.count()).where(block_items.c.block == lease.block)
+    size = connection.execute(members).scalar_one()
+    # Who is at work keeps the block, however long it has taken.
+    least = now + 60 * campaign.recipe.lease_minutes
+    expires = sa.case((blocks.c.expires < least, least), else_=blocks.c.expires)
+    change = sa.update(blocks).where(blocks.c.id == lease.block)
+    connection.execute(change.values(done=answered == size, expires=expires))

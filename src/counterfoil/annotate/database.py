@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from counterfoil.annotate import assignment
+from counterfoil.annotate import item_order
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.tables import (
     METADATA,
@@ -201,7 +201,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
         raise DataError("the database is another campaign's", where=where, hint="name one of its own")
     planned: tuple[tuple[int, ...], ...] = ()
     if recipe.design == "blocks":
-        planned = assignment.plan_blocks(campaign.items, recipe)
+        planned = item_order.plan_blocks(campaign.items, recipe)
     elif recipe.golden_share and not any(item.role == "golden" for item in campaign.items):
         raise InputError("no golden items for the golden share", where=where)
     with database.writing() as connection:
@@ -227,7 +227,7 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
         connection.execute(sa.delete(table))
     connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, pages=0, done=0, finished=None))
     numbers: dict[str, int] = {}
-    ranks = assignment.work_order(campaign.items, campaign.recipe).tolist()
+    ranks = item_order.work_order(campaign.items, campaign.recipe).tolist()
     rows = [
         {
             "position": at,

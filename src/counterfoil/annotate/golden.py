@@ -17,7 +17,7 @@ from counterfoil.annotate.settings import CampaignRecipe
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import DIRECTIONS
 from counterfoil.errors import DataError, InputError
-from counterfoil.stats.resampling import random_numbers
+from counterfoil.stats.bootstrap import random_numbers
 
 #: What is right of a pair that belongs together and of one that does not, by the form's main question.
 TRUTHS: Mapping[str, tuple[str, str]] = {

@@ -21,9 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterfoil.annotate.assignment import plan_blocks
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import ROLES, FormField, Role, WorkForm, WorkItem
+from counterfoil.annotate.item_order import plan_blocks
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.readers.own import named

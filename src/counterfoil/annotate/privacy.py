@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow.compute as pc
 
 from counterfoil.annotate.adjudication import decided_answers
+from counterfoil.annotate.answering import set_running, withdraw
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
 from counterfoil.annotate.data_sheet import data_sheet
@@ -29,7 +30,6 @@ from counterfoil.annotate.tables import (
     sa,
     tokens,
 )
-from counterfoil.annotate.work import set_running, withdraw
 from counterfoil.errors import InputError
 from counterfoil.store import write_csv, write_parquet, write_text
 

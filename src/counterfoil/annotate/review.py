@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from counterfoil.annotate.assignment import invalidate
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.prolific import (
     PROLIFIC,

@@ -21,18 +21,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.annotate import participants, work
+from counterfoil.annotate import answering, participants
+from counterfoil.annotate.answering import WorkState
 from counterfoil.annotate.answers import Counts, counts, judgement_table
+from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import DATABASE, IMAGES, ITEMS, RECIPE, SECRETS, SOURCE, TEXTS, Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import FormField, WorkForm, WorkItem, WorkPage, check_answer
-from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
-from counterfoil.annotate.work import WorkState
 from counterfoil.errors import InputError
-from counterfoil.stats.resampling import random_numbers
+from counterfoil.stats.bootstrap import random_numbers
 from counterfoil.store import begin, end, write_text, writing
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
@@ -221,17 +221,17 @@ class CampaignClient:
         """What is before a person."""
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
-            return work.work_state(connection, self.campaign, known, now)
+            return answering.work_state(connection, self.campaign, known, now)
 
     def answer(
         self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float
     ) -> WorkState:
         """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
-        sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
+        sent = answering.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
             issued = find_lease(connection, person, lease)
-            return work.record_answer(connection, self.campaign, known, issued, sent, now).work
+            return answering.record_answer(connection, self.campaign, known, issued, sent, now).work
 
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.

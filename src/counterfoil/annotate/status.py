@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.adjudication import DisputedItem, adjudicated, disputed_items
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, counted, fields_of
+from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
@@ -24,7 +25,6 @@ from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.quality import PersonQuality, people_quality
 from counterfoil.annotate.review import Review, reviews
 from counterfoil.annotate.tables import people, sa
-from counterfoil.annotate.work import running
 from counterfoil.inputs.limits import size
 
 #: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.

@@ -25,7 +25,7 @@ from counterfoil.engine.run import score_items
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.models.base import abilities
-from counterfoil.stats.estimates import spread
+from counterfoil.stats.intervals import spread
 
 NEGATIVE = "negative_"
 #: Stands for all images where a scorer looks at none.
@@ -161,7 +161,7 @@ class BlindGaps:
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
     """How often a blind scorer prefers the right caption, ties being one half, with its 95 % interval.
 
-    `clusters` gives equal numbers to rows that depend on each other (`stats.estimates.spread`).
+    `clusters` gives equal numbers to rows that depend on each other (`stats.intervals.spread`).
 
     Raises `InputError` for no rows.
 

@@ -29,7 +29,7 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import check_fields
-from counterfoil.stats.resampling import seed_of
+from counterfoil.stats.bootstrap import seed_of
 
 #: The column that says why a row was dropped.
 REASON = "reason"

@@ -14,13 +14,11 @@ from typing import NoReturn
 import click
 
 from counterfoil import __version__
-from counterfoil.cli import faults, usage
-from counterfoil.cli.faults import complain, main_process
+from counterfoil.cli import errors, usage
+from counterfoil.cli.errors import complain, main_process
 from counterfoil.cli.groups import CommandGroup
 from counterfoil.errors import expected_error
 
-#: The exit code of a process that Ctrl-C stopped.
-INTERRUPTED = 130
 #: Seconds that a process waits for the first of several to report an error.
 _OTHERS_FIRST = 3.0
 
@@ -131,9 +129,9 @@ def main() -> NoReturn:
         # What the terminal's encoding lacks is written as an escape, not a reason to stop.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    debug, arguments = faults.debugging(sys.argv[1:])
+    debug, arguments = errors.debugging(sys.argv[1:])
     try:
-        with faults.kept_interrupts(), warnings.catch_warnings():
+        with errors.kept_interrupts(), warnings.catch_warnings():
             # Numbers that overflow are an error; what else libraries warn of is for those who develop.
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:
@@ -142,7 +140,7 @@ def main() -> NoReturn:
                 from click.shell_completion import shell_complete
 
                 sys.exit(shell_complete(app, {}, "counterfoil", _COMPLETE, asked_for))
-            faults.check_names(arguments)
+            errors.check_names(arguments)
             with app.make_context("counterfoil", arguments) as context:
                 app.invoke(context)
     except click.exceptions.Exit as stop:
@@ -159,7 +157,7 @@ def main() -> NoReturn:
         sys.stderr.flush()
         # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
         # then end by the signal in spite of sys.exit. All our cleanup is done by now.
-        os._exit(INTERRUPTED)
+        os._exit(errors.INTERRUPTED)
     except SystemExit:
         raise
     except BaseException as error:
@@ -172,7 +170,7 @@ def main() -> NoReturn:
         known = expected_error(error)
         if isinstance(error, click.UsageError):
             known = usage.in_one_line(error)
-        if faults.is_first():
-            complain(faults.unforeseen(error, arguments) if known is None else str(known))
-        sys.exit(faults.SOFTWARE if known is None else 2)
+        if errors.is_first():
+            complain(errors.unforeseen(error, arguments) if known is None else str(known))
+        sys.exit(errors.SOFTWARE if known is None else 2)
     sys.exit(0)

@@ -29,7 +29,7 @@ class Builds(CommandGroup):
 
     def listed(self) -> Sections:
         """Recipes, and steps."""
-        from counterfoil.build.run import read_recipe, shipped
+        from counterfoil.build.pipeline import read_recipe, shipped
         from counterfoil.build.steps.registry import STEPS
 
         recipes = [(name, read_recipe(name).summary) for name in shipped()]
@@ -37,7 +37,7 @@ class Builds(CommandGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
         """The command of a recipe, a file with one, or a step; None for an unknown name."""
-        from counterfoil.build.run import shipped
+        from counterfoil.build.pipeline import shipped
         from counterfoil.build.steps.registry import STEPS
 
         if cmd_name in STEPS:
@@ -50,7 +50,7 @@ app = Builds({}, help=HELP, epilog=EPILOG)
 
 def _recipe(name: str) -> click.Command:
     """The command of a recipe."""
-    from counterfoil.build.run import read_recipe, shipped
+    from counterfoil.build.pipeline import read_recipe, shipped
     from counterfoil.cli.derive import Command
     from counterfoil.jobs.build import build_benchmark
     from counterfoil.jobs.job import job_of

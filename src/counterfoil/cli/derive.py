@@ -14,7 +14,7 @@ import click
 
 from counterfoil import terminal
 from counterfoil.cli import usage
-from counterfoil.cli.faults import main_process
+from counterfoil.cli.errors import main_process
 from counterfoil.cli.usage import Documented, described
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from counterfoil.engine.cache import KEY_BYTES
-from counterfoil.engine.image_digests import MEMO
+from counterfoil.engine.cache_keys import MEMO
 from counterfoil.errors import CounterfoilError, StorageError, UnknownNameError
 from counterfoil.inputs.files import decoded, parse_json
 from counterfoil.storage import Place, location, open_place

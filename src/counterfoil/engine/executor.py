@@ -38,7 +38,7 @@ from counterfoil.models.base import (
 from counterfoil.store import digest_value
 
 if TYPE_CHECKING:
-    from counterfoil.engine.leases import Leases
+    from counterfoil.engine.shard_leases import Leases
     from counterfoil.models.captions.base import LocalEmbedder
 
 #: Called with the row of an item and what was generated for it.
@@ -148,7 +148,7 @@ class ShardWork:
 
     def leases(self) -> "Leases":
         """The leases of this process on the shards."""
-        from counterfoil.engine.leases import Leases
+        from counterfoil.engine.shard_leases import Leases
         from counterfoil.storage import open_place
 
         assert self.cache.folder is not None

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.engine.cache import LEASES
-from counterfoil.engine.leases import alive
 from counterfoil.engine.ray_worker import Handshake, ShardWorker, versions
+from counterfoil.engine.shard_leases import alive
 from counterfoil.errors import InputError, MissingExtraError, StorageError
 from counterfoil.storage import Place, open_place
 

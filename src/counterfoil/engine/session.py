@@ -130,8 +130,8 @@ class Session:
         return None if self.cache is None else Path(self.cache)
 
     def keys(self, images: Sequence[Image]) -> list[str]:
-        """A name for the content of each image (`counterfoil.engine.image_digests.image_keys`)."""
-        from counterfoil.engine.image_digests import image_keys
+        """A name for the content of each image (`counterfoil.engine.cache_keys.image_keys`)."""
+        from counterfoil.engine.cache_keys import image_keys
 
         return image_keys(images, cache=self.folder, progress=self.progress)
 

@@ -43,8 +43,8 @@ from counterfoil.metrics.agreement import (
     cohen_kappa_draws,
     weighted_agreement,
 )
-from counterfoil.stats.intervals import Spread
-from counterfoil.stats.resampling import weight_draws
+from counterfoil.stats.bootstrap import weight_draws
+from counterfoil.stats.score_intervals import Spread
 
 #: Fewer people than these say too little about others: intervals are then for these people on other items.
 FEWEST_PEOPLE = 5

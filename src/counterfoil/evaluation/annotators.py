@@ -26,8 +26,8 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
-from counterfoil.stats.estimates import spread
-from counterfoil.stats.resampling import cluster_draws, exact_sums, percentiles
+from counterfoil.stats.bootstrap import cluster_draws, exact_sums, percentiles
+from counterfoil.stats.intervals import spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is

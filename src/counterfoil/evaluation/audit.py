@@ -18,7 +18,7 @@ from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.intervals import LEVEL, OF_FOLDS, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import signed
-from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.intervals import cluster_interval
 from counterfoil.stats.tests import holm, tarone_holm
 
 #: The group of questions whose right and wrong captions have the same words.

@@ -10,7 +10,7 @@ import numpy as np
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import differences as paired_differences
+from counterfoil.stats.intervals import differences as paired_differences
 from counterfoil.stats.tests import holm
 
 

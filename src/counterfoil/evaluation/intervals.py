@@ -14,8 +14,8 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import of_form
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import macro_weights, spread, t_over_folds
-from counterfoil.stats.intervals import Spread, normal_quantile, wilson
+from counterfoil.stats.intervals import macro_weights, spread, t_over_folds
+from counterfoil.stats.score_intervals import Spread, normal_quantile, wilson
 
 
 class IntervalMethod(StrEnum):

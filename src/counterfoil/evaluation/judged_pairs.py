@@ -17,7 +17,7 @@ from counterfoil.metrics.annotators import precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.intervals import cluster_interval
 
 
 @dataclass(frozen=True, eq=False)

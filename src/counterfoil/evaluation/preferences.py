@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.judgements import Votes
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
-from counterfoil.stats.resampling import cluster_draws, percentiles, share_draws
+from counterfoil.stats.bootstrap import cluster_draws, percentiles, share_draws
 
 #: Resamples are solved together, as many as fit this many numbers.
 _AT_ONCE = 1 << 20

@@ -51,8 +51,8 @@ from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
+from counterfoil.stats.bootstrap import cluster_draws, percentiles
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.resampling import cluster_draws, percentiles
 
 #: Fewer models have no useful correlation: two are in the same order or not.
 LEAST = 3

@@ -20,7 +20,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
 from counterfoil.evaluation.result import Plain
 from counterfoil.metrics.correlation import weighted_pearson, weighted_spearman, weighted_tau_b
-from counterfoil.stats.resampling import cluster_draws, percentiles, sign_draws
+from counterfoil.stats.bootstrap import cluster_draws, percentiles, sign_draws
 from counterfoil.stats.tests import holm, williams
 
 #: The number that sums over images make, along the last axis.

@@ -19,7 +19,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.readers.questions import choices
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build import run as running
+from counterfoil.build import pipeline
 from counterfoil.build.rows import read_rows
 from counterfoil.build.step import REASON, Output, Step, StepContext, check_columns
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_files, listing
@@ -104,8 +104,8 @@ class BuildRows(SourceRows, StepRows, total=False):
 class BuildResult(Tabular):
     """A finished build: what every step kept, made and dropped, and why."""
 
-    recipe: running.BuildRecipe
-    build: running.Build
+    recipe: pipeline.BuildRecipe
+    build: pipeline.Build
 
     rows_by = declared(
         step="one per `step`: `rows_in: int`, `rows_out: int`, `dropped: int`",
@@ -221,7 +221,7 @@ def funnel(title: str, records: Sequence[Any]) -> Table:
 
 @job(outputs="json")
 def build_benchmark(
-    recipe: str | Path | running.BuildRecipe,
+    recipe: str | Path | pipeline.BuildRecipe,
     out: Annotated[Path, option(flag="--out")],
     *,
     settings: Annotated[shared.Settings, option(flag="--set", metavar="STEP.KEY=VALUE")] = None,
@@ -253,10 +253,10 @@ def build_benchmark(
     ([7, 7, 7], 'benchmark')
     """
     changed = shared.settings_of(settings)
-    if not isinstance(recipe, running.BuildRecipe):
+    if not isinstance(recipe, pipeline.BuildRecipe):
         # The settings that options of a recipe stand for, as texts by STEP.KEY.
         given = {name: str(options[name]) for name in _STANDS_FOR if options[name] is not None}  # type: ignore[literal-required]
-        steps = {step.name for step in running.read_recipe(recipe).steps} if given else set()
+        steps = {step.name for step in pipeline.read_recipe(recipe).steps} if given else set()
         for name, value in given.items():
             step_name = _STANDS_FOR[name].partition(".")[0]
             if step_name not in steps:
@@ -267,7 +267,7 @@ def build_benchmark(
             if name == "llm" and value.startswith(("http://", "https://")):
                 given[name] = f"chat:{value}"
         changed = {_STANDS_FOR[name]: value for name, value in given.items()} | changed
-        recipe = running.read_recipe(recipe, settings=changed, seed=seed)
+        recipe = pipeline.read_recipe(recipe, settings=changed, seed=seed)
     feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
@@ -276,7 +276,7 @@ def build_benchmark(
             check_files(step, where=f"step {label}")
         work = _work(out, options, feedback, shown.enter_context(feedback.progress()), seed=recipe.seed)
         with _under_way(out):
-            built = running.run_recipe(
+            built = pipeline.run_recipe(
                 recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows")
             )
         if report:
@@ -285,7 +285,7 @@ def build_benchmark(
                 seen = replace(work, photos=None if photos is None else Path(photos))
                 set_ = [f"--set {shlex.quote(f'{key}={value}')}" for key, value in changed.items()]
                 seeded = [] if seed is None else [f"--seed {seed}"]
-                name = recipe.name if recipe.name in running.shipped() else f"{recipe.name}.toml"
+                name = recipe.name if recipe.name in pipeline.shipped() else f"{recipe.name}.toml"
                 command = " ".join(["counterfoil build", name, *set_, *seeded, "--out", out.name])
                 page = build_report(recipe, built, seen, command=command, feedback=feedback)
                 write_text(out / REPORT, page)
@@ -354,7 +354,7 @@ def apply_step(
         if out is not None and not table:
             with _under_way(folder):
                 return StepResult(step, len(rows), _finished(the_step, rows, work, feedback, dropped))
-        output = running.run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
+        output = pipeline.run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
         if table is not None:
             write_table(table, output.kept)
             _tidy(work)
@@ -366,7 +366,7 @@ def _save_dropped(place: Path | None, output: Output) -> str:
         return "--dropped FILE writes the rows, with all that was made of them; what was answered is kept"
     if output.dropped is not None:
         write_table(place, output.dropped)
-    return running.said_dropped(place)
+    return pipeline.said_dropped(place)
 
 
 def _tidy(work: StepContext) -> None:
@@ -383,14 +383,14 @@ def _finished(
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
     record = place.finished(step, seed=work.seed, rows_from=source)
-    if record is None or record.is_empty or not running.has_images(place.rows(), work, step.produces):
+    if record is None or record.is_empty or not pipeline.has_images(place.rows(), work, step.produces):
 
         def save(output: Output) -> str:
             place.save(step, rows, output, seed=work.seed, rows_from=source)
             message = _save_dropped(dropped, output)
-            return message if dropped else running.said_dropped(place.folder / DROPPED)
+            return message if dropped else pipeline.said_dropped(place.folder / DROPPED)
 
-        output = running.run_step(step, rows, work, save=save)
+        output = pipeline.run_step(step, rows, work, save=save)
         _tidy(work)
         return output
     feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
@@ -471,7 +471,12 @@ _AUDITED = 4000
 
 
 def build_report(
-    recipe: running.BuildRecipe, build: running.Build, work: StepContext, *, command: str, feedback: Feedback
+    recipe: pipeline.BuildRecipe,
+    build: pipeline.Build,
+    work: StepContext,
+    *,
+    command: str,
+    feedback: Feedback,
 ) -> str:
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
     steps = []

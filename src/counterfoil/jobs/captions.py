@@ -36,7 +36,7 @@ from counterfoil.models.captions.registry import SEVERAL, entry, several
 from counterfoil.models.captions.text import TextMeasure
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
-from counterfoil.stats.intervals import FEWEST, mean_intervals
+from counterfoil.stats.bootstrap import FEWEST, mean_intervals
 from counterfoil.storage import as_path, located
 
 Policy = Literal["keep", "drop-reference", "drop-item"]

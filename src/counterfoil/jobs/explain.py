@@ -37,7 +37,7 @@ from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths
 from counterfoil.report.html import render
 from counterfoil.report.tables import Cell, Column, Row, Table
-from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.intervals import cluster_interval
 from counterfoil.world.drawings import LazyDrawing
 from counterfoil.world.painting import masks
 from counterfoil.world.truth import SAYS, matches, spoken_of

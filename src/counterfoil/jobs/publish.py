@@ -17,7 +17,7 @@ from counterfoil.benchmarks.publishing.hub import Upload, check_repository, uplo
 from counterfoil.benchmarks.publishing.licences import Licence, conflicts, find, stated
 from counterfoil.benchmarks.publishing.writing import PublishedFolder, publish_folder
 from counterfoil.benchmarks.tables import read_table
-from counterfoil.build.run import build_folder, build_provenance
+from counterfoil.build.pipeline import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.jobs import arguments as shared

@@ -31,7 +31,7 @@ from scipy.special import gammaln, xlogy
 from scipy.stats import chi2
 
 from counterfoil.errors import InputError
-from counterfoil.stats.intervals import normal_quantile
+from counterfoil.stats.score_intervals import normal_quantile
 
 #: More proposers than these make too many patterns of finds for `graded`.
 MOST = 10

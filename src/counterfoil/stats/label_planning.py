@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.stats.intervals import Spread
+from counterfoil.stats.score_intervals import Spread
 
 #: How far accuracies are moved to see what depends on them.
 _STEP = 1e-4

@@ -30,8 +30,8 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from counterfoil.stats.bootstrap import cluster_sums
 from counterfoil.stats.dependence import Shared, Sharing, column_sums
-from counterfoil.stats.resampling import cluster_sums
 
 #: The variance is at least this share of that of one factor alone.
 _LEAST = 0.5

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import counterfoil as cf
-from counterfoil.engine.image_digests import MEMO
+from counterfoil.engine.cache_keys import MEMO
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
 from processes import python
 from refusals import refuses

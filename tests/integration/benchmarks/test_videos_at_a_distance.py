@@ -11,8 +11,8 @@ from counterfoil.benchmarks.caption_files import Written
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameFolder, Video, find
+from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.deduplicate import silent
-from counterfoil.engine.image_digests import image_keys
 from counterfoil.jobs.captions import MediaFolder
 from counterfoil.storage import open_place
 from numbered_videos import number_of, numbered, write
@@ -55,7 +55,7 @@ def test_a_large_video_is_named_and_decoded_a_block_at_a_time(root, near, monkey
     far = _videos(copied(near, Path(f"{root}/shown")))
     monkeypatch.setattr("counterfoil.storage.files._BLOCK", 512)
     monkeypatch.setattr("counterfoil.storage.files._BUFFER", 64)
-    monkeypatch.setattr("counterfoil.engine.image_digests._WHOLE", 256)
+    monkeypatch.setattr("counterfoil.engine.cache_keys._WHOLE", 256)
     assert [number_of(frame) for frame in far[1].frames()] == [0, 4, 8, 12, 16, 20, 24]
     assert image_keys(far, cache=None, progress=silent) == image_keys(
         _videos(near), cache=None, progress=silent

@@ -10,7 +10,7 @@ import pytest
 
 import chat_server
 from counterfoil import catalog
-from counterfoil.build.run import read_recipe, run_recipe, run_step
+from counterfoil.build.pipeline import read_recipe, run_recipe, run_step
 from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tiny_generative
-from counterfoil.build.run import read_recipe, run_recipe
+from counterfoil.build.pipeline import read_recipe, run_recipe
 from made_once import made_once
 from tiny_pipelines import save_pipelines
 

@@ -18,7 +18,7 @@ import image_server
 from chat_server import KEY
 from counterfoil import catalog
 from counterfoil.benchmarks.records import PixelSource
-from counterfoil.build.run import run_step
+from counterfoil.build.pipeline import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session

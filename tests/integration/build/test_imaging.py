@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from counterfoil.build.imaging import ImagePipeline, ImageRequest
-from counterfoil.build.run import run_step
+from counterfoil.build.pipeline import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session

@@ -14,7 +14,7 @@ from counterfoil.build.negation.checks import REASONS, rejection
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.prompts import HEAD, PROMPTS, read_answer, read_prompts, with_head
 from counterfoil.build.negation.rules import SUGAR_CREPE
-from counterfoil.build.run import read_recipe, run_recipe
+from counterfoil.build.pipeline import read_recipe, run_recipe
 from counterfoil.build.steps.negate import Negate
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError

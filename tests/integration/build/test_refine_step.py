@@ -10,9 +10,9 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.build.pipeline import run_step
 from counterfoil.build.rating import blind_accuracy
 from counterfoil.build.rows import of_benchmark
-from counterfoil.build.run import run_step
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.build.steps.rate import Rate
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
@@ -20,7 +20,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.jobs.audit import audit
 from counterfoil.models.base import Options
-from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.intervals import cluster_interval
 from counterfoil.store import write_csv
 from counterfoil.world.sample import quads
 from refusals import refuses

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.metrics.captions.clip_score import clip_s
-from counterfoil.stats.intervals import mean_intervals
+from counterfoil.stats.bootstrap import mean_intervals
 
 from .caption_samples import written
 

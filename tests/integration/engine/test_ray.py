@@ -259,7 +259,7 @@ def main(folder):
     """A driver that measures a world twice, rates rows of a build, and meets errors; prints what it found."""
     import pyarrow as pa
 
-    from counterfoil.build.run import run_step
+    from counterfoil.build.pipeline import run_step
     from counterfoil.build.step import StepContext
     from counterfoil.build.steps.rate import Rate
     from counterfoil.build.steps.read import ReadRows

@@ -20,9 +20,9 @@ from counterfoil.evaluation.judged_pairs import JudgedPairs, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
 from counterfoil.metrics.ranks import Qrels, list_ranks
+from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import cluster_interval
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.intervals import cluster_interval
 from refusals import refuses
 
 MODELS = ("m0", "m1", "m2", "m3", "m4", "m5")

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation
 from counterfoil.metrics.weighted_correlation import MEASURES
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.bootstrap import cluster_draws
 from evaluation.made_runs import evaluated, gallery_items, run
 from refusals import refuses
 

@@ -13,8 +13,8 @@ from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import cluster_interval, differences, macro_weights, spread, t_over_folds
-from counterfoil.stats.intervals import tango_score, wilson, wilson_score
+from counterfoil.stats.intervals import cluster_interval, differences, macro_weights, spread, t_over_folds
+from counterfoil.stats.score_intervals import tango_score, wilson, wilson_score
 from paired_columns import difference_interval
 from refusals import refuses
 
@@ -149,7 +149,7 @@ def test_refuses_no_questions_and_values_out_of_range(values, what):
 
 BITS = """
 import numpy as np
-from counterfoil.stats.estimates import cluster_interval, differences
+from counterfoil.stats.intervals import cluster_interval, differences
 rng = np.random.default_rng(0)
 values, clusters = rng.random((3000, 12)), rng.integers(0, 700, 3000)
 values[:, :6] = values[:, :6] < 0.7

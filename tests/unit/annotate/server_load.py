@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from annotate.small_campaigns import make, pairs
-from counterfoil.annotate import work
+from counterfoil.annotate import answering
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links, person_id
@@ -235,7 +235,7 @@ def check(campaign, database, load):
         row = stored.get((person, key))
         assert row is not None, f"{key} was acknowledged and is lost"
         assert row.lease == lease, f"{key} is stored under another lease"
-        page = work.shown_page(campaign, person, campaign.items[row.item])
+        page = answering.shown_page(campaign, person, campaign.items[row.item])
         value = next(each for each in page.fields if each.name == "match").values[place]
         assert json.loads(row.answer) == {"match": value}, f"{key} is stored as {row.answer}"
     of_item, of_pair = Counter(row.item for row in rows), Counter((row.person, row.item) for row in rows)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import PIL.Image
 
-from counterfoil.annotate import participants, work
+from counterfoil.annotate import answering, participants
+from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.leases import find_lease
 
 
 def pixel(colour="black"):
@@ -70,7 +70,7 @@ class Worker:
         self.now += later
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
-            return work.work_state(connection, self.campaign, person, self.now)
+            return answering.work_state(connection, self.campaign, person, self.now)
 
     def answer(self, assignment, value=None, **changed):
         """Send an answer to an assignment, with a new key."""
@@ -89,18 +89,18 @@ class Worker:
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
             lease = find_lease(connection, person.id, sent["lease"])
-            answer = work.AnswerIn(**sent)
-            return work.record_answer(connection, self.campaign, person, lease, answer, self.now)
+            answer = answering.AnswerIn(**sent)
+            return answering.record_answer(connection, self.campaign, person, lease, answer, self.now)
 
     def end(self):
         """End early."""
         with self.db.writing() as connection:
-            work.end_work(connection, self.person, self.now)
+            answering.end_work(connection, self.person, self.now)
 
     def withdraw(self):
         with self.db.writing() as connection:
             person = participants.person_by_id(connection, self.person.id)
-            return work.withdraw(connection, self.campaign, person, self.now)
+            return answering.withdraw(connection, self.campaign, person, self.now)
 
     def do(self, most=10**6):
         """Answer until nothing is left, or so many items."""

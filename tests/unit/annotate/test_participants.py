@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate import participants, work
+from counterfoil.annotate import answering, participants
 from counterfoil.annotate.campaign import DATABASE
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
@@ -124,5 +124,5 @@ def test_nobody_works_before_they_agreed(prolific):
     db, campaign = prolific
     person = come(prolific, "w").person
     with db.writing() as connection:
-        found = work.work_state(connection, campaign, person, 1.0)
+        found = answering.work_state(connection, campaign, person, 1.0)
     assert (found.state, found.assignments) == ("consent", ())

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from annotate.small_campaigns import make, pairs
-from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.forms.base import FormField, WorkItem, WorkPage
 from counterfoil.annotate.forms.builtin import YesNo
+from counterfoil.annotate.item_order import shown_order
 from counterfoil.annotate.quality import people_quality
 
 N_PEOPLE, N_ITEMS, GOLDEN = 24, 60, 24

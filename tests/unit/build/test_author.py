@@ -3,7 +3,7 @@
 import csv
 from dataclasses import replace
 
-from counterfoil.build.run import read_recipe, run_recipe
+from counterfoil.build.pipeline import read_recipe, run_recipe
 
 
 def _recipe(source, **settings):

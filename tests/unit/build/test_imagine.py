@@ -5,7 +5,7 @@ import PIL.Image
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.run import run_step
+from counterfoil.build.pipeline import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows

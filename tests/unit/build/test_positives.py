@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.benchmarks.folder import load
-from counterfoil.build.run import BuildRecipe, read_recipe, run_recipe, run_step
+from counterfoil.build.pipeline import BuildRecipe, read_recipe, run_recipe, run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.positives import OUTVOTED, WRONG, Merge, MissingPositives
 from counterfoil.build.steps.read import ReadRows

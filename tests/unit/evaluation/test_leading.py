@@ -19,8 +19,8 @@ from counterfoil.report.comparison_tables import main_measures as shown_measures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.notes import lead
 from counterfoil.report.rankings_page import ranks_table
-from counterfoil.stats.estimates import macro_weights
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.bootstrap import cluster_draws
+from counterfoil.stats.intervals import macro_weights
 from counterfoil.stats.tests import holm
 from counterfoil.train.validation import leading as of_training
 from evaluation.made_runs import evaluated

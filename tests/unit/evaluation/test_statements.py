@@ -18,7 +18,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.models.precomputed import load
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
-from counterfoil.stats.resampling import cluster_draws
+from counterfoil.stats.bootstrap import cluster_draws
 from counterfoil.studies import oracle
 from counterfoil.world import statements
 from refusals import refuses

@@ -8,7 +8,6 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
 from counterfoil.stats.dawid_skene import Patterns, drawn_so
-from counterfoil.stats.intervals import wilson
 from counterfoil.stats.label_planning import (
     LabelDesign,
     accuracy_needed,
@@ -18,6 +17,7 @@ from counterfoil.stats.label_planning import (
     labels_needed,
     plan_labels,
 )
+from counterfoil.stats.score_intervals import wilson
 from refusals import refuses
 
 

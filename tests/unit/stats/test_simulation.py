@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from counterfoil.stats.estimates import cluster_interval, spread
-from counterfoil.stats.intervals import wilson
-from counterfoil.stats.resampling import cluster_draws, cluster_sums
+from counterfoil.stats.bootstrap import cluster_draws, cluster_sums
+from counterfoil.stats.intervals import cluster_interval, spread
+from counterfoil.stats.score_intervals import wilson
 from counterfoil.stats.tests import mcnemar
 from paired_columns import difference_interval
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
 from counterfoil.stats.dependence import Shared, Sharing
-from counterfoil.stats.estimates import cluster_interval, spread
-from counterfoil.stats.intervals import wilson
+from counterfoil.stats.intervals import cluster_interval, spread
+from counterfoil.stats.score_intervals import wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 from paired_columns import difference_interval
 

@@ -8,8 +8,8 @@ import pytest
 from counterfoil.benchmarks.records import decode
 from counterfoil.benchmarks.video_frames import Sampling
 from counterfoil.benchmarks.videos import FrameStack, Video
+from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.deduplicate import silent
-from counterfoil.engine.image_digests import image_keys
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.benchmarks import as_collected, clips, gallery
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving, sized

@@ -29,6 +29,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from pydantic import BaseModel, Field
 
 from counterfoil.annotate.adjudication import adjudicate
+from counterfoil.annotate.answering import Running, set_running
 from counterfoil.annotate.answers import answers_of, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
@@ -41,7 +42,6 @@ from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
 from counterfoil.annotate.status import TIME_BINS, CampaignOverview, facts_of, moment, read_overview
-from counterfoil.annotate.work import Running, set_running
 from counterfoil.errors import InputError
 
 COOKIE = "counterfoil_researcher"

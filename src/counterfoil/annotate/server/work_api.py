@@ -17,16 +17,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Response
 from pydantic import BaseModel, ConfigDict
 
-from counterfoil.annotate import participants, work
+from counterfoil.annotate import answering, participants
+from counterfoil.annotate.answering import Assignment, Receipt, State, WorkState
+from counterfoil.annotate.assignment import person_and_lease
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Shown
 from counterfoil.annotate.languages import language_for, phrase_in
-from counterfoil.annotate.leases import person_and_lease
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.tables import sa
-from counterfoil.annotate.work import Assignment, Receipt, State, WorkState
 
 
 class _View(BaseModel):
@@ -267,9 +267,9 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
     async def reply(caller: Caller, act: Act = lambda db, person, now: person) -> Response:
-        def transaction(db: sa.Connection) -> work.WorkState | None:
+        def transaction(db: sa.Connection) -> answering.WorkState | None:
             person, now = participants.person_of(db, caller.token), clock()
-            return None if person is None else work.work_state(db, campaign, act(db, person, now), now)
+            return None if person is None else answering.work_state(db, campaign, act(db, person, now), now)
 
         return await reply_after(caller, transaction, views.work)
 
@@ -295,23 +295,23 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
         return await reply(caller, partial(participants.consent, text=text))
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)
-    async def post_answer(caller: CallerDep, sent: work.AnswerIn) -> Response:
+    async def post_answer(caller: CallerDep, sent: answering.AnswerIn) -> Response:
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
-        def record(db: sa.Connection) -> work.Receipt | None:
+        def record(db: sa.Connection) -> answering.Receipt | None:
             sender = person_and_lease(db, caller.token, sent.lease)
-            return None if sender is None else work.record_answer(db, campaign, *sender, sent, clock())
+            return None if sender is None else answering.record_answer(db, campaign, *sender, sent, clock())
 
         return await reply_after(caller, record, views.receipt)
 
     @router.post("/work/{token}/end", response_model=WorkView)
     async def end(caller: CallerDep, given: NothingGiven) -> Response:
         """End with what the person did: it counts, and others get the rest."""
-        return await reply(caller, work.end_work)
+        return await reply(caller, answering.end_work)
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
-        return await reply(caller, lambda db, person, now: work.withdraw(db, campaign, person, now))
+        return await reply(caller, lambda db, person, now: answering.withdraw(db, campaign, person, now))
 
     return router

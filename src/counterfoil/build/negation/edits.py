@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.words import article, verb_form
+from counterfoil.build.negation.word_lists import article, verb_form
 
 _INDEFINITE = frozenset({"a", "an"})
 #: Marks that no space stands before.

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.build.negation.parse import Parse
-from counterfoil.build.negation.words import WordLists, words
+from counterfoil.build.negation.word_lists import WordLists, words
 from counterfoil.errors import DataError
 
 _FILES = ("index.noun", "data.noun", "index.adj", "data.adj")

@@ -23,7 +23,7 @@ from counterfoil.build.negation.edits import (
 )
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.words import article, plural
+from counterfoil.build.negation.word_lists import article, plural
 
 
 def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:

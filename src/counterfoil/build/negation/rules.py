@@ -1,7 +1,7 @@
 """Rules that make a negative caption: SugarCrepe's seven categories and the swaps of NegCLIP.
 
 A rule looks for places in a parsed caption where one thing can be replaced, swapped or added, and for words
-that contradict what is there. Places where the lists of `words.toml` know the word come first; then what
+that contradict what is there. Places where the lists of `word_lists.toml` know the word come first; then what
 WordNet gives; then words that the user's own captions use in the same kind of place. One of the places and
 one of the words are drawn at random.
 

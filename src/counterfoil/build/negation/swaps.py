@@ -19,7 +19,7 @@ from counterfoil.build.negation.edits import (
 )
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.words import plural, verb_form
+from counterfoil.build.negation.word_lists import plural, verb_form
 
 
 def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:

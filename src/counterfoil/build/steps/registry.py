@@ -64,11 +64,11 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "the best rows of every category by their scores",
         "select rated.csv --by negative_vera --share 0.35 --out best.csv",
     ),
-    "duplicates:Dedup": (
+    "dedup:Dedup": (
         "one of all rows with equal or similar captions",
         "dedup pairs.csv --near 0.9 --out once.csv",
     ),
-    "duplicates:Clean": (
+    "dedup:Clean": (
         "rows dropped that other sets or splits share, and questions",
         "clean pairs.csv --against test.csv --out clean.csv",
     ),

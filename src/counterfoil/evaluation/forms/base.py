@@ -23,7 +23,7 @@ from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import Spread
+from counterfoil.stats.score_intervals import Spread
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What columns of answers hold, beside the question's id.

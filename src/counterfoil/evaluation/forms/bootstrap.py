@@ -16,9 +16,9 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.metrics.measures import averaged
+from counterfoil.stats.bootstrap import ExactSums, cluster_sums, exact_sums
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import deviations
-from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
+from counterfoil.stats.intervals import deviations
 from counterfoil.stats.two_way_clustering import inflation
 
 

@@ -28,7 +28,7 @@ from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, find
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import differences, macro_weights, t_over_folds
+from counterfoil.stats.intervals import differences, macro_weights, t_over_folds
 from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.

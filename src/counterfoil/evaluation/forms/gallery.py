@@ -38,9 +38,9 @@ from counterfoil.metrics.measure import DIRECTIONS, MeasureAtK, split_direction
 from counterfoil.metrics.measures import at_k, find, of_form
 from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats import estimates
+from counterfoil.stats import intervals
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.intervals import Spread, wilson
+from counterfoil.stats.score_intervals import Spread, wilson
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -262,7 +262,7 @@ def spread(
 ) -> Spread:
     """How far each measure moves with other queries."""
     table, groups, averages = _table(benchmark, values, names)
-    return estimates.spread(table, shared, groups=groups, averages=averages)
+    return intervals.spread(table, shared, groups=groups, averages=averages)
 
 
 def differences(
@@ -276,7 +276,7 @@ def differences(
     of_each = [_table(benchmark, values, names) for values in of_scorers]
     _, groups, averages = of_each[0]
     tables = np.stack([table for table, _, _ in of_each])
-    return estimates.differences(tables, shared, pairs, groups=groups, averages=averages)
+    return intervals.differences(tables, shared, pairs, groups=groups, averages=averages)
 
 
 def _estimates(

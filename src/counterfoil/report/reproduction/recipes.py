@@ -22,7 +22,7 @@ from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Qrels, list_ranks
 from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, mask
 from counterfoil.report.reproduction.paper import Basis, evaluate
-from counterfoil.stats.estimates import t_over_folds
+from counterfoil.stats.intervals import t_over_folds
 
 #: The shape of a question's scores by form, and the measures of them.
 _SCORES = {"quad": ((2, 2), contrast.QUAD), "choice": ((2,), contrast.CHOICE)}

@@ -9,12 +9,12 @@ import pytest
 
 from annotate.small_campaigns import Worker
 from counterfoil.annotate.adjudication import adjudicated
+from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import counts
 from counterfoil.annotate.review import reviews
 from counterfoil.annotate.server import research
 from counterfoil.annotate.server.research import BY, COOKIE, CSRF_HEADER, SESSION, OverviewCache
 from counterfoil.annotate.status import moment, read_overview
-from counterfoil.annotate.work import running
 from refusals import refuses
 
 

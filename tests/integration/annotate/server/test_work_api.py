@@ -11,7 +11,8 @@ from unittest.mock import Mock
 import pytest
 from starlette.testclient import TestClient
 
-from counterfoil.annotate import participants, work
+from counterfoil.annotate import answering, participants
+from counterfoil.annotate.answering import set_running
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, phrases_of
@@ -19,7 +20,6 @@ from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.server.work_pages import words_of
 from counterfoil.annotate.tables import events, sa
-from counterfoil.annotate.work import set_running
 from counterfoil.errors import DataError, StorageError
 from served_campaign import CELLS
 
@@ -144,8 +144,8 @@ def written_in_forms():
 
 
 def test_every_language_has_every_phrase_of_forms_and_notices():
-    notices = {*work.NOTICES.values(), work._ERROR, work._UNSEEN_TEST}
-    source = Path(work.__file__).read_text()
+    notices = {*answering.NOTICES.values(), answering._ERROR, answering._UNSEEN_TEST}
+    source = Path(answering.__file__).read_text()
     notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', source))
     assert len(notices) >= 7
     written = written_in_forms() | notices
@@ -178,7 +178,7 @@ def test_a_page_of_any_form_has_no_english_left_in_it(site_of):
     for language in english:
         accepts, phrases = {"accept-language": language}, phrases_of(language)
         paused = site.client.get(f"/api/work/{token}", headers=accepts).json()["notice"]
-        assert paused == phrases[work.NOTICES["paused"]]
+        assert paused == phrases[answering.NOTICES["paused"]]
         lost = site.client.get("/work/nowhere", headers=accepts).text
         assert html.escape(phrases["no such page; open the link that you were given once more"]) in lost
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from counterfoil.annotate import work
+from counterfoil.annotate import answering
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.languages import LANGUAGES
@@ -148,11 +148,11 @@ def test_every_state_is_accessible_and_says_what_is_next(serve, visit, violation
     begin(page)
     press(page, ["1"])
     press(page, ["1"], then="Item 1")
-    work.set_running(served.database, "paused", 0.0)
+    answering.set_running(served.database, "paused", 0.0)
     page.reload()
     title(page, "Paused")
     assert violations(page) == []
-    work.set_running(served.database, "open", 0.0)
+    answering.set_running(served.database, "open", 0.0)
     page.reload()
     title(page, "Item 1")
     page.get_by_role("button", name="Stop and withdraw").click()

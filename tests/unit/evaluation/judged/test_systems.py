@@ -11,7 +11,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.system_scores import MEASURES, SystemScores, together
 from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
 from counterfoil.metrics.captions import ngrams
-from counterfoil.stats.resampling import cluster_draws, sign_draws
+from counterfoil.stats.bootstrap import cluster_draws, sign_draws
 from counterfoil.stats.tests import holm, williams
 
 #: COCO's challenge of 2015: M1 and M2 of its twelve systems, people first.

@@ -1,4 +1,4 @@
-"""Work: what a person has before them, and answers taken once and for good.
+"""Answering: what a person has before them, and their answers, taken once and for good.
 
 An answer that was acknowledged is on the disk. A submission that comes twice, by its key, changes nothing and
 gets the same receipt, so that a page can send again whatever it has no receipt for. Functions that take a
@@ -11,13 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
-from counterfoil.annotate import assignment
-from counterfoil.annotate.budget import items_per_person, positions_of
-from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database
-from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
-from counterfoil.annotate.golden import is_right
-from counterfoil.annotate.leases import (
+from counterfoil.annotate import item_order
+from counterfoil.annotate.assignment import (
     Lease,
     finish_in_block,
     invalidate,
@@ -28,6 +23,11 @@ from counterfoil.annotate.leases import (
     set_target,
     store_answer,
 )
+from counterfoil.annotate.budget import items_per_person, positions_of
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer
+from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.participants import Person, person_by_id
 from counterfoil.annotate.tables import (
     answers,
@@ -282,7 +282,7 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     """The page of an item with its options in the order in which a person sees them."""
     page = campaign.form.page(item)
     seed = campaign.recipe.seed
-    fields = [field.ordered(assignment.shown_order(seed, person, item.id, field)) for field in page.fields]
+    fields = [field.ordered(item_order.shown_order(seed, person, item.id, field)) for field in page.fields]
     return replace(page, fields=tuple(fields))
 
 

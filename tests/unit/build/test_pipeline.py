@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil import catalog
-from counterfoil.build.run import BuildRecipe, check_images, read_recipe, run_recipe, shipped
+from counterfoil.build.pipeline import BuildRecipe, check_images, read_recipe, run_recipe, shipped
 from counterfoil.build.step import Output, split_rows, with_column
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.caption import WriteCaptions

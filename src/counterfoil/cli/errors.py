@@ -28,6 +28,8 @@ from counterfoil.errors import CounterfoilError, InputError, doing_what
 
 #: The exit code of a fault of the program.
 SOFTWARE = 70
+#: The exit code of a process that Ctrl-C stopped.
+INTERRUPTED = 130
 
 #: Options that say where results go.
 _PLACES = ("--out", "--to", "-o", "--output")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.stats.resampling import cluster_draws, cluster_sums, exact_sums, share_draws, sign_draws
+from counterfoil.stats.bootstrap import cluster_draws, cluster_sums, exact_sums, share_draws, sign_draws
 from refusals import refuses
 
 #: Enough clusters that a block holds fewer than the 1,024 rows it may.

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from annotate.small_campaigns import Worker, pair, pairs
-from counterfoil.annotate import leases, participants, work
+from counterfoil.annotate import answering, assignment, participants
 from counterfoil.annotate.answers import counts, judgement_table
+from counterfoil.annotate.assignment import release_expired
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.leases import release_expired
 from counterfoil.errors import InputError
 from refusals import refuses
 
@@ -170,13 +170,13 @@ def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue):
     db, _ = queue
     worker = Worker(*queue, 1)
     first = worker.state().assignments[0]
-    work.set_running(db, "paused", worker.now)
+    answering.set_running(db, "paused", worker.now)
     assert worker.state().state == "paused"
     receipt = worker.answer(first)
     assert (receipt.accepted, receipt.work.state, receipt.work.assignments) == (True, "paused", ())
-    work.set_running(db, "open", worker.now)
+    answering.set_running(db, "open", worker.now)
     assert worker.state().state == "work"
-    work.set_running(db, "stopped", worker.now)
+    answering.set_running(db, "stopped", worker.now)
     assert worker.state().state == "done"
     assert Worker(*queue, 2).state().state == "full"
 
@@ -275,8 +275,14 @@ def test_who_comes_with_another_assignment_gets_another_block(opened):
 
 def test_what_every_answer_asks_is_found_by_an_index(queue):
     db, _ = queue
-    statements = [participants.BY_TOKEN, leases.FIND, leases.EXPIRED]
-    statements += [leases.BY_TOKEN_AND_LEASE, leases.QUEUE, leases.BLOCKS, leases.NEXT, leases.GOLDEN]
+    statements = [participants.BY_TOKEN, assignment.FIND, assignment.EXPIRED]
+    statements += [
+        assignment.BY_TOKEN_AND_LEASE,
+        assignment.QUEUE,
+        assignment.BLOCKS,
+        assignment.NEXT,
+        assignment.GOLDEN,
+    ]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.compile(db.engine))

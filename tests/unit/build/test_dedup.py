@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.caption_files import read_texts
-from counterfoil.build.run import run_step
+from counterfoil.build.pipeline import run_step
 from counterfoil.build.step import StepContext, with_column
-from counterfoil.build.steps.duplicates import (
+from counterfoil.build.steps.dedup import (
     Clean,
     Dedup,
     bands_of,

@@ -10,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.small_campaigns import pair
-from counterfoil.annotate.assignment import (
-    plan_blocks,
-    posterior,
-    shown_order,
-    still_needed,
-    work_order,
-)
+from counterfoil.annotate.assignment import posterior, still_needed
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.annotate.golden import is_golden_place, own_order
+from counterfoil.annotate.item_order import plan_blocks, shown_order, work_order
 from counterfoil.annotate.items import check_items
 from counterfoil.errors import InputError
 from refusals import refuses

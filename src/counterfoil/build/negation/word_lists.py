@@ -1,6 +1,6 @@
 """Words that exclude each other, and their forms: plurals, forms of verbs, articles.
 
-The lists, and the exceptions of the rules that make forms, are in `words.toml`.
+The lists, and the exceptions of the rules that make forms, are in `word_lists.toml`.
 """
 
 import tomllib
@@ -69,7 +69,7 @@ class AttributeClass:
 
 @dataclass(frozen=True)
 class WordLists:
-    """All the lists of `words.toml`."""
+    """All the lists of `word_lists.toml`."""
 
     groups: tuple[NounGroup, ...]
     #: Of a noun the group that it is replaced from; of all nouns, guests too, any group.
@@ -116,7 +116,7 @@ class WordLists:
 @cache
 def words() -> WordLists:
     """The lists, read once."""
-    lists = tomllib.loads((files("counterfoil.build.negation") / "words.toml").read_text("utf-8"))
+    lists = tomllib.loads((files("counterfoil.build.negation") / "word_lists.toml").read_text("utf-8"))
     groups: dict[str, NounGroup] = {}
     homes: dict[str, NounGroup] = {}
     everywhere: dict[str, NounGroup] = {}

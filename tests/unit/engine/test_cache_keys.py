@@ -6,8 +6,8 @@ import pytest
 
 from counterfoil.benchmarks import BytesSource, Caption, FileSource, Image
 from counterfoil.benchmarks.records import PixelSource
+from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.deduplicate import check_at_hand, id_key, silent
-from counterfoil.engine.image_digests import image_keys
 from refusals import refuses
 
 
@@ -23,7 +23,7 @@ def files(tmp_path, contents):
 @pytest.fixture
 def settled(monkeypatch):
     """Files count as settled at once: the time of their last change cannot be set."""
-    monkeypatch.setattr("counterfoil.engine.image_digests._UNSETTLED_NS", 0)
+    monkeypatch.setattr("counterfoil.engine.cache_keys._UNSETTLED_NS", 0)
 
 
 @pytest.fixture
