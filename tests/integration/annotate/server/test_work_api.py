@@ -78,7 +78,7 @@ def test_what_cannot_be_stored_is_not_acknowledged(site, monkeypatch, what, stat
     error = StorageError(what, where="postgresql://counterfoil@db.example/answers")
     token = site.token()
     with monkeypatch.context() as patch:
-        patch.setattr(work, "record_answer", Mock(side_effect=error))
+        patch.setattr(answering, "record_answer", Mock(side_effect=error))
         reply = site.answer(token, {"match": 0})
     assert (reply.status_code, what in reply.json()["error"]) == (status, True)
     assert "db.example" not in reply.text
