@@ -364,7 +364,6 @@ annotate export campaign --out new | --label-model nothing ''
 annotate simulate unasked --people 2 | --keep campaign pairs.csv
 annotate agreement campaign --draws 100 | --html photos pairs.csv
 annotate prolific status photos | nothing
-annotate prolific publish photos | nothing
 annotate prolific approve photos | nothing
 annotate agreement judgements.csv
     --campaign nowhere photos
@@ -408,7 +407,6 @@ annotate import hits.csv --format mturk --out new.csv
     --golden-column 'Input.golden{{n}}'
 annotate import annotated.json --format label-studio --out new.csv
     --labelling-config nowhere.xml photos pairs.csv
-annotate prolific bonus photos | --from nowhere.csv votes.csv
 annotate prolific reject photos | --from nowhere.csv votes.csv
 """.format_map(vars(command_lines))
 

@@ -32,7 +32,7 @@ COMMANDS = {
     "preferences": "jobs.preferences:preferences",
     "prolific": "annotate:prolific",
 }
-_PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
+_PROLIFIC = ("create", "status", "approve", "reject")
 
 app = CommandGroup(
     COMMANDS,
@@ -42,7 +42,7 @@ app = CommandGroup(
 )
 prolific = CommandGroup(
     {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC},
-    help="Prolific: a study for a campaign, its submissions, and what people are paid.",
+    help="Prolific: the draft of a study for a campaign, its submissions, and their review.",
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
 )
 
