@@ -341,8 +341,6 @@ build clean rows.csv --out new.csv
     --out pairs.csv {LONG}
     nowhere pairs.csv runs/a
 annotate forms nothing | nothing
-annotate plan yes-no --items 100 | --accuracy '' x 1.5 0.9,0.8,0.7 nan
-annotate plan nothing --items 100 | nothing
 annotate status nowhere | nothing
 annotate status photos | nothing
 annotate review photos

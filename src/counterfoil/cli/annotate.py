@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "forms": "list:forms list:show_entries",
     "create": "jobs.annotate_create:create_campaign",
-    "plan": "jobs.annotate_plan:annotate_plan annotate:show_lines",
-    "simulate": "jobs.annotate_plan:annotate_simulate",
+    "simulate": "jobs.annotate_simulate:annotate_simulate",
     "status": "jobs.annotate_campaign:annotate_status annotate:show_status",
     "agreement": "jobs.annotate_judgements:annotate_agreement",
     "review": "jobs.annotate_campaign:annotate_review annotate:show_lines",

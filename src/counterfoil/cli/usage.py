@@ -65,6 +65,7 @@ _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
+    "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
