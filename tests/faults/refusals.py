@@ -393,18 +393,16 @@ annotate serve photos
 annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
     --public-url study.example ''
-annotate import judgements.csv --format table --out new.csv
-    --format nothing
-    --campaign nowhere photos
-    --out photos judgements.csv x.gif
-    --json photos judgements.csv
 annotate import hits.csv --format mturk --out new.csv
     --item Input.item 'Input.nothing{{n}}'
     --question-column answer = 'why=Answer.why{{n}}'
     --many nothing
     --golden-column 'Input.golden{{n}}'
 annotate import annotated.json --format label-studio --out new.csv
-    --labelling-config nowhere.xml photos pairs.csv
+    --format nothing table
+    --many nothing
+    --out photos judgements.csv x.gif
+    --json photos judgements.csv
 annotate prolific reject photos | --from nowhere.csv votes.csv
 """.format_map(vars(command_lines))
 

@@ -69,6 +69,8 @@ _REMOVED = {
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+    "annotate import --labelling-config": "name questions with several answers by --many",
+    "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
     "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
     "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
     "annotate prolific start": f"start it again {_ON_PROLIFIC}",

@@ -11,7 +11,6 @@ from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.platforms.prolific import StudyChoices, plan_of
 from counterfoil.annotate.status import (
-    TIME_BINS,
     Storage,
     WorkerRow,
     campaign_status,
@@ -72,7 +71,6 @@ def test_it_counts_people_answers_and_what_is_needed(campaign):
     assert found.people == {"working": 1, "done": 2}
     assert (found.items, found.finished, found.answers, found.needed, found.saved) == (4, 1, 3, 5, None)
     assert (found.golden_right, found.golden, found.seconds) == (1, 2, 4.0)
-    assert (sum(found.times), found.times[TIME_BINS.index(4)]) == (3, 2)
 
 
 @pytest.mark.parametrize(
