@@ -76,6 +76,7 @@ _REMOVED = {
     "annotate prolific start": f"start it again {_ON_PROLIFIC}",
     "annotate prolific stop": f"stop it {_ON_PROLIFIC}",
     "annotate prolific places": f"increase places {_ON_PROLIFIC}",
+    "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "

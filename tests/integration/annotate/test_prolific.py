@@ -198,12 +198,16 @@ def test_places_that_were_given_back_are_free():
     states |= {"fay": "RETURNED", "joy": "APPROVED"}
     submissions = [ProlificSubmission(f"of {who}", who, state) for who, state in states.items()]
     submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
+    submissions.append(ProlificSubmission("of lea", "lea", "AWAITING REVIEW"))
     # Ian never entered, and Kim typed a link.
-    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
-    found = prolific.reconcile(submissions, people, str.upper)
+    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"} | {
+        "LEA": True
+    }
+    found = prolific.reconcile(submissions, people, str.upper, {"LEA": (LONG, "OTHER")})
     assert (found.free, found.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
     waiting = found.payable, found.unfinished, found.unseen
     assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
+    assert found.rejected == (Rejection("of lea", LONG, "OTHER"),)
 
 
 def test_states_are_read_however_they_are_spelt():

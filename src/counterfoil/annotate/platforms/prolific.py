@@ -243,13 +243,14 @@ class Reconciled:
     """What a list of submissions means for a campaign.
 
     `free` are people of the campaign whose place is free again, so that their open items go to others;
-    `payable` submissions that wait for review and whose person is done; `unfinished` those that wait though
-    their person is not; `unseen` those that wait of people who never entered. `strangers` are people of the
-    campaign who have no submission: those who typed a link.
+    `payable` submissions that wait for review and whose person is done; `rejected` those that wait though
+    their person's work was rejected; `unfinished` those whose person is not done; `unseen` those of people
+    who never entered. `strangers` are people of the campaign who have no submission: those who typed a link.
     """
 
     free: tuple[str, ...]
     payable: tuple[ProlificSubmission, ...]
+    rejected: tuple[Rejection, ...]
     unfinished: tuple[ProlificSubmission, ...]
     unseen: tuple[ProlificSubmission, ...]
     strangers: tuple[str, ...]
@@ -259,11 +260,13 @@ def reconcile(
     submissions: Sequence[ProlificSubmission],
     people: Mapping[str, bool],
     identify: Callable[[str], str] = str,
+    rejected: Mapping[str, tuple[str, str]] = {},
 ) -> Reconciled:
     """Submissions beside the people of a campaign, by the campaign's ids, with whether they are done.
 
-    `identify` gives that id for one of Prolific's. A person may have several submissions: the place is free
-    only where each of them was given back, and not where the person is done.
+    `identify` gives that id for one of Prolific's; `rejected` has message and category of rejected work. A
+    person may have several submissions: the place is free only where each of them was given back, and not
+    where the person is done.
 
     >>> made = [ProlificSubmission("s1", "p", "RETURNED"), ProlificSubmission("s2", "q", "AWAITING REVIEW")]
     >>> found = reconcile(made, {"p": False, "q": True, "r": False})
@@ -275,12 +278,18 @@ def reconcile(
         of_person.setdefault(identify(submission.person), []).append(submission)
     # Those that wait for review, by whether their person is done; None of a person who never entered.
     waiting: dict[bool | None, list[ProlificSubmission]] = {True: [], False: [], None: []}
+    rejections: list[Rejection] = []
     for who, theirs in of_person.items():
-        waiting[people.get(who)] += [one for one in theirs if one.status == "AWAITING REVIEW"]
+        for one in theirs:
+            if one.status == "AWAITING REVIEW" and who in rejected:
+                rejections.append(Rejection(one.id, *rejected[who]))
+            elif one.status == "AWAITING REVIEW":
+                waiting[people.get(who)].append(one)
     left = {who for who, theirs in of_person.items() if all(one.status in LEFT for one in theirs)}
     return Reconciled(
         free=tuple(who for who, done in people.items() if not done and who in left),
         payable=tuple(waiting[True]),
+        rejected=tuple(rejections),
         unfinished=tuple(waiting[False]),
         unseen=tuple(waiting[None]),
         strangers=tuple(who for who in people if who not in of_person),
