@@ -19,7 +19,6 @@ from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.platforms.signatures import read_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.files import Stored, read_model, read_text
@@ -59,8 +58,7 @@ class StudyPlan(StudyChoices):
     """The facts of a study; `address` is where its people enter, over https, without parameters.
 
     `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
-    submissions that were completed where `approve` is set; all others wait for review. Of a study that is
-    `signed` Prolific signs the parameters.
+    submissions that were completed where `approve` is set; all others wait for review.
     Raises `InputError` naming the fact that cannot be.
     """
 
@@ -70,7 +68,6 @@ class StudyPlan(StudyChoices):
     places: int
     minutes: int
     pay_per_hour: float
-    signed: bool = False
 
     def __post_init__(self) -> None:
         minutes, pay, codes = self.minutes, self.pay_per_hour, [*self.codes.values()]
@@ -129,8 +126,6 @@ class StudyPlan(StudyChoices):
             "reward": self.reward,
             "device_compatibility": list(self.devices),
         }
-        if self.signed:
-            facts["is_external_study_url_secure"] = True
         if self.project:
             facts["project"] = self.project
         if self.filter_set:
@@ -327,7 +322,6 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
         "places": choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
         "minutes": minutes,
         "pay_per_hour": 60 * price / minutes if pay.by_item else pay.per_hour,
-        "signed": bool(read_keys(campaign.folder)),
     }
     return StudyPlan(name=recipe.title, codes=codes, **{**vars(choices), **facts})
 
