@@ -59,8 +59,8 @@ YES = Option("Do it. Without this it is only shown what would be done.")
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
 The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
-nothing is paid: the study is a draft, which its page on Prolific previews and publishes. The same command
-finds the draft that it made before.""",
+nothing is paid: the study is a draft. Its page on Prolific changes it (who may take part, on which devices,
+what people read), previews and publishes it. The same command finds the draft that it made before.""",
 )
 def create(
     campaign: Annotated[Path, CAMPAIGN],

@@ -104,7 +104,6 @@ def test_pay_is_in_hundredths_and_rounded_up():
         ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
         ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
         ({"address": "http://localhost:8750/enter"}, "not an address over https"),
-        ({"devices": ("watch",)}, "prolific, devices"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_here(change, message):

@@ -32,7 +32,6 @@ _CODE_TYPES: Mapping[Outcome, str] = {
     "failed_checks": "FAILED_ATTENTION_CHECK",
     "no_consent": "NO_CONSENT",
 }
-DEVICES = ("desktop", "tablet", "mobile")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +43,7 @@ class StudyChoices:
         None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
     )
     minutes: int | None = setting(None, "Usual time per person. Default: from the form.", low=1, high=1440)
-    description: str | None = setting(None, "What people read of the study.")
     approve: bool = setting(False, "Let Prolific approve completed work by itself.")
-    project: str = setting("", "Project of Prolific that it is put into.", metavar="ID")
-    devices: tuple[str, ...] = setting(
-        DEVICES, "desktop, tablet or mobile; all by default. May be given several times.", flag="--device"
-    )
-    filter_set: str = setting("", "A filter set of Prolific.", metavar="ID")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +64,14 @@ class StudyPlan(StudyChoices):
 
     def __post_init__(self) -> None:
         minutes, pay, codes = self.minutes, self.pay_per_hour, [*self.codes.values()]
-        known, names = set(self.devices) <= set(DEVICES), ", ".join(self.codes) or "none"
+        names = ", ".join(self.codes) or "none"
         for fact, holds, given, allowed in (
             ("name", self.name.strip(), "(empty)", "a text"),
-            ("description", self.description.strip(), "(empty)", "a text"),
             ("places", self.places >= 1, self.places, "1 or more"),
             ("minutes", 1 <= minutes <= 1440, minutes, "1 to 1,440, the usual time for one person's work"),
             ("pay per hour", 0 < pay < 10_000, pay, "above 0, in the account's currency"),
             ("codes", "completed" in self.codes, names, "a code of completed work at least"),
             ("codes", len({*codes}) == len(codes), ", ".join(codes), "a different code for each outcome"),
-            ("devices", self.devices and known, ", ".join(self.devices) or "none", ", ".join(DEVICES)),
         ):
             if not holds:
                 what, where = "no study can be made so", f"prolific, {fact}"
@@ -124,12 +115,8 @@ class StudyPlan(StudyChoices):
             "total_available_places": self.places,
             "estimated_completion_time": self.minutes,
             "reward": self.reward,
-            "device_compatibility": list(self.devices),
+            "device_compatibility": ["desktop", "tablet", "mobile"],
         }
-        if self.project:
-            facts["project"] = self.project
-        if self.filter_set:
-            facts["filter_set_id"] = self.filter_set
         named = {name: fact for name, fact in facts.items() if name != "total_available_places"}
         return {**facts, "internal_name": f"counterfoil-{digest_value(named)[:16]}"}
 
@@ -317,7 +304,7 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
     price = pay.per_item * (per_person + recipe.onboarding)
     summary = campaign.form.summary
     facts: dict[str, Any] = {
-        "description": choices.description or f"{summary[:1].upper()}{summary[1:]}.",
+        "description": f"{summary[:1].upper()}{summary[1:]}.",
         "address": choices.address.rstrip("/") + "/enter",
         "places": choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
         "minutes": minutes,

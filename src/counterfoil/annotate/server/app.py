@@ -70,7 +70,7 @@ def make_app(
     _ = pages.platform, campaign.items, pages.figures
     if (keys := campaign.folder / "platform_keys.json").exists():
         hint = "remove the file: people go on in the browser that they came with first"
-        raise InputError("addresses that a platform signed are no longer checked", where=keys, hint=hint)
+        raise DataError("addresses that a platform signed are no longer checked", where=keys, hint=hint)
     _answer_errors(app, pages, trouble)
     commits = GroupCommit(database)
     app.include_router(work_api.routes(campaign, commits, pages, clock))
