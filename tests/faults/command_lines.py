@@ -1,6 +1,5 @@
 """Sound command lines that the tables of bad inputs vary, as they would be typed in the sound folder."""
 
-LABELLED = "annotate import annotated.json --format label-studio --out new.csv"
 EVALUATE = "--no-cache --draws 100"
 PAIRS = "--images photos " + EVALUATE
 SCORES = "pairs --data pairs.csv " + PAIRS

@@ -341,8 +341,6 @@ build clean rows.csv --out new.csv
     --out pairs.csv {LONG}
     nowhere pairs.csv runs/a
 annotate forms nothing | nothing
-annotate plan yes-no --items 100 | --accuracy '' x 1.5 0.9,0.8,0.7 nan
-annotate plan nothing --items 100 | nothing
 annotate status nowhere | nothing
 annotate status photos | nothing
 annotate review photos
@@ -364,7 +362,6 @@ annotate export campaign --out new | --label-model nothing ''
 annotate simulate unasked --people 2 | --keep campaign pairs.csv
 annotate agreement campaign --draws 100 | --html photos pairs.csv
 annotate prolific status photos | nothing
-annotate prolific publish photos | nothing
 annotate prolific approve photos | nothing
 annotate agreement judgements.csv
     --campaign nowhere photos
@@ -396,19 +393,16 @@ annotate serve photos
 annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
     --public-url study.example ''
-annotate import judgements.csv --format table --out new.csv
-    --format nothing
-    --campaign nowhere photos
-    --out photos judgements.csv x.gif
-    --json photos judgements.csv
 annotate import hits.csv --format mturk --out new.csv
     --item Input.item 'Input.nothing{{n}}'
     --question-column answer = 'why=Answer.why{{n}}'
     --many nothing
     --golden-column 'Input.golden{{n}}'
 annotate import annotated.json --format label-studio --out new.csv
-    --labelling-config nowhere.xml photos pairs.csv
-annotate prolific bonus photos | --from nowhere.csv votes.csv
+    --format nothing table
+    --many nothing
+    --out photos judgements.csv x.gif
+    --json photos judgements.csv
 annotate prolific reject photos | --from nowhere.csv votes.csv
 """.format_map(vars(command_lines))
 

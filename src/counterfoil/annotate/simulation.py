@@ -76,15 +76,6 @@ class SimulatedPerson:
                 "an answer takes time", where=self.name, given=f"{self.seconds}", allowed="above 0"
             )
 
-    def chance_right(self, options: int) -> float:
-        """The chance that an answer among so many options is right, sides being even.
-
-        >>> SimulatedPerson("a", accuracy=0.9, guesses=0.5).chance_right(2)
-        0.7
-        """
-        blind = self.first + self.guesses
-        return blind / options + (1 - blind) * self.accuracy
-
 
 #: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,
 #: bots too, but in no time; adversarial people know the answer and give another.

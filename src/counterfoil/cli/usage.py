@@ -61,12 +61,22 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
     return words
 
 
+_ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
+    "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+    "annotate import --labelling-config": "name questions with several answers by --many",
+    "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
+    "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
+    "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
+    "annotate prolific start": f"start it again {_ON_PROLIFIC}",
+    "annotate prolific stop": f"stop it {_ON_PROLIFIC}",
+    "annotate prolific places": f"increase places {_ON_PROLIFIC}",
+    "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
