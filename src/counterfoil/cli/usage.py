@@ -62,6 +62,9 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
 
 
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
+_EDIT = (
+    "edit pictures with diffusers itself, and name the files in column negative_image"
+)
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
@@ -75,6 +78,7 @@ _REMOVED = {
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
     "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
     "world sheet": "run examples/draw_a_world.py of the repository",
+    **{f"build imagine {name}": _EDIT for name in ("--source", "--strength")},
     "train --tensorboard": "read journal.csv in the folder of the training, which has the same numbers",
     "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",
