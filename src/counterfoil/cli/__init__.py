@@ -59,7 +59,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "train": "jobs.training:train_model",
     "train mix": "jobs.mix:mix",
     "world": CommandGroup(
-        {"build": "jobs.world:build_world show:show_drawn", "sheet": "jobs.world:draw_sheet show:show_drawn"},
+        {"build": "jobs.world:build_world show:show_drawn"},
         help="A small world of paper shapes in which everything is known: "
         "build benchmarks and training sets.",
         epilog="Example: counterfoil world build quads --out world",

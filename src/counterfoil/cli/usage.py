@@ -63,6 +63,9 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
+_EDIT = (
+    "edit pictures with diffusers itself, and name the files in column negative_image"
+)
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
     "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
@@ -83,6 +86,10 @@ _REMOVED = {
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
     "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
+    "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
+    "world sheet": "run examples/draw_a_world.py of the repository",
+    **{f"build imagine {name}": _EDIT for name in ("--source", "--strength")},
+    "train --tensorboard": "read journal.csv in the folder of the training, which has the same numbers",
     "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",
     **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},
