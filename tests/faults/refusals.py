@@ -199,7 +199,7 @@ evaluate blind:length pairs --no-cache | --data votes.csv candidates.json
     --scorer nothing pixels:colours lm:nowhere
     --against nowhere.csv photos
 benchmarks publish quads
-    --to '' nowhere folder: folder:quads folder:photos folder:pairs.csv/x hub:a hub:a/b/c
+    --out '' quads photos pairs.csv/x
 {PUBLISH}
     --licence CC-BY-4 mine
     --date 2024-13-01 today
