@@ -15,8 +15,7 @@ from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
 from counterfoil.benchmarks.readers.rows import open_rows
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
-from counterfoil.metrics.measure import Declared, Measure
-from counterfoil.metrics.measures import MEASURES, every
+from counterfoil.metrics.measures import MEASURES, Declared, Measure, every
 from counterfoil.models.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of, remember_source
 from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD

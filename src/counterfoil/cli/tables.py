@@ -14,7 +14,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
-from counterfoil.metrics.measure import DIRECTIONS
+from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report.comparison_tables import compact, reported_groups, style_of
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.notes import rests_on

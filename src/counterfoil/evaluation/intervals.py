@@ -11,8 +11,7 @@ from scipy.special import stdtr, stdtridf
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import of_form
+from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import macro_weights, spread, t_over_folds
 from counterfoil.stats.score_intervals import Spread, normal_quantile, wilson

@@ -13,8 +13,7 @@ from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Result
-from counterfoil.metrics.measure import split_direction
-from counterfoil.metrics.measures import find, signed
+from counterfoil.metrics.measures import find, signed, split_direction
 from counterfoil.report.comparison_tables import leading, main_measures, style_of
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.tables import number

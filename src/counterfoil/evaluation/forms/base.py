@@ -19,8 +19,7 @@ from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws,
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import averaged, of_form, signed
+from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.score_intervals import Spread

@@ -25,8 +25,7 @@ from counterfoil.evaluation.forms.base import (
 from counterfoil.evaluation.intervals import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import averaged, find
+from counterfoil.metrics.measures import Measure, averaged, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.intervals import differences, macro_weights, t_over_folds
 from counterfoil.stats.tests import mcnemar

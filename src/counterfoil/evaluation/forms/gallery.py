@@ -34,8 +34,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.measure import DIRECTIONS, MeasureAtK, split_direction
-from counterfoil.metrics.measures import at_k, find, of_form
+from counterfoil.metrics.measures import DIRECTIONS, MeasureAtK, at_k, find, of_form, split_direction
 from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import intervals
