@@ -56,6 +56,7 @@ def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] 
 def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
     sharing = benchmark.measured_sharing
+    given = {"images": int(sharing.given_images.sum()), "captions": int(sharing.given_captions.sum())}
     images, captions = sharing.counts
     described: dict[str, Any] = {
         "method": str(method(sharing, interval)),
@@ -65,11 +66,8 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
         "clusters": sharing.clustered,
         "apart": round(sharing.shared.n_independent, 1),
     }
-    if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):
-        of_each = (("images", sharing.given_images), ("captions", sharing.given_captions))
-        given = {kind: int(of.sum()) for kind, of in of_each}
-        if any(given.values()):
-            described["given"] = given
+    if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED) and any(given.values()):
+        described["given"] = given
     return described
 
 

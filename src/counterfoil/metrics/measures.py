@@ -305,7 +305,8 @@ class MeasureRegistry(Registry[Declared]):
         if form not in self._of:
             measures: dict[str, Declared] = {}
             for source in _OWN.get(form, ()):
-                measures |= {entry.key: entry for entry in resolve(f"counterfoil.metrics.{source}").values()}
+                for entry in resolve(f"counterfoil.metrics.{source}").values():
+                    measures[entry.key] = entry
             for key in (*self._known, *self._offered()):
                 if key.startswith(f"{form}.") and key not in measures:
                     measures[key] = self[key]

@@ -86,7 +86,7 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
 
 def unit(measures: Iterable[str]) -> str:
     """What stands over a column of values: per cent, or times a hundred for correlations."""
-    return "x 100" if any(style_of(name) == "correlation" for name in measures) else "%"
+    return "x 100" if any(map(signed, measures)) else "%"
 
 
 def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
