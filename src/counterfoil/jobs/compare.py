@@ -16,14 +16,13 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import measured_run
+from counterfoil.evaluation.run import find_runs, measured_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as arguments
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
-from counterfoil.jobs.outputs import load_runs, write
-from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write_page
+from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
@@ -250,7 +249,7 @@ def compare(
     ('blind:random', 'blind:length', 'group')
     """
     feedback = arguments.feedback_of(reporting)
-    loaded = load_runs(runs, feedback)
+    loaded = _load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
     if ties is not None:
         loaded = [_with_ties(run, Ties(ties)) for run in loaded]
@@ -415,6 +414,17 @@ def rank(
     >>> rank(runs, draws=100, quiet=True).correlation.models
     ('one', 'two', 'three')
     """
-    loaded = load_runs(runs, arguments.feedback_of(reporting))
+    loaded = _load_runs(runs, arguments.feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
     return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))
+
+
+def _load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) -> list[Run]:
+    """The runs among `runs`, then those in folders (however deep); raises `InputError` for none."""
+    loaded = [run for run in runs if isinstance(run, Run)]
+    folders = [run for run in runs if not isinstance(run, Run)]
+    if folders:
+        loaded += find_runs(folders, note=feedback.note)
+    if not loaded:
+        raise InputError("no runs", hint="give runs, run folders, or folders of them")
+    return loaded

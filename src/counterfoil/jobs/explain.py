@@ -30,11 +30,10 @@ from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded, write
-from counterfoil.jobs.results import Pictures, Tabular, declared
+from counterfoil.jobs.results import Pictures, Tabular, declared, write
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
 from counterfoil.models.base import abilities
-from counterfoil.outputs import existing_paths
+from counterfoil.outputs import existing_paths, guarded
 from counterfoil.report.html import render
 from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.stats.intervals import cluster_interval

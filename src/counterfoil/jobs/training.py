@@ -29,10 +29,10 @@ from counterfoil.jobs.arguments import (
     processes,
 )
 from counterfoil.jobs.job import documented, job, job_of, option
-from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
+from counterfoil.outputs import guarded as guarding
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table

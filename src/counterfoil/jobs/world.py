@@ -12,8 +12,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, rows_of, with_default
 from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.labels import amount
 from counterfoil.store import check_writable
