@@ -93,7 +93,7 @@ def _tables() -> Iterator[Job]:
         )
         yield Job(f"lengths-{form}", f"compare lengths {runs} --quiet")
     galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
-    yield Job("rankings", f"compare rankings {galleries} {_FEW} --csv r.csv", ("r.csv",))
+    yield Job("rankings", f"compare rankings {galleries} {_FEW} --json r.json", ("r.json",))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
     yield Job(
         "annotate-create", "annotate create choose --from world-quads --sample 5 --overlap 2 --out campaign"
