@@ -66,7 +66,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "runs/a/quads/items.parquet": ("compare runs/a runs/b --draws 100 --csv new.csv",),
     "runs/a/quads/answers.parquet": ("compare runs/a runs/b --draws 100 --json new.json",),
     "galleries/g1/album/result.json": (
-        "compare rankings galleries/g1 galleries/g2 galleries/g3 --csv new.csv",
+        "compare rankings galleries/g1 galleries/g2 galleries/g3 --json new.json",
     ),
     "galleries/g1/album/members.parquet": ("compare galleries/g1 galleries/g2 --draws 100 --latex new.tex",),
     "galleries/g1/album/positives.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),

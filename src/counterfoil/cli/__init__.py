@@ -27,10 +27,10 @@ _OTHERS_FIRST = 3.0
 COMMANDS: dict[str, str | CommandGroup] = {
     "evaluate": "jobs.evaluate:evaluate_all tables:show_run",
     "compare": "jobs.compare:compare tables:show_comparison",
-    "compare rankings": "jobs.compare:rank tables:show_rankings",
+    "compare rankings": "jobs.compare:rank",
     "compare lengths": "lengths:lengths",
     "audit": "jobs.audit:audit",
-    "explain": "jobs.explain:explain_or_grade",
+    "explain": "jobs.explain:explain",
     "captions": CommandGroup(
         {
             "score": "jobs.captions:score_captions",
