@@ -7,8 +7,7 @@ from pathlib import Path
 import mkdocs_gen_files
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
-from counterfoil.metrics.measure import FORMS
-from counterfoil.metrics.measures import every
+from counterfoil.metrics.measures import FORMS, every
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"

@@ -35,9 +35,7 @@ from .jobs.evaluation_inputs import list_benchmarks as list_benchmarks
 from .jobs.evaluation_inputs import load_benchmark as load_benchmark
 from .jobs.evaluation_inputs import load_scorer as load_scorer
 from .jobs.explain import Explanation as Explanation
-from .jobs.explain import HeatGrades as HeatGrades
 from .jobs.explain import explain as explain
-from .jobs.explain import grade_heatmaps as grade_heatmaps
 from .jobs.pool import CandidatePool as CandidatePool
 from .jobs.pool import pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths

@@ -93,7 +93,8 @@ def _tables() -> Iterator[Job]:
         )
         yield Job(f"lengths-{form}", f"compare lengths {runs} --quiet")
     galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
-    yield Job("rankings", f"compare rankings {galleries} {_FEW} --csv r.csv", ("r.csv",))
+    few = "--measure *_map_at_r --measure mean_recall_at_1"
+    yield Job("rankings", f"compare rankings {galleries} {few} {_FEW} --json r.json", ("r.json",))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
     yield Job(
         "annotate-create", "annotate create choose --from world-quads --sample 5 --overlap 2 --out campaign"

@@ -141,8 +141,9 @@ class Command(Documented):
             for name, argument in {**self.of_show, **self.of_page, **self.of_job}.items():
                 value = typed.get(name)
                 if argument.option.complete == "benchmarks":
-                    names = value if isinstance(value, list) else [value] if value else []
-                    usage.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+                    for text in value if isinstance(value, list) else [value] if value else []:
+                        if benchmark_name(text) in benchmarks():
+                            usage.not_read(text)
                 elif argument.choices and isinstance(value, str):
                     usage.not_read(value)
             json: Any = targets.get("json")

@@ -128,10 +128,19 @@ def evaluate(
                 "these answers do not say which scorer gave them", allowed="evaluate(..., scorer=NAME)"
             )
         scorer = str(identity.get("title") or identity["name"])
-    check(benchmark, answers, where=scorer)
-    provenance = {**provenance_of(benchmark, answers), **(provenance or {})}
-    settings = EvaluationSettings(scorer, ties, interval, draws, seed, measures, provenance)
-    return of(benchmark).evaluate(benchmark, answers, settings)
+    form, questions = of(benchmark), benchmark.questions
+    form.check(benchmark, answers, where=scorer)
+    settings = EvaluationSettings(ties, interval, draws, seed, measures)
+    ready = form.prepared(benchmark, answers, settings)
+    overall = ready.estimates(questions.measured)
+    masks = questions.groups(without=ready.without)
+    groups = {label: ready.estimates(mask & questions.measured) for label, mask in masks.items()}
+    if not form.values_per_item:
+        # Measures of all questions together may not be defined; a group without any is left out.
+        groups = {label: values for label, values in groups.items() if values}
+    facts = {name: fact for name, fact in ready.facts.items() if fact is not None}
+    made = {**provenance_of(benchmark, answers), **(provenance or {}), **facts}
+    return Result(benchmark.name, scorer, overall, groups, ready.ties, made)
 
 
 def _named(names: type[_Name], kind: str, name: str) -> _Name:

@@ -24,10 +24,9 @@ from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.jobs.arguments import DRAWS, OVERWRITE, SEED, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded, write
-from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.results import Tabular, declared, lines, write
 from counterfoil.metrics.agreement import Scale
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
 

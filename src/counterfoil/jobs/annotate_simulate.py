@@ -22,9 +22,8 @@ from counterfoil.inputs.options import key_values
 from counterfoil.jobs.annotate_judgements import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
 from counterfoil.store import check_writable

@@ -21,9 +21,8 @@ from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
-from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.results import Tabular, declared, lines, write
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table

@@ -31,10 +31,9 @@ from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.audit import audit
 from counterfoil.jobs.job import Feedback, documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
 from counterfoil.report.tables import Cell, Column, Table
 from counterfoil.store import (

@@ -26,10 +26,9 @@ from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.job import SILENT, documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.stats.capture_recapture import Population
 from counterfoil.store import check_writable, write_csv, write_json

@@ -26,10 +26,9 @@ from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
 from counterfoil.jobs.job import SILENT, Feedback, ignore, job, option
-from counterfoil.jobs.outputs import guarded, guarded_file
 from counterfoil.jobs.study import FIRST_SEED, StudyReport, study
 from counterfoil.jobs.training import train_model
-from counterfoil.outputs import each_guarded
+from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.tour_page import Built, Campaigned

@@ -10,8 +10,7 @@ from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.measures import of_form, signed
+from counterfoil.metrics.measures import DIRECTIONS, of_form, signed, split_direction
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import measure_label
 from counterfoil.report.tables import Cell, Column, Row, Style, Table
@@ -87,7 +86,7 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
 
 def unit(measures: Iterable[str]) -> str:
     """What stands over a column of values: per cent, or times a hundred for correlations."""
-    return "x 100" if any(style_of(name) == "correlation" for name in measures) else "%"
+    return "x 100" if any(map(signed, measures)) else "%"
 
 
 def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:

@@ -8,7 +8,7 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.measures import DIRECTIONS, split_direction
 from counterfoil.report import comparison_tables
 from counterfoil.report.labels import amount
 from counterfoil.report.notes import fitted_ties
