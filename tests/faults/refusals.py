@@ -396,7 +396,7 @@ annotate import annotated.json --format label-studio --out new.csv
     --many nothing
     --out photos judgements.csv x.gif
     --json photos judgements.csv
-annotate prolific reject photos | --from nowhere.csv votes.csv
+annotate prolific reject photos | nothing
 """.format_map(vars(command_lines))
 
 #: Scorers that cannot be, by the benchmark that each is asked about.

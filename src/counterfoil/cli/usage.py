@@ -73,11 +73,16 @@ _REMOVED = {
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
     "annotate import --labelling-config": "name questions with several answers by --many",
     "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
+    **{
+        f"annotate prolific create {name}": f"set it {_ON_PROLIFIC}, before you publish the draft"
+        for name in ("--description", "--device", "--filter-set", "--project")
+    },
     "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
     "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
     "annotate prolific start": f"start it again {_ON_PROLIFIC}",
     "annotate prolific stop": f"stop it {_ON_PROLIFIC}",
     "annotate prolific places": f"increase places {_ON_PROLIFIC}",
+    "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "

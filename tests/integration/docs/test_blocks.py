@@ -19,7 +19,6 @@ ELSEWHERE = {
     ("pip",): "installs",
     ("counterfoil", "benchmarks", "fetch"): "the network: tests/integration/cli/test_fetch.py",
     ("counterfoil", "annotate", "serve"): "a server: tests/integration/annotate/server/test_serve.py",
-    ("curl",): "the network",
     ("python", "-m", "build"): "a wheel: tests/integration/annotate/server/test_wheel.py",
     **{
         (word,): "containers: tests/integration/test_deployment.py"
