@@ -302,7 +302,7 @@ def benchmark_of(
     groupings, card = _groupings(layout, card, table)
     image, names = shown_images[0], [_column(table, text) for text in layout.caption_ids]
     named: dict[str, Any] = {"caption_ids": names[0] if names else None}
-    votes = None
+    votes, facts = None, dict[str, Any]()
     if voted := [integers(table, name) for name in layout.votes if name in table]:
         votes = np.stack(voted, axis=1).astype(np.float64)
     common: dict[str, Any] = {"source": table.source, "path": path}
