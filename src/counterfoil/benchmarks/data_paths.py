@@ -1,4 +1,4 @@
-"""Paths of a benchmark's data: named by the user, fetched earlier, or left to the reader (the hub)."""
+"""Paths of a benchmark's data: named by the user, or fetched earlier."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ class Places:
         A path of its own comes first. Of `many` benchmarks the plain path is a folder with one of each name
         (`PATH/NAME`); several sets of judged captions come in one folder, so of those one called as the first
         words of the name will do: flickr8k for flickr8k-expert. One that has no folder there is read from
-        what was fetched, or from the hub, where it can be had so; the others from the path itself.
+        what was fetched, where it can be had so; the others from the path itself.
         """
         if benchmark in self.named:
             return self.named[benchmark]

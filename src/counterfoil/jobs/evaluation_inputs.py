@@ -333,7 +333,7 @@ def load_benchmark(
     *,
     counts: Annotated[bool, option()] = True,
 ) -> Benchmark:
-    """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
+    """The benchmark called `name`, read from `data`; without it from what was fetched.
 
     `name` is one of `counterfoil list benchmarks`, or a folder in counterfoil's own format. Your own table is
     "pairs" (quads and choices), "gallery", "statements", "ratings" or "preferences", with `data` its file or
