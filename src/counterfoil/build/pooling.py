@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.judgements import Direction, pool_table, read_judgements
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pooling import PoolRound, Tasks, found_by, missing_pairs, unjudged
+from counterfoil.evaluation.pooling import PoolRound, Tasks, found_by, unjudged
 from counterfoil.metrics.annotators import Pool
+from counterfoil.stats.capture_recapture import chao
 
 #: The gain of each row of a table of pairs (image, caption, ...), NaN where there is no answer.
 Judge = Callable[[pa.Table], NDArray[np.float64]]
@@ -131,7 +132,7 @@ class PoolingState:
             all_judged=self.answered,
             all_right=int(right.sum()),
             cost=self.tasks.of(self.answered) * self.tasks.price,
-            missing=missing_pairs(self.finds[right]),
+            at_least=chao(self.finds[right]) if len(self.models) > 1 and right.any() else None,
             total=self.total,
         )
 

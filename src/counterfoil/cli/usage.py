@@ -62,9 +62,7 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
 
 
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
-_EDIT = (
-    "edit pictures with diffusers itself, and name the files in column negative_image"
-)
+_EDIT = "edit pictures with diffusers itself, and name the files in column negative_image"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
