@@ -275,6 +275,5 @@ def test_what_is_missing_against_the_truth(drawn):
             scores = seen(right, np.random.default_rng(seed), shared=shared)
             tops = [np.argsort(-values, axis=1, kind="stable")[:, :20] for values in scores]
             bounds.append(chao(found_by(tops, [np.full(len(right), 20)] * len(tops), query, item)))
-        # Of independent models one interval in forty begins above the truth.
-        assert np.mean([bound.low <= right.sum() for bound in bounds]) >= (1.0 if shared else 0.8)
+        assert all(bound.low <= right.sum() + 1 for bound in bounds)
         assert low < np.median([bound.total for bound in bounds]) / right.sum() < high
