@@ -27,8 +27,6 @@ from counterfoil.annotate.review import Review, reviews
 from counterfoil.annotate.tables import people, sa
 from counterfoil.inputs.limits import size
 
-#: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
-TIME_BINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 120)
 #: Files of SQLite beside its database.
 _BESIDE = ("", "-wal", "-shm")
 #: The present pace is that of this long, in seconds: the shortest in which there are answers.
@@ -75,10 +73,9 @@ class CampaignStatus:
     given; of an adaptive campaign that is the least that it can be, and `saved` is by how many answers the
     finished items stay below the most that each could have had. `pace` is answers per hour, `ends` when the
     work is expected to be done (seconds since the epoch); None where there is no pace. `seconds` is the
-    median time per item, `times` how many items took up to each end of `TIME_BINS`. Pay is per hour: what
-    people got in the median, the least, and what was aimed at; `pay_item` is the price of an item, None where
-    there is none, and `pay_warning` says where pay is below the platform's least. `overdue` is whether
-    answers are kept too long.
+    median time per item. Pay is per hour: what people got in the median, the least, and what was aimed at;
+    `pay_item` is the price of an item, None where there is none, and `pay_warning` says where pay is below
+    the platform's least. `overdue` is whether answers are kept too long.
     """
 
     title: str
@@ -94,7 +91,6 @@ class CampaignStatus:
     pace: float | None
     ends: float | None
     seconds: float | None
-    times: tuple[int, ...]
     golden_right: int
     golden: int
     pay: float | None
@@ -160,7 +156,6 @@ def campaign_status(
         pace,
         ends,
         float(np.median(times)) if len(times) else None,
-        tuple(int(n) for n in np.bincount(np.searchsorted(TIME_BINS, times), minlength=len(TIME_BINS) + 1)),
         int((done.right == 1).sum()),
         int((done.right >= 0).sum()),
         median,

@@ -48,10 +48,10 @@ _PLACES = ("--out", "--to", "-o", "--output")
 COMMANDS: dict[str, str | CommandGroup] = {
     "evaluate": "jobs.evaluate:evaluate_all tables:show_run",
     "compare": "jobs.compare:compare tables:show_comparison",
-    "compare rankings": "jobs.compare:rank tables:show_rankings",
+    "compare rankings": "jobs.compare:rank",
     "compare lengths": "lengths:lengths",
     "audit": "jobs.audit:audit",
-    "explain": "jobs.explain:explain_or_grade",
+    "explain": "jobs.explain:explain",
     "captions": CommandGroup(
         {
             "score": "jobs.captions:score_captions",
@@ -80,7 +80,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "train": "jobs.training:train_model",
     "train mix": "jobs.mix:mix",
     "world": CommandGroup(
-        {"build": "jobs.world:build_world show:show_drawn", "sheet": "jobs.world:draw_sheet show:show_drawn"},
+        {"build": "jobs.world:build_world show:show_drawn"},
         help="A small world of paper shapes in which everything is known: "
         "build benchmarks and training sets.",
         epilog="Example: counterfoil world build quads --out world",

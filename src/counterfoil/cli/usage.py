@@ -66,18 +66,38 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
     return words
 
 
+_ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
+_EDIT = "edit pictures with diffusers itself, and name the files in column negative_image"
+_HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
+    "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+    "annotate import --labelling-config": "name questions with several answers by --many",
+    "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
+    "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
+    "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
+    "annotate prolific start": f"start it again {_ON_PROLIFIC}",
+    "annotate prolific stop": f"stop it {_ON_PROLIFIC}",
+    "annotate prolific places": f"increase places {_ON_PROLIFIC}",
+    "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
+    "benchmarks publish --to": f"use --out FOLDER; {_HUB}",
+    **{f"benchmarks publish {name}": _HUB for name in ("--execute", "--private")},
+    "compare rankings --csv": "write all numbers with --json, or take to_arrow(by='pair') in Python",
+    "explain --grade": "hold the cells of --json, or of to_arrow(by='cell'), against masks of your own",
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
     "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
+    "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
+    "world sheet": "run examples/draw_a_world.py of the repository",
+    **{f"build imagine {name}": _EDIT for name in ("--source", "--strength")},
+    "train --tensorboard": "read journal.csv in the folder of the training, which has the same numbers",
     "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",
     **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},

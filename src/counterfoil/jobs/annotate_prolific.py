@@ -1,4 +1,4 @@
-"""Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid.
+"""Jobs on Prolific for a campaign: the draft of its study, its submissions, and their review.
 
 Each is a command of `counterfoil annotate prolific`, and gives a `Change`.
 """
@@ -23,7 +23,6 @@ from counterfoil.annotate.platforms.prolific import (
 )
 from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
@@ -62,8 +61,8 @@ YES = Option("Do it. Without this it is only shown what would be done.")
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
 The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
-nothing is paid: the study is a draft until 'counterfoil annotate prolific publish'. The same command finds
-the draft that it made before.""",
+nothing is paid: the study is a draft, which its page on Prolific previews and publishes. The same command
+finds the draft that it made before.""",
 )
 def create(
     campaign: Annotated[Path, CAMPAIGN],
@@ -103,52 +102,6 @@ def create(
     # Codes that were written are part of the campaign.
     write_json(campaign / prolific.STUDY, {"study": study.id, "campaign": open_campaign(campaign).digest})
     return replace(_facts(study), facts={**facts, "study": study.id, "state": study.status})
-
-
-@job(
-    outputs="json",
-    examples="""Example:
-  counterfoil annotate prolific publish campaign/
-
-People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
-reached at the study's address.""",
-)
-def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Publish the campaign's study; one that is published already stays so."""
-    return _moved(campaign, "PUBLISH", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific pause campaign/")
-def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Pause the campaign's study: no new people come, those at work go on."""
-    return _moved(campaign, "PAUSE", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific start campaign/")
-def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Start a paused study again."""
-    return _moved(campaign, "START", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific stop campaign/")
-def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Stop the campaign's study for good; submissions can still be reviewed."""
-    return _moved(campaign, "STOP", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific places campaign/ 60")
-def places(
-    campaign: Annotated[Path, CAMPAIGN],
-    total: Annotated[int, option(low=1, high=most("people"))],
-    **access: Unpack[Access],
-) -> Change:
-    """Add places to the campaign's study: their number can only grow.
-
-    Arguments:
-        total: Places in all.
-    """
-    with _prolific(access) as client:
-        return _facts(client.add_places(_study(campaign), total))
 
 
 @job(
@@ -255,47 +208,6 @@ def reject(
     return _reviewed("rejected", yes, [rejection.submission for rejection in rejections])
 
 
-@job(
-    outputs="json",
-    examples="""Examples:
-  counterfoil annotate prolific bonus campaign/ --from bonuses.csv
-  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --yes
-  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --round "second week" --yes
-
-bonuses.csv has columns person (Prolific's id) and amount (1.50). The same bonuses are paid once, whatever
-happens in between: to pay the same people the same amounts again, name another round.""",
-)
-def bonus(
-    campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
-    *,
-    round_name: Annotated[str, option(flag="--round", metavar="NAME")] = "",
-    yes: Annotated[bool, YES] = False,
-    **access: Unpack[Access],
-) -> Change:
-    """Pay bonuses to people of the campaign's study, after showing what they cost.
-
-    Arguments:
-        source: The bonuses.
-        round_name: Tells rounds apart.
-    """
-    bonuses = prolific.read_bonuses(source)
-    with _prolific(access) as client:
-        from counterfoil.annotate.platforms.prolific_api import pay, set_up
-
-        notes = prolific.BonusNotes(campaign, _study(campaign))
-        batch = set_up(client, notes, bonuses, round_name)
-        if batch is not None and yes:
-            pay(client, notes, bonuses, batch, round_name)
-    if batch is None:
-        feedback_of(access).note("these bonuses were paid before; nothing was done")
-        return Change({"paid": False, "before": True})
-    amounts = {"amount": batch.amount, "fees": batch.fees, "tax": batch.tax, "total": batch.total}
-    names = ("bonuses", "fees", "tax", "paid" if yes else "would be paid (--yes does it)")
-    facts = {name: f"{amount / 100:,.2f}" for name, amount in zip(names, amounts.values(), strict=True)}
-    return Change({"paid": yes, "before": False, **amounts}, facts=facts)
-
-
 def read_rejections(path: Path) -> tuple[Rejection, ...]:
     """Rejections in a table with columns `submission`, `message` and `category`, all of them checked."""
     table = read_table(path)
@@ -335,12 +247,6 @@ def _submitted(
     submissions = tuple(client.submissions(_study(folder)))
     with closing(open_database(campaign, options["database"])) as db:
         yield campaign, db, submissions, reconciled(db, campaign, submissions)
-
-
-def _moved(folder: Path, action: str, access: Access) -> Change:
-    """The campaign's study after PUBLISH, PAUSE, START or STOP."""
-    with _prolific(access) as client:
-        return _facts(client.move(_study(folder), action))
 
 
 def _reviewed(verdict: str, yes: bool, submissions: list[str]) -> Change:

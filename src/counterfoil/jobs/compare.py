@@ -325,11 +325,12 @@ class ModelRankings(Tabular):
         ]
 
     @property
-    def tables(self) -> tuple[Table, ...]:
-        """The agreement of measures, and the ranks of the models."""
-        from counterfoil.report.rankings_page import agreements_table, ranks_table
+    def tables(self) -> list[Table]:
+        """The agreement of measures, the ranks of the models, and how far their first items agree."""
+        from counterfoil.report.rankings_page import agreements_table, list_tables, ranks_table
 
-        return agreements_table(self.correlation), ranks_table(self.correlation)
+        of_lists = (table for lists in self.lists for table in list_tables(lists))
+        return [agreements_table(self.correlation), ranks_table(self.correlation), *of_lists]
 
     @property
     def notes(self) -> list[str]:
@@ -342,12 +343,6 @@ class ModelRankings(Tabular):
             **self.correlation.to_json(),
             "lists": [diversity_of.to_json() for diversity_of in self.lists],
         }
-
-    def to_csv(self) -> str:
-        """All numbers as CSV, one a line."""
-        from counterfoil.report.rankings_page import to_csv
-
-        return to_csv(self.correlation, self.lists)
 
     def to_html(
         self,
@@ -373,7 +368,7 @@ class ModelRankings(Tabular):
 
 
 @job(
-    outputs="html csv json",
+    outputs="html json",
     examples="""Examples:
   counterfoil compare rankings runs/*
   counterfoil compare rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r

@@ -259,7 +259,7 @@ class _Making:
         """A campaign about every question, answered by simulated people."""
         from counterfoil.jobs.annotate_create import create_campaign
         from counterfoil.jobs.annotate_judgements import annotate_agreement
-        from counterfoil.jobs.annotate_plan import annotate_simulate
+        from counterfoil.jobs.annotate_simulate import annotate_simulate
 
         people = self.sizes.people
         with self._timed("asking", f"asked {people} simulated people"):

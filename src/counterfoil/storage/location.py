@@ -140,7 +140,7 @@ class Place(Protocol):
 
     @property
     def scheme(self) -> str:
-        """`file`, `s3` or `gcs`."""
+        """`file` or `s3`."""
 
     @property
     def patience(self) -> float:

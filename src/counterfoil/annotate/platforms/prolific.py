@@ -1,4 +1,4 @@
-"""Prolific without requests: a study, its submissions, the campaign that it is made for, and its bonuses.
+"""Prolific without requests: a study, its submissions, and the campaign that it is made for.
 
 Prolific counts money in hundredths of the currency of the researcher's account and time in whole minutes.
 Fields that it has retired (`completion_code`, `failed_attention_code`, `completion_option`,
@@ -6,10 +6,6 @@ Fields that it has retired (`completion_code`, `failed_attention_code`, `complet
 
 A laptop has no public address that Prolific could report to, so submissions are listed now and then and
 compared with what the campaign knows.
-
-Prolific pays a set of bonuses again whenever it is asked again. So a note is written before the request that
-pays, and taken for "may have been paid" until Prolific has answered. Notes hold no ids of people: a set is
-known by the digest of its lines.
 """
 
 import math
@@ -17,23 +13,18 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.annotate.platforms.registry import campaign_platform
 from counterfoil.annotate.platforms.signatures import read_keys
-from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.files import Stored, read_model, read_text
 from counterfoil.inputs.limits import most
-from counterfoil.store import csv_text, digest_value, write_json, write_text
+from counterfoil.store import digest_value, write_text
 
 #: What Prolific calls the codes of outcomes.
 _CODE_TYPES: Mapping[Outcome, str] = {
@@ -383,90 +374,3 @@ def read_study(campaign: Campaign) -> str:
             hint="look after it on Prolific, and make another for this campaign: remove the file first",
         )
     return note.study
-
-
-#: The file of notes in a campaign's folder.
-NOTES = "prolific_bonuses.json"
-#: In hundredths: no bonus is larger, so that a slip of the decimal point does not empty an account.
-LARGEST = 20_000
-
-
-@dataclass(frozen=True)
-class BonusBatch:
-    """Bonuses that are set up and not paid: what they cost, in hundredths of the study's currency."""
-
-    id: str
-    amount: int
-    fees: int
-    tax: int
-    total: int
-
-
-class _Noted(Stored):
-    """A set of bonuses: the batch at Prolific, its total in hundredths, and how far it got."""
-
-    batch: str
-    total: int
-    state: Literal["paying", "paid"]
-
-
-class _Notes(Stored):
-    sets: dict[str, _Noted] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class BonusNotes:
-    """The notes in a folder, of one study and of rounds with names of their own."""
-
-    folder: Path
-    study: str
-
-    def key(self, bonuses: Mapping[str, int], round_name: str = "") -> str:
-        """The digest by which a set is known."""
-        return digest_value({"study": self.study, "bonuses": dict(bonuses), "round": round_name})
-
-    def state(self, key: str) -> str:
-        """ "" for a set that was never paid, "paying" where it may have been, "paid"."""
-        bonus_set = self._read().sets.get(key)
-        return "" if bonus_set is None else bonus_set.state
-
-    def note(self, key: str, batch: BonusBatch, state: Literal["paying", "paid", ""]) -> None:
-        """Write down how far a set got, or with the state "" that it was not paid."""
-        sets = self._read().model_dump()["sets"]
-        sets[key] = {"batch": batch.id, "total": batch.total, "state": state}
-        if not state:
-            del sets[key]
-        write_json(self.folder / NOTES, {"sets": sets})
-
-    def _read(self) -> _Notes:
-        path = self.folder / NOTES
-        return read_model(path, _Notes) if path.exists() else _Notes()
-
-
-def read_bonuses(path: Path) -> dict[str, int]:
-    """Bonuses in hundredths by participant, from a table with columns `person` and `amount`.
-
-    Raises `DataError` naming the row of a person who is there twice, and of an amount that is no money.
-    """
-    table = read_table(path)
-    people = labels(table, "person")
-    bonuses: dict[str, int] = {}
-    for row, (person, cell) in enumerate(zip(people, table["amount"], strict=True)):
-        person = csv_text(person)
-        if not person or person in bonuses:
-            what = "empty" if not person else "occurs twice"
-            raise DataError(what, where=table.where(row, "person"), given=person or None)
-        try:
-            hundredths = Decimal(str(cell).strip()) * 100
-            whole = int(hundredths) if hundredths.is_finite() else -1
-        except InvalidOperation:
-            whole, hundredths = -1, Decimal(0)
-        if not 1 <= whole <= LARGEST or whole != hundredths:
-            raise DataError(
-                "no bonus",
-                where=table.where(row, "amount"),
-                given=cell,
-                allowed=f"0.01 to {LARGEST / 100:.2f}, in the account's currency",
-            )
-        bonuses[person] = whole
-    return bonuses

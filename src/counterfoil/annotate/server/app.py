@@ -71,7 +71,7 @@ def make_app(
     _answer_errors(app, pages, trouble)
     commits = GroupCommit(database)
     app.include_router(work_api.routes(campaign, commits, pages, clock))
-    app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
+    app.include_router(work_pages.routes(commits, pages, clock, public_url))
     app.include_router(research.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}

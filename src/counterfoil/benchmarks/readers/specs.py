@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from string import Formatter
@@ -297,6 +297,56 @@ def benchmark_of(
     part: bool = False,
 ) -> Benchmark:
     """The questions of the rows of a table; `home` is the folder or file it was read from."""
+    table = _prepared(layout, card, table, home)
+    ids = _ids(table, layout)
+    if layout.title:
+        title = layout.title.format(Path(table.source).name)
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
+    captions: Any = _side(table, layout.captions)
+    shown_images = _images(layout, table, ids, home, images)
+    if layout.right:
+        _put_right_first(table, layout.right, captions if len(captions) > 1 else shown_images)
+    groupings, card = _groupings(layout, card, table)
+    image, names = shown_images[0], [_column(table, text) for text in layout.caption_ids]
+    named: dict[str, Any] = {"caption_ids": names[0] if names else None}
+    votes = None
+    if voted := [integers(table, name) for name in layout.votes if name in table]:
+        votes = np.stack(voted, axis=1).astype(np.float64)
+    common: dict[str, Any] = {"source": table.source, "path": path}
+    if card.form == "quad":
+        sides = tuple(captions[:2]), (image, shown_images[1])
+        return quads(card, ids, *sides, groupings, part=part, **common)
+    if card.form == "gallery":
+        rows = zip(image, zip(*captions, strict=True), strict=True) if captions else ()
+        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        return gallery_of_own(card, written if captions else table["captions"], image, **common)
+    if card.form == "statement":
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        facts = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
+        return statements(card, ids, captions[0], image, groupings, **facts, **named, **common)
+    if card.form in ("rated", "preference"):
+        facts = _judgements(layout, table, names, captions)
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        benchmark = judged(
+            card, ids, images=image, groupings=groupings, votes=votes, source=table.source, **facts
+        )
+        return replace(benchmark, path=path, corpus=corpus)
+    if card.form == "choice" and len(shown_images) > 1:
+        return choices(card, ids, shown_images, captions[0], groupings, asks="caption", **named, **common)
+    of_images = partial(choices, card, ids, captions, image, groupings, part=part, **common)
+    if card.form == "choice":
+        return of_images(correct=layout.correct)
+    if card.form != "paraphrase":
+        raise DataError("no layout makes questions of this form", where=table.source, given=card.form)
+    # Three captions, the first two of one meaning, and the image that they were written of.
+    benchmark = of_images()
+    choice = benchmark.choices
+    questions = Paraphrase(ids, groupings=groupings, captions=choice.candidates, images=choice.query)
+    return replace(benchmark, questions=questions)
+
+
+def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
+    """The rows that are read, behind all steps."""
     for name, others in layout.aliases.items():
         other = next((alias for alias in others if alias in table), None)
         if name not in table and other is not None:
@@ -311,23 +361,24 @@ def benchmark_of(
     for step in layout.steps:
         function, options = _call(step)
         table = function(table, card, home, **options)
-    ids = _ids(table, layout)
-    if layout.title:
-        title = layout.title.format(Path(table.source).name)
-        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
-    captions: Any = _side(table, layout.captions)
-    shown_images = _images(layout, table, ids, home, images)
-    if layout.right:
-        # The right candidate of each row goes first, before the others in their order.
-        several, ordered = captions if len(captions) > 1 else shown_images, []
-        right = integers(table, layout.right).tolist()
-        for row, (place, candidates) in enumerate(zip(right, zip(*several, strict=True), strict=True)):
-            number = sum(candidate is not None for candidate in candidates)
-            if not 0 <= place < number:
-                where = table.where(row, layout.right)
-                raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
-            ordered.append((candidates[place], *candidates[:place], *candidates[place + 1 :]))
-        several[:] = zip(*ordered, strict=True)
+    return table
+
+
+def _put_right_first(table: DataTable, column: str, candidates: list[Any]) -> None:
+    """The right candidate of each row, whose place is in a column, goes before the others in their order."""
+    ordered = []
+    rows = zip(integers(table, column).tolist(), zip(*candidates, strict=True), strict=True)
+    for row, (place, of_row) in enumerate(rows):
+        number = sum(candidate is not None for candidate in of_row)
+        if not 0 <= place < number:
+            where = table.where(row, column)
+            raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
+        ordered.append((of_row[place], *of_row[:place], *of_row[place + 1 :]))
+    candidates[:] = zip(*ordered, strict=True)
+
+
+def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, tuple[str, ...]], Card]:
+    """The groups of each grouping, and the card without counts of groups that the rows do not tell."""
     groupings: dict[str, tuple[str, ...]] = {}
     lacking: set[str] = set()
     for name, text in layout.groups.items():
@@ -349,73 +400,27 @@ def benchmark_of(
     if lacking:
         counts = {group: number for group, number in card.counts.items() if group not in lacking}
         card = card.model_copy(update={"counts": counts})
-    common: dict[str, Any] = {"source": table.source, "path": path}
-    names_of_captions = [_column(table, text) for text in layout.caption_ids]
-    caption_ids = names_of_captions[0] if names_of_captions else None
-    columns = [integers(table, name) for name in layout.votes if name in table]
-    votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    image: Any = shown_images[0]
-    pair: Any = tuple(captions[:2])
+    return groupings, card
 
-    def of_choices(correct: int = layout.correct) -> Benchmark:
-        if len(shown_images) == 1:
-            return choices(card, ids, captions, image, groupings, correct=correct, part=part, **common)
-        of_caption: dict[str, Any] = {"asks": "caption", "caption_ids": caption_ids}
-        return choices(card, ids, shown_images, captions[0], groupings, **of_caption, **common)
 
-    def of_paraphrases() -> Benchmark:
-        """Three captions, the first two of one meaning, and the image that they were written of."""
-        benchmark = of_choices(correct=1)
-        choice = benchmark.choices
-        questions = Paraphrase(ids, groupings=groupings, captions=choice.candidates, images=choice.query)
-        return replace(benchmark, questions=questions)
-
-    def of_gallery() -> Benchmark:
-        if not captions:
-            return gallery_of_own(card, table["captions"], image, **common)
-        rows = zip(image, zip(*captions, strict=True), strict=True)
-        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        return gallery_of_own(card, written, image, **common)
-
-    def of_statements() -> Benchmark:
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts: dict[str, Any] = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
-        return statements(card, ids, pair[0], image, groupings, caption_ids=caption_ids, **facts, **common)
-
-    def of_judged() -> Benchmark:
-        plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
-        label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
-        benchmark = judged(
-            card,
-            ids,
-            [
-                [Caption(name, plain[text]) for name, text in zip(names or (), side, strict=True)]
-                for names, side in zip(names_of_captions, captions, strict=True)
-            ],
-            image,
-            groupings,
-            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-            votes=votes,
-            references=table.columns.get("references"),
-            most=layout.references,
-            source=table.source,
-            notes=table.notes,
-            **layout.judged,
-            **label,
-        )
-        corpus = (home or Path()) / layout.corpus if layout.corpus else None
-        return replace(benchmark, path=path, corpus=corpus)
-
-    builders: dict[str, Callable[[], Benchmark]] = {
-        "quad": lambda: quads(card, ids, pair, (image, shown_images[1]), groupings, part=part, **common),
-        "paraphrase": of_paraphrases,
-        "choice": of_choices,
-        "gallery": of_gallery,
-        "statement": of_statements,
-        "rated": of_judged,
-        "preference": of_judged,
+def _judgements(
+    layout: Layout, table: DataTable, names: Sequence[Sequence[str] | None], captions: Sequence[Any]
+) -> dict[str, Any]:
+    """What `judged` asks of rows: captions by ids and texts, ratings, references, fields of the questions."""
+    plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
+    label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
+    return {
+        "captions": [
+            [Caption(name, plain[text]) for name, text in zip(of_side or (), side, strict=True)]
+            for of_side, side in zip(names, captions, strict=True)
+        ],
+        "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
+        "references": table.columns.get("references"),
+        "most": layout.references,
+        "notes": table.notes,
+        **layout.judged,
+        **label,
     }
-    return builders[card.form]()
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -92,10 +92,6 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "drop questions whose negative fits too, by people's answers or by scorers",
         "filter rows.parquet --people answers.csv --out filtered.parquet",
     ),
-    "positives:Merge": (
-        "right pairs of several sources in one, with the precision and recall of each",
-        "merge pairs.csv --benchmarks eccv --data eccv/ --out merged/",
-    ),
     "positives:MissingPositives": (
         "right pairs that rows lack, proposed by models and judged in rounds",
         "positives pairs.csv --images photos/ --people judged.csv --out all.csv",
