@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.evidence import Evidence
 from counterfoil.evaluation.findings import Finding, Ordering
-from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
 from counterfoil.report import comparison_tables, figures, html
-from counterfoil.report.comparison_tables import style_of
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
 from counterfoil.report.forms import READING, rated, report_of
 from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
-from counterfoil.report.labels import listed, measure_label, short
+from counterfoil.report.labels import listed, measure_label, short, style_of
 from counterfoil.report.notes import undefined
 from counterfoil.report.thumbnails import Thumbnails
 
