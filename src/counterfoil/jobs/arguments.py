@@ -252,7 +252,7 @@ def api_key(variable: str | None = None) -> str:
 
     Raises `InputError` for a variable that is named and not set.
     """
-    from counterfoil.inputs.secrets import secret
+    from counterfoil.inputs.fields import secret
 
     name = variable or "COUNTERFOIL_API_KEY"
     key = secret(os.environ.get(name, ""), where=name)
