@@ -68,6 +68,7 @@ _REMOVED = {
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
+    "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
     "compare rankings --csv": "write all numbers with --json, or take to_arrow(by='pair') in Python",

@@ -5,7 +5,7 @@ meaning alone: position, sign or words say it too.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from counterfoil.report.figure_style import (
 )
 from counterfoil.report.labels import group, measure_label, short
 from counterfoil.report.tables import number
-
-if TYPE_CHECKING:
-    from counterfoil.evaluation.evidence import Evidence
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -218,7 +215,7 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
-def said(estimate: "Estimate | Evidence") -> str:
+def said(estimate: Estimate) -> str:
     """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
 
     >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
@@ -230,7 +227,7 @@ def said(estimate: "Estimate | Evidence") -> str:
 
 
 def dots(
-    titled: Sequence[tuple[str, Mapping[str, "Estimate | Evidence | None"]]],
+    titled: Sequence[tuple[str, Mapping[str, Estimate | None]]],
     order: Sequence[str],
     columns: int,
     *,

@@ -15,7 +15,6 @@ import numpy as np
 import PIL.Image
 from PIL import Image, ImageDraw, ImageFont
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import text
 from counterfoil.world.edits import SUBSETS, Contrast, edit, with_things
@@ -57,19 +56,6 @@ class LazyDrawing:
 
     def __str__(self) -> str:
         return self.where
-
-
-def sized(benchmark: Benchmark, size: int) -> Benchmark:
-    """The benchmark with those of its pictures and clips that are drawn when read at another size."""
-    return replace(
-        benchmark,
-        images=tuple(
-            replace(image, source=replace(image.source, size=size))
-            if isinstance(image.source, LazyDrawing | Animation)
-            else image
-            for image in benchmark.images
-        ),
-    )
 
 
 #: What may happen: a thing comes or goes over an edge, crosses the sheet, or the scene is another one from

@@ -175,10 +175,6 @@ class FormReport(ResultTable, ABC):
         columns = self.overview(comparison).columns
         return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        """A few questions in pictures, where they are at hand; none of most forms."""
-        return []
-
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         """Dots of all measures, the main ones first, in `columns`, or side by side."""
         shown = list(dict.fromkeys([*comparison_tables.main_measures(comparison), *comparison.measures]))

@@ -25,7 +25,6 @@ from counterfoil.evaluation.forms.gallery import chance, mean
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
@@ -44,7 +43,6 @@ from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
 from counterfoil.report.tables import Column, Table
-from counterfoil.report.thumbnails import Thumbnails, pictured
 
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
 #: How far down the curves look.
@@ -57,7 +55,6 @@ _DASHES: tuple[tuple[str, Any], ...] = tuple(
     (colour, dash) for dash in ("-", (0, (5, 1.5)), (0, (1.2, 1.2))) for colour in (RIGHT, INK, MUTED)
 )
 #: Captions of which right pictures are shown as examples, and the pictures of each.
-_SHELVES, _ON_SHELF = 3, 6
 
 
 def _ties(comparison: Comparison) -> list[Note]:
@@ -192,45 +189,6 @@ class GalleryReport(FormReport):
             q: f"the first right answer is number {place[q]:,}" if place[q] else nothing
             for q in order[:WORST]
         }
-
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        """Captions with several right pictures, and what the best model puts first for each.
-
-        `more` right pictures are not shown; `first` are pictures, each with whether it is right.
-        """
-        benchmark = pictured(comparison)
-        if benchmark is None or not isinstance(benchmark.gallery.t2i.positives, Qrels):
-            return []
-        search, positives = benchmark.gallery.t2i, benchmark.gallery.t2i.positives
-        name = ranking(comparison)[0]
-        best = next(run for run in comparison.runs if run.name == name)
-        top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
-        counts = positives.counts
-        several = np.flatnonzero((counts >= 3) & (counts <= 12))
-        if not len(several):
-            several = np.flatnonzero(counts >= 1)
-        # From short captions to long ones, which say more and are true of less.
-        lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
-        several = several[np.argsort(lengths, kind="stable")]
-        chosen = several[np.linspace(0, len(several) - 1, min(_SHELVES, len(several))).astype(int)]
-        ranked = []
-        for row in chosen.tolist():
-            right = positives.items[positives.starts[row] : positives.starts[row + 1]]
-            right = right[right >= 0]
-            first = [int(i) for i in top[row] if i >= 0][:_ON_SHELF] if len(top) else []
-            numbers = thumbnails.add(benchmark.images, [[*right[:_ON_SHELF].tolist(), *first]])
-            if numbers:
-                uris = {image: thumbnails.uris[number] for image, number in numbers.items()}
-                ranked.append(
-                    {
-                        "caption": benchmark.captions[int(search.queries[row])].text or "",
-                        "right": [uris[image] for image in right[:_ON_SHELF].tolist()],
-                        "more": max(0, len(right) - _ON_SHELF),
-                        "model": best.name,
-                        "first": [(uris[image], image in right) for image in first],
-                    }
-                )
-        return ranked
 
     def overview(self, comparison: Comparison) -> Table:
         """The measures that the benchmark's authors report."""
