@@ -132,7 +132,7 @@ class QuadReport(ContrastReport):
         finer = [name for name in comparison.measures if name not in main]
         drawn = super().measures(comparison, anchor)
         if finer:
-            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer, columns=len(finer)))
+            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer))
         return drawn
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
@@ -214,7 +214,6 @@ def _thresholds(comparison: Comparison) -> list[Note]:
 class StatementReport(ContrastReport):
     """Statements."""
 
-    columns = 3
     measures = FormReport.measures
     noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, _thresholds)
     interval_words: ClassVar[Mapping[str, str]] = {
