@@ -35,7 +35,7 @@ GUIDE = {
     "Heatmaps": "explain.md",
     "Training": "training.md",
     "The small world": "world.md",
-    "The demo's study": "study.md",
+    "The demo": "demo.md",
     "Measures": "measures.md",
     "Statistics": "statistics.md",
     "Files that come in": "inputs.md",

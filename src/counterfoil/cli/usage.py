@@ -91,6 +91,7 @@ _REMOVED = {
     "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
+    "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
     "benchmarks publish --to": f"use --out FOLDER; {_HUB}",
