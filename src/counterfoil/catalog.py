@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, Card, cards_of
-from counterfoil.benchmarks.data_paths import fetched_data
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.registry import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
@@ -21,6 +20,7 @@ from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
 from counterfoil.storage import as_path, is_distant, local_folder
+from counterfoil.storage.location import data_folder
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionMetric
@@ -129,7 +129,7 @@ def benchmark(
     images: str | Path | None = None,
     counts: bool = True,
 ) -> Benchmark:
-    """The benchmark called `name`, read from `data`; where that is None, from what was fetched or the hub.
+    """The benchmark called `name`, read from `data`; where that is None, from what was fetched.
 
     `data` is a path, or of a table of one's own (`OWN_TABLES`) the table itself (`memory_table`).
 
@@ -161,7 +161,7 @@ def benchmark(
             hint="mount the folder, or copy it; its images may stay behind a URL, named with --images",
         )
     for place in (data, None if name in BENCHMARKS else Path(name)):
-        if place is not None and is_run_folder(place):
+        if place is not None and place.is_dir() and is_run_folder(place):
             raise DataError(
                 "a run, not a benchmark: it holds answers and no pictures",
                 where=place,
@@ -201,6 +201,14 @@ def _stored(place: Path) -> Benchmark | None:
     from counterfoil.benchmarks.folder import is_benchmark_folder, load
 
     return load(place) if is_benchmark_folder(place) else None
+
+
+def fetched_data(benchmark: str) -> Path | None:
+    """The folder that `counterfoil benchmarks fetch` filled for a benchmark; None where it is not whole."""
+    from counterfoil.benchmarks.fetching import fetched, serving
+
+    release = serving(benchmark)
+    return None if release is None else fetched(release, data_folder())
 
 
 def benchmark_card(name: str) -> Card:

@@ -14,7 +14,6 @@ import click
 
 from counterfoil import terminal
 from counterfoil.cli import usage
-from counterfoil.cli.errors import main_process
 from counterfoil.cli.usage import Documented, described
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
@@ -157,7 +156,7 @@ class Command(Documented):
 
             given: dict[str, Any] = self.filled({name: typed[name] for name in self.of_job if name in typed})
             # Of several processes that work together one prints and writes.
-            first = main_process()
+            first = usage.main_process()
             if self.job.reports:
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore

@@ -13,10 +13,10 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
-from counterfoil.report.comparison_tables import compact, reported_groups, style_of
-from counterfoil.report.labels import measure_label, short
+from counterfoil.report.comparison_tables import compact
+from counterfoil.report.labels import measure_label, short, style_of
 from counterfoil.report.notes import rests_on
-from counterfoil.report.result_tables import RESULTS
+from counterfoil.report.result_tables import RESULTS, reported_groups
 from counterfoil.report.tables import Cell, Column, Table, number, written
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtridf
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
@@ -188,6 +187,8 @@ def one_sided(estimate: Estimate, *, above: bool, correlation: bool = False, wid
     >>> round(one_sided(Estimate(0.6, 0.5020, 0.6906, 100, 0.5, 100.0), above=True), 3)
     0.023
     """
+    from scipy.special import stdtr, stdtridf
+
     value, chance = estimate.value, estimate.chance
     if chance is None or not (value > chance if above else value < chance):
         return 1.0

@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
-from counterfoil.benchmarks.data_paths import Places
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
 from counterfoil.evaluation.compare import compare as tested
-from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.evaluate import evaluate, measured_run
 from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import find_runs, measured_run
+from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as arguments
-from counterfoil.jobs.evaluation_inputs import whole_benchmark
+from counterfoil.jobs.evaluation_inputs import Places, whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
 from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write, write_page
 from counterfoil.metrics.ties import Ties

@@ -18,9 +18,9 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
-from counterfoil.evaluation.evaluate import IntervalMethod, binarize
+from counterfoil.evaluation.evaluate import IntervalMethod, binarize, measured_run
 from counterfoil.evaluation.evaluate import evaluate as measure
-from counterfoil.evaluation.run import FILES, is_run_of, measured_run, save_run
+from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared

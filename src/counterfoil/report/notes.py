@@ -9,12 +9,12 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.measures import find, signed, split_direction
-from counterfoil.report.comparison_tables import leading, main_measures, style_of
-from counterfoil.report.labels import amount, listed, measure_label
+from counterfoil.report.comparison_tables import leading, main_measures
+from counterfoil.report.labels import amount, listed, measure_label, style_of
 from counterfoil.report.tables import number
 from counterfoil.stats.tests import holm
 
