@@ -69,7 +69,6 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
 _COST = "multiply the numbers of rows and answers, which are reported, by the price"
-_EDIT = "edit pictures with diffusers itself, and name the files in column negative_image"
 _HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
@@ -103,7 +102,6 @@ _REMOVED = {
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
     "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
     "world sheet": "run examples/draw_a_world.py of the repository",
-    **{f"build imagine {name}": _EDIT for name in ("--source", "--strength")},
     "build negate --wordnet": "let a language model write the negatives, with --by",
     "build format --spelling": "replace the words in the table before, as with pandas.Series.str.replace",
     **{

@@ -104,6 +104,7 @@ def test_scenes_that_are_none(rows, tmp_path):
     [
         ({"style": "oil"}, "unknown style; given: oil"),
         ({"size": 8}, "too small to see anything"),
+        ({"source": "image"}, "the world edits no images"),
         ({"by": "diffusers:x", "failure": 0.5}, "failure is of the drawn world"),
     ],
 )

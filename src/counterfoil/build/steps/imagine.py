@@ -67,6 +67,8 @@ class Imagine(ImageSettings):
         check_styles([self.style])
         if self.by == WORLD:
             check_size(self.size or _SIDE)
+            if self.source is not None:
+                raise InputError("the world edits no images", given=f"source = {self.source}")
         elif not self.by.startswith((PIPELINE, ENDPOINT)) or self.by in (PIPELINE, ENDPOINT):
             allowed = (WORLD, f"{PIPELINE}NAME", f"{ENDPOINT}URL#MODEL")
             raise InputError("no maker of images", where="by", given=self.by, allowed=allowed)
@@ -81,7 +83,7 @@ class Imagine(ImageSettings):
 
     @property
     def requires(self) -> Sequence[str]:
-        return (self.column,)
+        return (self.column, *filter(None, (self.source,)))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their images, k candidates for each.
@@ -94,10 +96,21 @@ class Imagine(ImageSettings):
                 where=f"step {context.step}",
                 hint="put 'choose' before, or make one image for each: k = 1",
             )
-        texts = zip(rows["id"].to_pylist(), rows[self.column].to_pylist(), strict=True)
+        ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
+        sources: list[Any] = [None] * len(rows)
+        if self.source is not None:
+            sources = rows[self.source].to_pylist()
+            lacking = [row for row, cell in zip(ids, sources, strict=True) if not cell]
+            if lacking:
+                raise DataError(
+                    f"no {self.source} to edit",
+                    where=f"step {context.step}, row '{lacking[0]}'",
+                    given=f"{len(lacking):,} of {len(rows):,} rows without one",
+                    hint="without 'source' images are drawn from captions alone",
+                )
         requests = [
-            ImageRequest(row, number, text or "", context.number("image", row, number))
-            for row, text in texts
+            ImageRequest(row, number, text or "", context.number("image", row, number), source)
+            for row, text, source in zip(ids, texts, sources, strict=True)
             for number in range(self.k)
         ]
         wanted = [request for request in requests if request.text.strip()]
