@@ -3,8 +3,7 @@
     best-of-k        choices.csv    `build choose --people`: of, chosen, annotator
     which-image      answers.csv    `build filter --people`: id, answer (yes: the own image fits), annotator
     quad-validation  answers.csv    the same, yes where each caption fits its own image better
-    match            judged.csv     `pool bias --judgements`: the pool's rows with answer and annotator
-                     gains.csv      the same rows once, with the gain of their label
+    match            gains.csv      `pool bias --judgements`: the pool's rows with the gain of their label
     choose           outcomes.csv   `evaluate given:`: the share of right answers, by direction
     preference       votes.csv      `annotate preferences`: winner, loser, judge
     rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
@@ -213,11 +212,6 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     source = judged.source()
     if not all({"direction", "image", "caption"} <= set(row) for rows in source.values() for row in rows):
         return {}
-    rows = [
-        {**row, "annotator": person, "answer": answer, "seconds": seconds}
-        for item, person, seconds, answer in judged.main_answers()
-        for row in source.get(item, [])
-    ]
     known = [] if judged.campaign.source is None else judged.campaign.source.column_names
     columns = [name for name in known if name != "item"]
     labels = judged.labels
@@ -230,10 +224,7 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
         for item, gain, chance in zip(labels.items, gains, chances, strict=True)
         for row in (source.get(item, []) if gain == gain else ())
     ]
-    return {
-        "judged": _table(rows, (*columns, "annotator", "answer", "seconds")),
-        "gains": _table(merged, (*columns, "gain", "posterior")),
-    }
+    return {"gains": _table(merged, (*columns, "gain", "posterior"))}
 
 
 def mean_scores(judged: JudgedCampaign) -> pa.Table:

@@ -80,7 +80,7 @@ _REMOVED = {
     "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
     **{
         f"annotate prolific create {name}": f"set it {_ON_PROLIFIC}, before you publish the draft"
-        for name in ("--description", "--device", "--filter-set", "--project")
+        for name in ("--approve", "--description", "--device", "--filter-set", "--project")
     },
     "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
     "annotate prolific pause": f"pause it {_ON_PROLIFIC}",

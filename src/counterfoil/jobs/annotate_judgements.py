@@ -345,11 +345,10 @@ _READERS = {
     "judgements": "annotate agreement",
     "choices": "build choose --people",
     "answers": "build filter --people",
-    "judged": "bias --judgements",
-    "gains": "bias --judgements",
+    "gains": "pool bias --judgements",
     "scores": "evaluate given:",
     "outcomes": "evaluate given:",
-    "votes": "preferences",
+    "votes": "annotate preferences",
     "ratings": "evaluate SCORER ratings --data",
     "rows": "evaluate SCORER pairs --data",
 }

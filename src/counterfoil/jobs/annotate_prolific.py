@@ -86,7 +86,6 @@ def create(
         **{name: getattr(plan, name) for name in ("name", "description", "address", "places", "minutes")},
         "pay": f"{plan.reward / 100:,.2f} per person, {plan.pay_per_hour:,.2f} per hour",
         "pay in all": f"{plan.reward * plan.places / 100:,.2f} without fees",
-        "approved by": "Prolific itself" if plan.approve else "you",
     }
     if dry_run:
         return Change({"plan": plan.payload()}, facts=facts)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
+from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.budget import READING, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
 from counterfoil.errors import InputError
-from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import key_values
 from counterfoil.jobs.annotate_judgements import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 Mix = Mapping[str, float] | Sequence[str]
 
 
-#: Reweightings behind the intervals of agreement.
-_DRAWS = 200
 #: Kinds of people whose work is as it should be: to flag one of them is a false alarm.
 CAREFUL = ("able",)
 
@@ -59,17 +56,14 @@ class KindOutcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCampaign(Tabular):
-    """A simulated campaign: hours and pay beside the budget, what came out, labels, and people by kind."""
+    """A simulated campaign: hours and pay beside the budget, labels against the truth, people by kind."""
 
     campaign: Campaign
     simulation: "Simulation"
-    agreement: CampaignAgreement | None
     labels: tuple[LabelOutcome, ...]
     kinds: tuple[KindOutcome, ...]
 
     rows_by = declared(
-        estimate="one per number: `estimate`, and what `came: float` out with `low: float` and `high: float` "
-        "where there are intervals (95 %)",
         model="one per way to make labels: `model`, `items: int`, `right: float`, `low: float`, "
         "`high: float`, `promised: float`",
         kind="one per kind of people: `kind`, `people: int`, `worked: int`, `disqualified: int`, "
@@ -79,9 +73,7 @@ class SimulatedCampaign(Tabular):
     check_kind = staticmethod(check_table_kind)
 
     def _rows(self, by: str) -> Iterable[Any]:
-        if by != "estimate":
-            return self.labels if by == "model" else self.kinds
-        return [({"estimate": name, "came": came.value}, came) for name, came in self.estimates.items()]
+        return self.labels if by == "model" else self.kinds
 
     @property
     def hours(self) -> tuple[float, float]:
@@ -100,23 +92,8 @@ class SimulatedCampaign(Tabular):
         return sum(getattr(part, name) for role, part in parts.items() if role != READING)
 
     @property
-    def estimates(self) -> dict[str, Estimate]:
-        """What came out, by name: shares in [0, 1] with 95 % intervals, alpha at most 1."""
-        label = next((outcome for outcome in self.labels if outcome.model == "majority"), None)
-        by_name: dict[str, Estimate] = {}
-        if label is not None:
-            right = Estimate(label.right, label.low, label.high, label.items, None)
-            by_name["items whose label is right"] = right
-        questions = () if self.agreement is None else self.agreement.questions
-        names = (self.campaign.form.main, "", "")
-        main = next((q.people for q in questions if (q.question, q.reading, q.kind) == names), None)
-        if main is not None:
-            by_name |= {"pairs of answers that agree": main.raw, "Krippendorff's alpha": main.alpha}
-        return by_name
-
-    @property
     def tables(self) -> tuple[Table, ...]:
-        """Promises and what came out, labels by model, people by kind."""
+        """The budget and what came out, labels by model, people by kind."""
         counts, recipe = self.simulation.counts, self.campaign.recipe
         wanted = counts.items * recipe.overlap
         work = [
@@ -124,7 +101,6 @@ class SimulatedCampaign(Tabular):
             ("hours of work", *(f"{hours:,.1f}" for hours in self.hours)),
             (f"pay, {recipe.currency}", *(f"{pay:,.2f}" for pay in self.pay)),
         ]
-        work += [(name, "", _said(came, name)) for name, came in self.estimates.items()]
         caption = f"{recipe.title}: {amount(counts.items, 'item')}"
         return (
             Table.of(caption, "", ("promised", "came out"), work),
@@ -258,22 +234,12 @@ def annotate_simulate(
         with feedback.progress() as report:
             simulation = simulate(source, came, seed=seed, progress=partial(report, "answers"), keep=place)
     if keep is not None:
-        feedback.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
+        feedback.note(f"kept: {keep}; look at it with: counterfoil annotate agreement {keep}")
     with feedback.busy("comparing with the truth"):
-        fields = fields_of(source)
-        main = fields[source.form.main]
+        main = fields_of(source)[source.form.main]
         rows = simulation.judgements.filter(simulation.judgements.column("counted"))
-        agreement = None
-        if pc.any(pc.equal(rows.column("role"), "work")).as_py():
-            agreement = campaign_agreement(rows, fields, by_kind=False, draws=_DRAWS, seed=seed)
-        one = main.kind == "one"
-        return SimulatedCampaign(
-            source,
-            simulation,
-            agreement,
-            label_outcomes(rows, main, simulation.truth) if one else (),
-            _kinds(source, simulation),
-        )
+        labels = label_outcomes(rows, main, simulation.truth) if main.kind == "one" else ()
+        return SimulatedCampaign(source, simulation, labels, _kinds(source, simulation))
 
 
 def _shares(mix: Mix) -> Mapping[str, float]:
@@ -316,15 +282,3 @@ def _kinds(campaign: Campaign, simulation: "Simulation") -> tuple[KindOutcome, .
             KindOutcome(kind, len(ids), len(ids & worked), len(out), len((ids & flagged) - out), share)
         )
     return tuple(outcomes)
-
-
-def _said(estimate: Estimate, name: str) -> str:
-    """An estimate with its interval: per cent, or alpha as it is."""
-    if estimate.value != estimate.value:
-        return "–"
-    scale, digits, unit = (1, 3, "") if "alpha" in name else (100, 1, " %")
-    ends = [
-        f"{scale * end:.{digits}f}" for end in (estimate.low, estimate.high) if end is not None and end == end
-    ]
-    text = f"{scale * estimate.value:.{digits}f}{unit}"
-    return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text

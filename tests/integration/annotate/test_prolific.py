@@ -81,14 +81,6 @@ def test_a_study_has_the_fields_of_today_and_frees_the_places_of_who_is_refused(
     assert (fake.status(subs["bob"]), client.study(study.id).taken) == ("REJECTED", 1)
 
 
-def test_work_that_needs_no_review_is_approved_there(client, fake):
-    study = published(client, fake, dataclasses.replace(PLAN, approve=True))
-    for who, code, status in (("ann", "C1", "APPROVED"), ("bob", "F2", "AWAITING REVIEW")):
-        submission = fake.join(study, who)
-        fake.finish(submission, code)
-        assert fake.status(submission) == status
-
-
 def test_pay_is_in_hundredths_and_rounded_up():
     for minutes, pay, reward in ((10, 12.0, 200), (7, 12.5, 146), (1, 0.6, 1), (6, 0.7, 7)):
         assert dataclasses.replace(PLAN, minutes=minutes, pay_per_hour=pay).reward == reward

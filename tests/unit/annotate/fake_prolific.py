@@ -16,7 +16,7 @@ TOKEN = "a-token-of-the-tests"
 RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
 PLACEHOLDERS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
 CODE_TYPES = {"COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT", "OTHER"}
-ACTIONS = {"AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW"}
+ACTIONS = {"MANUALLY_REVIEW"}
 HOLDS_A_PLACE = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
 
 
@@ -69,10 +69,7 @@ class FakeProlific:
             found = self.submissions[submission]
             assert found["status"] == "ACTIVE"
             study = self.studies[found["study_id"]]
-            known = {each["code"]: each for each in study["completion_codes"]}
-            automatic = code in known and known[code]["actions"][0]["action"] == "AUTOMATICALLY_APPROVE"
-            status = "APPROVED" if automatic else "AWAITING REVIEW"
-            found |= {"status": status, "study_code": code, "time_taken": 312.5}
+            found |= {"status": "AWAITING REVIEW", "study_code": code, "time_taken": 312.5}
             if self.taken(found["study_id"]) >= study["total_available_places"]:
                 active = [s for s in self.of(found["study_id"]) if s["status"] == "ACTIVE"]
                 study["status"] = study["status"] if active else "AWAITING REVIEW"

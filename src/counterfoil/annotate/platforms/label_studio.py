@@ -51,10 +51,18 @@ def read_export(
         if annotation.get("ground_truth"):
             truths[item] = answer
             continue
-        person, seconds = _person(annotation, where), _seconds(annotation, where)
+        # Label Studio gives a number, or an object with it.
+        who, seconds = annotation.get("completed_by"), annotation.get("lead_time")
+        who = who.get("id") if isinstance(who, dict) else who
+        if isinstance(who, bool) or not isinstance(who, int | str) or who == "":
+            raise DataError("no person in 'completed_by'", where=where, given=who)
+        person, number = str(who), isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if seconds is not None and not (number and 0 <= seconds < 10**9):
+            allowed = "seconds, 0 or more"
+            raise DataError("no time in 'lead_time'", where=where, given=seconds, allowed=allowed)
         repeated += (item, person) in answers
         people.setdefault(person, identify(person))
-        answers[item, person] = answer, seconds
+        answers[item, person] = answer, None if seconds is None else float(seconds)
     pairs = [pair for answer, _ in answers.values() for pair in answer.items()]
     if odd := many - {name for name, _ in pairs}:
         raise DataError("no such question", where=path, given=min(odd), allowed=sorted({*dict(pairs)}))
@@ -92,25 +100,6 @@ def _annotations(tasks: list[dict[str, Any]], path: Path) -> Iterator[tuple[str,
             raise DataError("annotations are no list of objects", where=where)
         for annotation in sorted(annotations, key=lambda entry: str(entry.get("updated_at") or "")):
             yield item, annotation, f"{where}, annotation {annotation.get('id', '?')}"
-
-
-def _person(annotation: Mapping[str, Any], where: str) -> str:
-    """Who annotated: Label Studio gives a number, or an object with it."""
-    who = annotation.get("completed_by")
-    who = who.get("id") if isinstance(who, dict) else who
-    if isinstance(who, bool) or not isinstance(who, int | str) or who == "":
-        raise DataError("no person in 'completed_by'", where=where, given=who)
-    return str(who)
-
-
-def _seconds(annotation: Mapping[str, Any], where: str) -> float | None:
-    seconds = annotation.get("lead_time")
-    if seconds is None:
-        return None
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not (number and 0 <= seconds < 10**9):
-        raise DataError("no time in 'lead_time'", where=where, given=seconds, allowed="seconds, 0 or more")
-    return float(seconds)
 
 
 def _answer(result: object, where: str) -> dict[str, Any]:

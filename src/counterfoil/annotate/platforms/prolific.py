@@ -43,15 +43,13 @@ class StudyChoices:
         None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
     )
     minutes: int | None = setting(None, "Usual time per person. Default: from the form.", low=1, high=1440)
-    approve: bool = setting(False, "Let Prolific approve completed work by itself.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPlan(StudyChoices):
     """The facts of a study; `address` is where its people enter, over https, without parameters.
 
-    `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
-    submissions that were completed where `approve` is set; all others wait for review.
+    `codes` are completion codes by outcome, that of `completed` among them. All submissions wait for review.
     Raises `InputError` naming the fact that cannot be.
     """
 
@@ -97,7 +95,6 @@ class StudyPlan(StudyChoices):
 
     def payload(self) -> dict[str, Any]:
         """The body of the request that makes the draft."""
-        approve = "AUTOMATICALLY_APPROVE" if self.approve else "MANUALLY_REVIEW"
         facts: dict[str, Any] = {
             "name": self.name.strip(),
             "description": self.description.strip(),
@@ -108,7 +105,7 @@ class StudyPlan(StudyChoices):
                     "code": code,
                     "code_type": _CODE_TYPES[outcome],
                     "actor": "participant",
-                    "actions": [{"action": approve if outcome == "completed" else "MANUALLY_REVIEW"}],
+                    "actions": [{"action": "MANUALLY_REVIEW"}],
                 }
                 for outcome, code in self.codes.items()
             ],
