@@ -22,9 +22,8 @@ from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.store import check_writable
 
