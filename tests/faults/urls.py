@@ -33,21 +33,21 @@ BAD_URLS: tuple[BadUrl, ...] = (
         BadUrl(
             "server", f"{command} s3://there-is-none/a{ending}", f"s3://there-is-none/a{ending}: {_NO_BUCKET}"
         )
-        for command, ending in ((_DATA, ""), (_DATA, ".tar"), (_HELD, ".tar"), (_IMAGES, ""), (_VIDEOS, ""))
+        for command, ending in ((_DATA, ""), (_DATA, ".tar"), (_HELD, ".tar"), (_IMAGES, ""))
     ),
     BadUrl("server", f"{_CACHE} s3://there-is-none/a", "s3://there-is-none/a"),
     BadUrl("server", f"{_DATA} s3://{{bucket}}/none.tar", "none.tar: no such file; check the URL"),
     BadUrl("server", f"{_DATA} s3://{{bucket}}/shards/{{{{a,b}}}}.tar", "shards/b.tar: no such file"),
     BadUrl("server", f"{_DATA} s3://{{bucket}}/none", "none: no shards at this URL"),
     BadUrl("server", f"{_IMAGES} s3://{{bucket}}/none", "none: no such folder"),
-    BadUrl("server", f"{_VIDEOS} s3://{{bucket}}/none", "none: no such folder"),
+    BadUrl("unreachable", f"{_VIDEOS} s3://bucket/a", "videos are read from a disk; mount the folder"),
     *(
         BadUrl("no-credentials", f"{command} s3://bucket/a{ending}", "no credentials; set AWS_PROFILE")
-        for command, ending in ((_DATA, ".tar"), (_IMAGES, ""), (_VIDEOS, ""), (_CACHE, ""))
+        for command, ending in ((_DATA, ".tar"), (_IMAGES, ""), (_CACHE, ""))
     ),
     *(
         BadUrl("no-package", f"{command} {scheme}://bucket/a", f"'counterfoil[{extra}]'")
-        for command in (_DATA, _IMAGES, _VIDEOS, _CACHE)
+        for command in (_DATA, _IMAGES, _CACHE)
         for scheme, extra in (("s3", "s3"), ("gs", "gcs"))
         if (command, scheme) != (_CACHE, "gs")
     ),
@@ -58,7 +58,7 @@ BAD_URLS: tuple[BadUrl, ...] = (
     BadUrl("unreachable", f"{_CACHE} gs://bucket/a", "given: gcs; allowed: a folder, s3://"),
     *(
         BadUrl("unreachable", f"{command} ftp://host/a", "given: ftp; allowed: a folder, s3")
-        for command in (_DATA, _HELD, _IMAGES, _VIDEOS, _CACHE)
+        for command in (_DATA, _HELD, _IMAGES, _CACHE)
     ),
     BadUrl("unreachable", f"{_DATA} memory://none/a.tar", "memory://none/a.tar: no such file"),
     BadUrl("unreachable", f"{_IMAGES} memory://none/a", "memory://none/a: no such folder"),

@@ -18,8 +18,6 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import MAX_PIXELS
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import check_amount
-from counterfoil.storage import Location, location
-from counterfoil.storage.files import open_file
 
 #: Moments this close, in seconds, are one: decimals and the clocks of files differ in the last digits.
 _SAME = 1e-6
@@ -240,13 +238,11 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     except ModuleNotFoundError:
         raise MissingExtraError("av", "video") from None
 
-    where = location(path)
-    if isinstance(where, Path) and not path.is_file():
+    if not path.is_file():
         what = "a folder, not a video file" if path.is_dir() else "no such video file"
         raise DataError(what, where=path, hint="check the folder of videos")
-    file = open_file(where) if isinstance(where, Location) else None
     try:
-        container = av.open(str(path) if file is None else file)
+        container = av.open(str(path))
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise DataError(
             f"not a video that can be read: {_reason(error)}", where=path, hint="is the file cut off?"
@@ -272,8 +268,6 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         yield container, streams[0]
     finally:
         container.close()
-        if file is not None:
-            file.close()
 
 
 def cut_off(path: Path, got: int, expected: int) -> DataError:

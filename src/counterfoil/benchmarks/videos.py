@@ -22,8 +22,7 @@ from counterfoil.benchmarks.records import FileSource, Image, Source, cropped, d
 from counterfoil.benchmarks.video_frames import ALL, Sampling, Timeline, chosen, cut, evenly, pictures
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
-from counterfoil.storage import Location, is_distant, location
-from counterfoil.storage.files import listing
+from counterfoil.storage import is_distant
 
 #: Pictures that a folder of frames may hold.
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
@@ -237,7 +236,7 @@ class Video(Image):
 def _listed(folder: Path) -> tuple[str, ...]:
     """The pictures of a folder in natural order: frame 10 after frame 9."""
     try:
-        return _listed_at(folder, 0 if is_distant(folder) else os.stat(folder).st_mtime_ns)
+        return _listed_at(folder, os.stat(folder).st_mtime_ns)
     except (FileNotFoundError, NotADirectoryError):
         raise DataError("no such folder of frames", where=folder, hint="check the folder of videos") from None
 
@@ -284,12 +283,6 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
     source_of: dict[str, Source | FrameFeatures] = {}
     for name in names:
         source = _found(folder, name, there)
-        if isinstance(source, FrameFeatures) and is_distant(folder):
-            raise DataError(
-                "frame features are read from a disk",
-                where=source.path,
-                hint="mount the folder, or copy them; videos and frames may stay behind a URL",
-            )
         if source is not None:
             source_of[name] = source
     if names and not source_of:
@@ -302,12 +295,13 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
 
 
 def video_folder(folder: Path) -> Mapping[str, bool]:
-    """What lies in a folder, on disk or behind a URL: whether each name is a folder itself.
+    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder.
 
-    Nothing where there is no such folder. Raises `DataError` where that at a distance cannot be listed.
+    Raises `DataError` for a URL.
     """
-    if isinstance(where := location(folder), Location):
-        return listing(where)
+    if is_distant(folder):
+        hint = "mount the folder, or copy it; images and shards may stay behind a URL"
+        raise DataError("videos are read from a disk", where=folder, hint=hint)
     try:
         with os.scandir(folder) as entries:
             return {entry.name: entry.is_dir() for entry in entries}

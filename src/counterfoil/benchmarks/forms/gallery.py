@@ -448,33 +448,28 @@ class Gallery(Form):
         return FormRelease(tuple(tables), asks, ("text-retrieval", "image-feature-extraction"), facts)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        i2t, t2i = self.i2t, self.t2i
+        i2t, t2i, n, m = self.i2t, self.t2i, self.n_images, self.n_captions
+        codes = [*_codes(i2t, "query_codes", len(i2t)), *_codes(t2i, "query_codes", len(t2i))]
         columns = {
             "query": pa.array(np.concatenate([i2t.queries, t2i.queries])),
-            "code": pa.array(
-                [*_codes(i2t, "query_codes", len(i2t)), *_codes(t2i, "query_codes", len(t2i))], pa.binary()
-            ),
+            "code": pa.array(codes, pa.binary()),
         }
-        n, m = self.n_images, self.n_captions
-        parts: list[int | None] = [None] * (n + m)
+        parts = np.full(n + m, -1)
         if self.image_parts is not None and self.caption_parts is not None:
-            parts = [*self.image_parts.tolist(), *self.caption_parts.tolist()]
+            parts = np.concatenate([self.image_parts, self.caption_parts])
         members = {
             "kind": pa.array(["image"] * n + ["caption"] * m, pa.string()),
-            "owner": pa.array(
-                [None] * n + [owner if owner >= 0 else None for owner in self.owners.tolist()], pa.int64()
-            ),
-            "part": pa.array(parts, pa.int64()),
+            "owner": _or_null(np.concatenate([np.full(n, -1), self.owners])),
+            "part": _or_null(parts),
             "code": pa.array([*_codes(t2i, "item_codes", n), *_codes(i2t, "item_codes", m)], pa.binary()),
         }
         listed = [(side.first, side.search.positives) for side in self.sides]
         right = [(start, rows) for start, rows in listed if isinstance(rows, Qrels)]
-        items = np.concatenate([*(rows.items for _, rows in right), np.empty(0, np.int64)])
-        questions = [rows.queries + start for start, rows in right]
+        none = np.empty(0, np.int64)
         positives = {
-            "question": pa.array(np.concatenate([*questions, np.empty(0, np.int64)]), pa.int64()),
-            "item": pa.array(items, pa.int64(), mask=items < 0),
-            "gain": pa.array(np.concatenate([*(rows.gains for _, rows in right), np.empty(0)]), pa.float64()),
+            "question": pa.array(np.concatenate([none, *(rows.queries + start for start, rows in right)])),
+            "item": _or_null(np.concatenate([none, *(rows.items for _, rows in right)])),
+            "gain": pa.array(np.concatenate([np.empty(0), *(rows.gains for _, rows in right)])),
         }
         facts = {"i2t": _facts(i2t), "t2i": _facts(t2i)}
         return columns, facts, {MEMBERS: pa.table(members), POSITIVES: pa.table(positives)}
@@ -491,27 +486,19 @@ class Gallery(Form):
             raise DataError(
                 "not as many queries as the manifest says", given=len(queries), allowed=str(asked_for)
             )
-        owner = _whole(members, "owner")
-        part = _whole(members, "part")
+        owner, part = _whole(members, "owner"), _whole(members, "part")
         member_codes, query_codes = (table.column("code").to_pylist() for table in (members, queries))
-        query = _whole(queries, "query")
-        question, item = _whole(listed, "question"), _whole(listed, "item")
+        query, question, item = _whole(queries, "query"), _whole(listed, "question"), _whole(listed, "item")
         check_order("right answers", question, len(queries))
         gain = listed.column("gain").to_numpy().astype(np.float64)
-        searches = []
-        first = 0
+        searches, first = [], 0
         for name, codes in (("i2t", member_codes[n:]), ("t2i", member_codes[:n])):
             last = first + facts[name]["queries"]
             rule = facts[name].get("plausible")
             positives: Qrels | Plausible
             if rule is not None:
-                classes = rule["classes"]
-                positives = Plausible(
-                    unpacked(query_codes[first:last], classes),
-                    unpacked(codes, classes),
-                    tuple(rule["thresholds"]),
-                    rule["cap"],
-                )
+                asked, held = (unpacked(part, rule["classes"]) for part in (query_codes[first:last], codes))
+                positives = Plausible(asked, held, tuple(rule["thresholds"]), rule["cap"])
             else:
                 mine = (question >= first) & (question < last)
                 counts = np.bincount(question[mine] - first, minlength=last - first)
@@ -552,3 +539,8 @@ def _codes(search: RetrievalDirection, which: str, rows: int) -> list[bytes | No
 def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
     """A column of whole numbers, -1 where it is null."""
     return table.column(name).fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _or_null(positions: NDArray[np.int64]) -> pa.Array:
+    """A column of positions, null where it is -1."""
+    return pa.array(positions, pa.int64(), mask=positions < 0)

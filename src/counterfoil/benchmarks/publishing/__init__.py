@@ -1,1 +1,1 @@
-"""Publication of benchmarks: Parquet that `datasets` reads, a dataset card, Croissant, and the hub."""
+"""Publication of benchmarks: Parquet that `datasets` reads, a dataset card, and Croissant."""

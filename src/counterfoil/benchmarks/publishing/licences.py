@@ -38,36 +38,24 @@ class Licence:
         return self.address or f"https://spdx.org/licenses/{self.spdx}"
 
 
-def _creative_commons(version: str) -> list[Licence]:
-    licences = []
-    for parts in ("BY", "BY-SA", "BY-NC", "BY-ND", "BY-NC-SA", "BY-NC-ND"):
-        name = f"CC-{parts}-{version}"
-        licences.append(
-            Licence(name, name.lower(), "NC" not in parts, "ND" not in parts, parts.endswith("SA"))
-        )
-    return licences
-
+#: Those that the hub does not call by the identifier in lower case, and those that what is derived keeps.
+_HUB = {"GPL-3.0-only": "gpl-3.0", "ODbL-1.0": "odbl", "ODC-By-1.0": "odc-by", "PDDL-1.0": "pddl"}
+_SAME = ("-SA-", "GPL-3.0-only", "ODbL-1.0", "CDLA-Sharing-1.0")
+_CREATIVE = ("BY", "BY-SA", "BY-NC", "BY-ND", "BY-NC-SA", "BY-NC-ND")
 
 #: The licences that are known, by SPDX identifier: those that data sets of this field have.
 LICENCES: Mapping[str, Licence] = {
-    licence.spdx: licence
-    for licence in (
-        *_creative_commons("4.0"),
-        *_creative_commons("3.0"),
-        *_creative_commons("2.0"),
-        Licence("CC0-1.0", "cc0-1.0"),
-        Licence("MIT", "mit"),
-        Licence("Apache-2.0", "apache-2.0"),
-        Licence("BSD-2-Clause", "bsd-2-clause"),
-        Licence("BSD-3-Clause", "bsd-3-clause"),
-        Licence("ISC", "isc"),
-        Licence("GPL-3.0-only", "gpl-3.0", same=True),
-        Licence("ODbL-1.0", "odbl", same=True),
-        Licence("ODC-By-1.0", "odc-by"),
-        Licence("PDDL-1.0", "pddl"),
-        Licence("CDLA-Permissive-2.0", "cdla-permissive-2.0"),
-        Licence("CDLA-Sharing-1.0", "cdla-sharing-1.0", same=True),
-        Licence("Unlicense", "unlicense"),
+    spdx: Licence(
+        spdx,
+        hub=_HUB.get(spdx, spdx.lower()),
+        commercial="-NC" not in spdx,
+        derived="-ND" not in spdx,
+        same=any(mark in spdx for mark in _SAME),
+    )
+    for spdx in (
+        *(f"CC-{parts}-{version}" for version in ("4.0", "3.0", "2.0") for parts in _CREATIVE),
+        *("CC0-1.0", "MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "GPL-3.0-only", "ODbL-1.0"),
+        *("ODC-By-1.0", "PDDL-1.0", "CDLA-Permissive-2.0", "CDLA-Sharing-1.0", "Unlicense"),
     )
 }
 
