@@ -354,9 +354,7 @@ def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
         ),
     ):
         refuses(message, likely, "git", models, **settings, error=error)
-    with pytest.raises(
-        ModelError, match="CoCa's captions are not scored"
-    ):
+    with pytest.raises(ModelError, match="CoCa's captions are not scored"):
         likelihood.load("open-clip:coca_ViT-B-32/laion2b_s13b_b90k", Options(device="cpu"))
     with pytest.raises(DataError, match="an empty caption has no likelihood"):
         scored(likely("git", models, end="out"), [(pictures()[1:][0], Caption("", ""))], 1)
