@@ -15,7 +15,7 @@ from counterfoil.benchmarks.readers.rows import open_rows
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.metrics.measures import MEASURES, Declared, Measure, every
-from counterfoil.models.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of, remember_source
+from counterfoil.models.base import DEFAULT, Embedder, Options, prompt_of, remember_source
 from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
@@ -45,7 +45,7 @@ PEOPLE = ScorerEntry(
     "people:campaign/",
     "counterfoil.annotate.people_scorer:load",
     "annotate",
-    ("model", "database", "campaign"),
+    "counterfoil.models.settings:PeopleSettings",
     embeds=False,
 )
 
@@ -292,7 +292,7 @@ def _once_more(entry: ScorerEntry, spec: str, options: Options, memory: Path | N
 
 
 def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
-    """Raise `InputError` where a scorer takes no settings, and for one that is not among those it takes."""
+    """Raise `InputError` where a scorer takes no settings, and for one that it does not take or allow."""
     if options.backbone:
         raise InputError(
             "--backbone is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
@@ -305,7 +305,10 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
             given=next(iter(options.settings)),
             allowed=["metric:NAME", *taking],
         )
-    ScorerSettings(spec, options.settings).only(*entry.settings)
+    if options.settings and (kind := entry.settings_class) is not None:
+        from counterfoil.models.settings import settings_of
+
+        settings_of(kind, options.settings, where=spec)
 
 
 def scorer_name(spec: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from counterfoil.inputs.pictures import FORMATS
 from counterfoil.metrics.measures import every
 from counterfoil.models.captions.registry import METRICS
 from counterfoil.models.registry import SCORERS
+from counterfoil.models.settings import described
 from counterfoil.train.recipes import RECIPES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
@@ -47,7 +48,10 @@ def page() -> str:
         "Python names": counterfoil.__all__,
         "Benchmarks": catalog.benchmarks(),
         "Question types": FORMS,
-        "Models": (f"{SCORERS[name].prefix}:{SCORERS[name].argument}" for name in SCORERS),
+        "Models": (
+            " ".join([f"{name}:{entry.argument}", *(row["name"] for row in described(entry.settings_class))])
+            for name, entry in SCORERS.items()
+        ),
         "Caption metrics": METRICS,
         "Measures": (measure.name for measure in every()),
         "Training recipes": RECIPES,

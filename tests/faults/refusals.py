@@ -160,7 +160,7 @@ REFUSALS: dict[str, dict[str, str]] = {
     REFINE: {
         "--set lm.speed=3": "a setting of a scorer that is not named; given: lm.speed=3",
         # A comma is the value's own, but before another key.
-        "--set 'prompt=Is it so, or not?,pace=1'": "unknown setting; given: prompt",
+        "--set 'prompt=Is it so, or not?,pace=1'": "unknown key; given: prompt",
     },
     "cache limit --": {
         **dict.fromkeys(("much", "'5 cats'", "-1GB", "1e99", "9" * 40), "no size; given:"),

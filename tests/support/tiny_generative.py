@@ -1,13 +1,10 @@
 """Models of random weights that write text about a picture, each made by its real classes and saved with its
 tokenizer, image processor and chat template."""
 
-import json
 from functools import partial
 
 import torch
 import transformers
-from open_clip.coca_model import CoCa
-from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 #: What the byte-level tokenizer's merges are learned from: words of captions and of the questions about them.
@@ -289,24 +286,6 @@ def _git(sizes, folder):
     return transformers.GitForCausalLM(config), transformers.GitProcessor(images, tokenizer)
 
 
-def _paired(sizes, folder):
-    """A ViT and a GPT-2 that attends to it, narrower than it; the image processor is saved here."""
-    tokenizer = words(eos="<|endoftext|>", pad="<|endoftext|>", bos="<|endoftext|>")
-    decoder = transformers.GPT2Config(
-        vocab_size=len(tokenizer), n_positions=64, n_embd=sizes["width"], n_layer=sizes["layers"],
-        n_head=sizes["heads"], is_decoder=True, add_cross_attention=True,
-        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
-    encoder = transformers.ViTConfig(**_vision(sizes) | {"hidden_size": 2 * sizes["vision_width"]})
-    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(
-        encoder, decoder, decoder_start_token_id=tokenizer.bos_token_id, pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
-    size = {"height": sizes["side"], "width": sizes["side"]}
-    transformers.ViTImageProcessor(size=size).save_pretrained(folder)
-    return transformers.VisionEncoderDecoderModel(config), tokenizer
-
-
 def _mllama(sizes, folder):
     """Its decoder attends to the picture across, so that a prompt holds one id for it."""
     tokenizer = words("<|image|>", "<|eot|>", eos="<|eot|>", pad="<|pad|>", bos="<|begin|>")
@@ -335,38 +314,5 @@ FAMILIES = {
     "qwen2-vl": partial(_qwen, third=False), "qwen3-vl": partial(_qwen, third=True),
     "idefics3": _idefics, "llava-onevision": _llava,
     "gemma3": _gemma, "internvl": _internvl, "paligemma": _paligemma, "blip": _blip, "git": _git,
-    "vision-encoder-decoder": _paired, "mllama": _mllama,
+    "mllama": _mllama,
 }  # fmt: skip
-
-
-def save_coca(folder, *, seed=11, **sizes):
-    """The folder with a CoCa of open_clip and its own tokenizer."""
-    sizes = {**TINY, **sizes}
-    text = {"context_length": 76, "vocab_size": 49408, "width": sizes["width"], "heads": sizes["heads"]}
-    config = {
-        "embed_dim": sizes["width"],
-        "vision_cfg": {
-            "image_size": sizes["side"], "patch_size": sizes["patch"], "width": sizes["vision_width"],
-            "layers": sizes["vision_layers"], "head_width": sizes["vision_width"] // sizes["heads"],
-            "attentional_pool": True, "attn_pooler_heads": sizes["heads"], "output_tokens": True,
-        },
-        "text_cfg": {**text, "layers": sizes["layers"], "embed_cls": True, "output_tokens": True},
-        "multimodal_cfg": {**text, "layers": sizes["layers"], "attn_pooler_heads": sizes["heads"]},
-    }  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = CoCa(**config)
-        for parameter in model.parameters():
-            # Pictures matter as much as words do.
-            torch.nn.init.normal_(
-                parameter, std=1.5 / parameter.shape[-1] ** 0.5 if parameter.ndim > 1 else 1
-            )
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.contiguous() for name, value in model.state_dict().items()},
-              folder / "open_clip_model.safetensors", metadata={"format": "pt"})  # fmt: skip
-    found = {
-        "model_cfg": {**config, "custom_text": True},
-        "preprocess_cfg": {"size": sizes["side"], "mode": "RGB"},
-    }
-    (folder / "open_clip_config.json").write_text(json.dumps(found))
-    return folder

@@ -3,7 +3,6 @@
 import string
 
 import transformers
-from tokenizers import ByteLevelBPETokenizer
 
 from tiny_families import save_model
 
@@ -13,7 +12,7 @@ WORDS = ("a", "red", "cat", "dog", "on", "the", "mat", "photo", "of", "in", "two
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.ascii_lowercase, *string.punctuation)
 VOCABULARY = (*PIECES, *(f"##{letter}" for letter in string.ascii_lowercase), *WORDS[1:])
 OF_REGIONS = ("lxmert", "visual_bert")
-NAMES = ("blip", "blip-2", "vilt", "flava", "bridgetower")
+NAMES = ("blip", "blip-2", "vilt", "flava")
 
 
 def save(name, folder, **sizes):
@@ -27,11 +26,8 @@ def save(name, folder, **sizes):
     save_model(kind, config, folder)
     if processor is not None:
         processor.save_pretrained(folder)
-    if name == "bridgetower":
-        save_byte_pairs(folder)
-    else:
-        (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
-        transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
 
 
 def _blip(side=32, patch=8, width=32, layers=2, heads=2, vision_width=32, vision_layers=2):
@@ -84,37 +80,13 @@ def _parts(name):
         config = transformers.ViltConfig(**LAYERS, vocab_size=size, image_size=32, patch_size=8)
         processor = transformers.ViltImageProcessor(size={"shortest_edge": 32}, size_divisor=8)
         return transformers.ViltForImageAndTextRetrieval, config, processor
-    if name == "flava":
-        config = transformers.FlavaConfig(
-            image_config={**vision, "vocab_size": 16},
-            text_config={**LAYERS, "vocab_size": size},
-            multimodal_config=LAYERS,
-            hidden_size=32, projection_dim=16, init_codebook=False,
-        )  # fmt: skip
-        processor = transformers.FlavaImageProcessor(
-            **square, crop_size=square["size"], return_codebook_pixels=False, return_image_mask=False
-        )
-        return transformers.FlavaForPreTraining, config, processor
-    # A head of its vision tower is 64 wide. Both towers have a layer more than the part that reads both.
-    wide = {**LAYERS, "hidden_size": 64}
-    text = {**wide, "num_hidden_layers": 3, "vocab_size": 300, "max_position_embeddings": 66}
-    config = transformers.BridgeTowerConfig(
-        **wide,
-        text_config=text,
-        vision_config={"hidden_size": 64, "num_hidden_layers": 3, "patch_size": 8, "image_size": 32},
+    config = transformers.FlavaConfig(
+        image_config={**vision, "vocab_size": 16},
+        text_config={**LAYERS, "vocab_size": size},
+        multimodal_config=LAYERS,
+        hidden_size=32, projection_dim=16, init_codebook=False,
+    )  # fmt: skip
+    processor = transformers.FlavaImageProcessor(
+        **square, crop_size=square["size"], return_codebook_pixels=False, return_image_mask=False
     )
-    processor = transformers.BridgeTowerImageProcessor(
-        size={"shortest_edge": 32}, crop_size={"shortest_edge": 32}, size_divisor=8
-    )
-    return transformers.BridgeTowerForImageAndTextRetrieval, config, processor
-
-
-def save_byte_pairs(folder):
-    """RoBERTa's kind of tokenizer, of a few merges."""
-    marks = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trained = ByteLevelBPETokenizer()
-    trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=300, special_tokens=marks)
-    trained.save_model(str(folder))
-    transformers.RobertaTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(
-        folder
-    )
+    return transformers.FlavaForPreTraining, config, processor

@@ -22,9 +22,11 @@ from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_score
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import check_key
 from counterfoil.inputs.files import Stored, read_model
-from counterfoil.models.base import DEFAULT, Options, ScorerSettings, reject_unused_options
+from counterfoil.models.base import DEFAULT, Options, reject_unused_options
 from counterfoil.models.precomputed import PrecomputedTable, from_table
+from counterfoil.models.settings import PeopleSettings, settings_of
 from counterfoil.store import digest_value
 
 #: Rows that are one pair of a quad or one candidate of a choice carry the question's id in front of these.
@@ -55,20 +57,19 @@ class _About(Stored):
 
 
 def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
-    """`people:CAMPAIGN`, `people:EXPORT` or `people:JUDGEMENTS.csv`, with settings:
+    """`people:CAMPAIGN`, `people:EXPORT`, which has means alone, or `people:JUDGEMENTS.csv`.
 
-    `model`, by which answers to one query become one label first (`labels.MODELS`; without it a query counts
-    the mean over its answers, and an export has that alone); `database`, the address of a campaign's database
-    that is not in its folder; `campaign`, the folder of the campaign that a table of judgements answers.
     Raises `DataError` for a folder with neither a campaign nor an export, `InputError` for forms whose
     answers are no scores, for a campaign without answers, and for a setting that the argument has no use for.
     """
     where = f"people:{argument}"
     reject_unused_options(where, options, "settings", "whole_rows", "unanswered")
-    settings, path = ScorerSettings(where, options.settings), Path(argument)
-    model = settings.get("model")
-    if (path / ABOUT).is_file():
-        settings.only("model")
+    settings, path = settings_of(PeopleSettings, options.settings, where=where), Path(argument)
+    model, exported = settings.model, (path / ABOUT).is_file()
+    other = () if exported else ("campaign",) if path.is_file() else ("database",)
+    for key in options.settings:
+        check_key(key, ("model", *other), where=where)
+    if exported:
         if model:
             raise InputError(
                 "an export has the mean over answers alone",
@@ -80,8 +81,7 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
         _check_form(about.form, where)
         columns = _exported(path, about.form)
     else:
-        settings.only("model", "campaign" if path.is_file() else "database")
-        about, columns = _judged(path, settings)
+        about, columns = _judged(path, settings, where)
     if not next(iter(columns.values()), []):
         raise InputError("no question has an answer in every direction", where=where)
     whole, work = False, about.form
@@ -94,20 +94,20 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
     return replace(given, partial=True, described=about.described(model))
 
 
-def _judged(path: Path, settings: ScorerSettings) -> tuple[_About, dict[str, list[Any]]]:
+def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[_About, dict[str, list[Any]]]:
     """The outcomes or scores by column, of answers in a campaign's database or in a table of judgements."""
     from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
 
-    where, decided, of_table = settings.where, {}, path.is_file()
-    if of_table and not settings.get("campaign"):
+    decided, of_table = {}, path.is_file()
+    if of_table and not settings.campaign:
         raise InputError(
             "whose questions a table answers is not known",
             where=where,
             hint="name the campaign with --set campaign=DIR, or give the folder of 'annotate export'",
         )
-    campaign = open_campaign(Path(settings.get("campaign")) if of_table else path)
+    campaign = open_campaign(Path(settings.campaign) if of_table else path)
     _check_form(campaign.form.name, where)
     if of_table:
         table = read_judgement_table(path)
@@ -115,12 +115,12 @@ def _judged(path: Path, settings: ScorerSettings) -> tuple[_About, dict[str, lis
         if odd is not None:
             raise DataError("an item that the campaign does not have", where=path, given=odd)
     else:
-        with existing_database(campaign, settings.get("database") or None) as db:
+        with existing_database(campaign, settings.database or None) as db:
             table = judgement_table(db, campaign)
             decided = decided_answers(db, campaign)
     if not len(table):
         raise unanswered(path)
-    judged = JudgedCampaign.of(campaign, table, model=settings.get("model") or None, decided=decided)
+    judged = JudgedCampaign.of(campaign, table, model=settings.model or None, decided=decided)
     queries = tied = 0
     if campaign.form.name == "choose":
         outcomes = question_outcomes(judged)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from counterfoil import catalog
 from counterfoil.jobs.job import job, option
+from counterfoil.models.settings import described
 
 
 class Listing(NamedTuple):
@@ -120,8 +121,13 @@ def scorers() -> Listing:
             console.print(Text(f"{entry.prefix}:{entry.argument}", style="bold"))
             console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
             console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
+            for row in described(entry.settings_class):
+                facts = "; ".join(f"{key} {row[key]}" for key in ("allowed", "default") if row[key])
+                words = f"--set {row['name']}=  {row['help']}" + (f" ({facts})" if facts else "")
+                console.print(Padding(Text(words), (0, 0, 0, 8)))
 
-    return Listing([asdict(entry) for entry in entries], show=show)
+    plain = [{**asdict(entry), "settings": described(entry.settings_class)} for entry in entries]
+    return Listing(plain, show=show)
 
 
 @job(outputs="json")

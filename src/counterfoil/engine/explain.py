@@ -208,16 +208,10 @@ METHODS: Mapping[str, HeatMethod] = {
             needs="the attention of ViLT, FLAVA or VisualBERT",
         ),
         HeatMethod(
-            "transport",
-            "Optimal transport",
-            "share of the word that is carried to the patch",
-            needs="the states of ViLT, FLAVA or VisualBERT",
-        ),
-        HeatMethod(
             "grad-cam",
             "Grad-CAM",
             "cross-attention times the gradient of a match",
-            needs="the cross-attention of BLIP, BLIP-2, BridgeTower or LXMERT",
+            needs="the cross-attention of BLIP or LXMERT",
         ),
     )
 }

@@ -44,7 +44,7 @@ class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
         limit: How many questions, where none are named.
 
     Method:
-        methods: How heatmaps are made: patches, rollout, transport, grad-cam, occlusion; may be repeated.
+        methods: How heatmaps are made: patches, rollout, grad-cam, occlusion; may be repeated.
             Default: what looks inside of the model, else occlusion.
         grid: Occlusion: so many cells to a side of the picture.
         fill: Occlusion: what a covered cell shows.
@@ -190,7 +190,7 @@ class Explanation(Tabular):
     examples="""Examples:
   counterfoil explain pixels:colours world-quads --html heat.html
   counterfoil explain open-clip:ViT-B-32-quickgelu/openai winoground --questions 17,43 --html heat.html
-  counterfoil explain itm:dandelin/vilt-b32-finetuned-coco winoground --method rollout --method transport
+  counterfoil explain itm:dandelin/vilt-b32-finetuned-coco winoground --method rollout --method occlusion
   counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion""",
 )
 def explain(
@@ -202,7 +202,7 @@ def explain(
 
     Every image of the questions with every caption: what the score loses without each word, and heatmaps.
     "occlusion" works for any scorer by its scores alone, "patches" compares the patches of a dual encoder
-    with each word, "rollout" and "transport" are of ViLT, "grad-cam" of BLIP.
+    with each word, "rollout" is of ViLT, "grad-cam" of BLIP.
 
     Raises `UnknownNameError` for unknown questions and methods, `InputError` for a scorer without scores of
     new pairs or a method that it cannot do, and `DataError` for galleries, videos, and images or captions

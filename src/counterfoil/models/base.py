@@ -24,7 +24,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import DataError, InputError
 from counterfoil.store import digest, digest_value
 
 
@@ -433,59 +433,6 @@ def source_of(scorer: Any) -> Source | None:
     True
     """
     return _SOURCES.get(id(scorer))
-
-
-#: The settings of dual encoders that name the route of pictures, with their values, first the reference's.
-IMAGE_ROUTES = {"resize": ("host", "device"), "compile": ("no", "yes")}
-
-
-@dataclass(frozen=True)
-class ScorerSettings:
-    """The settings of one scorer (`Options.settings`), read by its loader.
-
-    >>> settings = ScorerSettings("itm:blip", {"protocol": "retrieval"})
-    >>> settings.one_of("protocol", ("itm", "retrieval")), settings.count("processes")
-    ('retrieval', 1)
-    """
-
-    #: The scorer, for errors.
-    where: str
-    given: Mapping[str, str]
-
-    def only(self, *names: str) -> None:
-        """Raise `UnknownNameError` for a setting that is none of these."""
-        for key in self.given:
-            if key not in names:
-                raise UnknownNameError("setting", key, names, where=self.where)
-
-    def get(self, name: str, default: str = "") -> str:
-        """The value of a setting."""
-        return self.given.get(name, default)
-
-    def one_of(self, name: str, allowed: Sequence[str], default: str = "") -> str:
-        """One of some words; where none is given the default, else the first."""
-        value = self.get(name, default or allowed[0])
-        if value not in allowed:
-            raise self._refused(f"no such {name}", value, allowed)
-        return value
-
-    def count(self, name: str, default: int = 1) -> int:
-        """A whole number from 1."""
-        value = self.get(name, str(default))
-        if value.isascii() and value.isdigit() and len(value) < 7 and int(value):
-            return int(value)
-        raise self._refused(f"no number of {name}", value, "1 to 999,999")
-
-    def number(self, name: str, default: float, *, low: float, high: float) -> float:
-        """A number from `low` to `high`, both included."""
-        text = self.get(name, str(default))
-        with suppress(ValueError):
-            if low <= (value := float(text)) <= high:
-                return value
-        raise self._refused(f"no value of {name}", text, f"{low:g} to {high:g}")
-
-    def _refused(self, problem: str, text: str, allowed: str | Sequence[str]) -> InputError:
-        return InputError(problem, where=self.where, given=text or "(empty)", allowed=allowed)
 
 
 def check_template(template: str, what: str, *, where: str, allowed: str) -> str:

@@ -163,15 +163,14 @@ def constant_image(model: Any, options: base.Options) -> ConstantImage:
     file is no image, or the folder holds none.
     """
     name = "blind:constant-image"
-    settings = base.ScorerSettings(name, options.settings)
-    settings.only("image")
+    _check_settings(options, ("image",), where=name)
     blind = "images" not in getattr(model, "needs", ("images",))
     if blind or not {"embeds", "scores_pairs"} & set(base.abilities(model)):
         raise InputError(
             "needs a model that looks at images behind it", where=name, given=model.identity.name
         )
-    path, pixels = settings.get("image"), np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
-    if path:
+    pixels = np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
+    if path := options.settings.get("image"):
         pixels = _mean_image(Path(path))
     known = base.identity_of(model)
     options_of = {**known.options, "image": digest(pixels.tobytes())}
@@ -213,6 +212,7 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
         from counterfoil.models.learned import FITS, load
 
         if argument in FITS:
+            _check_settings(options, ("captions",) if argument == "unigram" else (), where=name)
             return load(argument, options)
         raise UnknownNameError("blind scorer", argument, (*_BLIND, *FITS, "constant-image"), where=name)
     base.reject_unused_options(name, options)
@@ -221,6 +221,13 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     if argument == "constant":
         return Constant(base.Identity(name, revision="1"))
     return Length(base.Identity(name, revision="1"))
+
+
+def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:
+    """Raise `UnknownNameError` for a setting that is one of other blind scorers."""
+    for key in options.settings:
+        if key not in taken:
+            raise UnknownNameError("setting", key, taken, where=where)
 
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry

@@ -29,6 +29,7 @@ from counterfoil.inputs.limits import check_network
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, opened, packed, read_checkpoint
 from counterfoil.models.runtime import import_torch
+from counterfoil.models.settings import CheckpointSettings, settings_of
 from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
 
@@ -170,7 +171,8 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     where = f"ckpt:{argument}"
     import_torch()
     backbone, record = _read(Path(argument))
-    backbone = regions_of(backbone, options.settings.get("regions"), where=where, hint="--set regions=PATH")
+    regions = settings_of(CheckpointSettings, options.settings, where=where).regions
+    backbone = regions_of(backbone, regions, where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
     files = {
         str(file.relative_to(processor)): digest_file(file)

@@ -38,6 +38,7 @@ from counterfoil.models.networks import (
     processor_files,
 )
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
+from counterfoil.models.settings import settings_of
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
 _LEVELS = 1.0
@@ -52,7 +53,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """
     where = f"hf:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), loading.library_of()
-    route, device = ImageRoute.of(context.settings), context.device
+    route, device = settings_of(ImageRoute, options.settings, where=where), context.device
     model, revision, processor, tokenizer = _loaded(library, argument, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
     weights = digest_tensors(model.state_dict())

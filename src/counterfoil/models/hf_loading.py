@@ -19,7 +19,7 @@ from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
 from counterfoil.models import runtime
-from counterfoil.models.base import ScorerSettings, digest_tensors
+from counterfoil.models.base import digest_tensors
 from counterfoil.models.dual import TokenTower
 from counterfoil.models.runtime import LoadContext, loading_errors, to_device
 from counterfoil.models.runtime import quiet as quiet
@@ -123,21 +123,17 @@ def length_of(config: Any, tokenizer: Any) -> int:
     text = getattr(config, "text_config", config)
     positions = int(getattr(text, "max_position_embeddings", 77))
     # RoBERTa's positions start after its padding mark, so two of them are never used.
-    if "roberta" in str(text.model_type) or config.model_type in ("altclip", "bridgetower"):
+    if "roberta" in str(text.model_type) or config.model_type == "altclip":
         positions -= 2
     return min(PRESCRIBED.get(config.model_type, positions), positions, int(tokenizer.model_max_length))
 
 
-def length_within(settings: ScorerSettings, most: int, usual: int | None = None) -> int:
-    """The setting `length`, at most what the model reads; where none is given `usual`, or that.
-
-    Raises `InputError` for lengths that leave no room for words between the marks, and for longer ones.
-    """
-    length = settings.count("length", most if usual is None else min(usual, most))
-    if not 2 < length <= most:
+def length_within(length: int | None, most: int, *, where: str) -> int:
+    """The setting `length`; where it is None, all that the model reads. Raises `InputError` for more."""
+    if length is not None and length > most:
         problem = "the model cannot read captions of this length"
-        raise InputError(problem, where=settings.where, given=length, allowed=f"3 to {most} tokens")
-    return length
+        raise InputError(problem, where=where, given=length, allowed=f"3 to {most} tokens")
+    return most if length is None else length
 
 
 def check_words(tokenizer: Any, where: str) -> None:

@@ -33,7 +33,8 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image, TarSource
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import IMAGE_ROUTES, ImageBatches, ScorerSettings
+from counterfoil.inputs.fields import setting
+from counterfoil.models.base import ImageBatches
 from counterfoil.storage.location import is_distant
 
 #: Images at a distance that are read at a time.
@@ -246,22 +247,16 @@ def _prepare_in_worker(batch: Sequence[Image]) -> list[ndarray]:
 class ImageRoute:
     """Where pictures are resized, and whether their tower is compiled."""
 
-    resize: str = "host"
-    compile: str = "no"
-
-    @classmethod
-    def of(cls, settings: ScorerSettings) -> "ImageRoute":
-        """The route that settings name; raises `InputError` for other values.
-
-        >>> ImageRoute.of(ScorerSettings("open-clip:x", {"resize": "device"})).facts()
-        {'resize': 'device'}
-        """
-        settings.only(*IMAGE_ROUTES)
-        return cls(**{name: settings.one_of(name, values) for name, values in IMAGE_ROUTES.items()})
+    resize: Literal["host", "device"] = setting("host", "Where pictures are resized.")
+    compile: Literal["no", "yes"] = setting("no", "Compile the image tower.")
 
     def facts(self) -> dict[str, str]:
-        """What of the route is not the reference, for an identity; nothing of the reference itself."""
-        return {name: value for name, value in asdict(self).items() if value != IMAGE_ROUTES[name][0]}
+        """What of the route is not the default, for an identity.
+
+        >>> ImageRoute(resize="device").facts()
+        {'resize': 'device'}
+        """
+        return {name: value for name, value in asdict(self).items() if value not in ("host", "no")}
 
     def preparation(self, resized: Preparation, *, where: str) -> Preparation:
         """What workers do to a picture on this route.

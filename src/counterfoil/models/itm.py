@@ -1,6 +1,6 @@
 """Cross-encoders of the package transformers for scoring: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
 
-BLIP, BLIP-2, ViLT, FLAVA and BridgeTower look at pixels. Where a family has several ways to score a pair, the
+BLIP, BLIP-2, ViLT and FLAVA look at pixels. Where a family has several ways to score a pair, the
 setting `protocol` names one; the setting `length` cuts captions to fewer tokens than the model reads.
 
 LXMERT and VisualBERT read region features. The detector that made their regions is not part of them, so its
@@ -42,6 +42,7 @@ from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.region_files import BOXES, Regions, read_regions
 from counterfoil.models.runtime import LoadContext, drawn_from, to_device
+from counterfoil.models.settings import PairSettings, RegionSettings, settings_of
 
 Kind = TypeVar("Kind", bound=Matcher)
 
@@ -64,10 +65,10 @@ class PixelFamily(Matcher):
     tokenizer: Any
     protocol: str
 
-    def pixels(self, pictures: Sequence[ndarray], **options: Any) -> Any:
+    def pixels(self, pictures: Sequence[ndarray]) -> Any:
         """What the image processor makes of pictures, on the device; floats in the model's type."""
         whole = [PIL.Image.fromarray(picture) for picture in pictures]
-        return self.processor(images=whole, return_tensors="pt", **options).to(self.device, self.dtype)
+        return self.processor(images=whole, return_tensors="pt").to(self.device, self.dtype)
 
 
 def cosines(images: Sequence[Tensor], captions: Tensor, pairs: TokenizedPairs) -> Tensor:
@@ -170,7 +171,7 @@ class Blip(PixelFamily):
             ).last_hidden_state
             return model.itm_head(last[:, 0])[0, 1]
 
-        (weighted,) = saliency.weighted_attention(logit, [saliency.inner_layer(layers).crossattention.self])
+        weighted = saliency.weighted_attention(logit, saliency.inner_layer(layers).crossattention.self)
         return saliency.squared(weighted[:, 1:])
 
 
@@ -214,26 +215,6 @@ class Blip2(PixelFamily):
         projection = self.model.text_projection
         captions = normalize(projection(text[:, 0].to(projection.weight.dtype)), dim=-1)[pairs.caption_of]
         return (states.float() @ captions.float()[:, :, None])[:, :, 0].amax(dim=1)
-
-    def crossed(self, picture: ndarray, ids: Sequence[int]) -> tuple[ndarray, saliency.TokenMaps]:
-        """BLIP-2: queries look at patches and at words; of the whole the mean over queries."""
-        layers = self.model.qformer.encoder.layer
-        layer = saliency.inner_layer([block for block in layers if block.has_cross_attention])
-        modules, head = [layer.crossattention.attention, layer.attention.attention], self.model.itm_head
-        tokens = self.model.query_tokens
-        before = tokens.requires_grad
-        # Attention among queries and words comes before the picture, and has a gradient through the queries.
-        tokens.requires_grad_(True)
-        try:
-            with saliency.eager_attention(modules[0].config):
-                seen, read = saliency.match_attention(self, head, picture, ids, modules)
-        finally:
-            tokens.requires_grad_(before)
-        many = len(seen)
-        maps = saliency.squared(seen[:, 1:])
-        share = read[:many, many:].T
-        share = share / np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        return maps.mean(axis=0), np.einsum("wq,qrc->wrc", share, maps)
 
 
 class Vilt(PixelFamily):
@@ -284,9 +265,7 @@ class Vilt(PixelFamily):
                 image_embeds=patches,
                 pixel_mask=mask,
                 output_attentions=True,
-                output_hidden_states=True,
             )
-            states = self.model.vilt.layernorm(output.hidden_states[-1])
         # Patches come in an order that is drawn, and of large pictures not all of them.
         where = tuple(places[0].cpu().numpy().T)
 
@@ -296,7 +275,7 @@ class Vilt(PixelFamily):
             return grids
 
         words, behind = slice(0, len(ids)), slice(len(ids) + 1, None)
-        return saliency.stream_of(output.attentions, states, words, behind, fill)
+        return saliency.stream_of(output.attentions, words, behind, fill)
 
 
 class Flava(PixelFamily):
@@ -351,75 +330,7 @@ class Flava(PixelFamily):
         before = int(self.model.flava.multimodal_model.use_cls_token)
         first, behind = before + 1, before + len(states[0])
         words, patches = slice(behind, behind + len(ids)), slice(first, behind)
-        states = output.last_hidden_state
-        return saliency.stream_of(output.attentions, states, words, patches, saliency.squared)
-
-
-class BridgeTower(PixelFamily):
-    """BridgeTower (Xu et al. 2023): two towers whose upper layers each feed a layer that reads both.
-
-    Neither tower looks at the other, so both run once, of an image and of a caption; the layers that read
-    both run per pair. The score is the probability of the matching head.
-    """
-
-    kind = "BridgeTowerForImageAndTextRetrieval"
-    #: It looks at the square in the middle of a picture.
-    crops: ClassVar[bool] = True
-
-    def images(self, pictures: Sequence[ndarray]) -> list[State]:
-        """The states that each cross-modal layer reads."""
-        tower, visual = self.model.bridgetower, self.model.bridgetower.vision_model.visual
-        # As the library's processor asks its image processor, whatever that one's own file says.
-        inputs = self.pixels(pictures, do_normalize=True, do_center_crop=True)
-        hidden = visual.forward_pre(inputs["pixel_values"])
-        kind = tower.token_type_embeddings.weight[1]
-        blocks, first = visual.transformer.resblocks, self._first
-        levels: list[Tensor] = []
-        for at, block in enumerate(blocks[: len(self._layers)]):
-            hidden = block(hidden)
-            if at + 1 >= first:
-                levels.append(tower._apply_image_transform(visual.forward_post(hidden), len(levels)) + kind)
-        return list(zip(*levels, strict=True))
-
-    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
-        """Probabilities in [0, 1]."""
-        tower, text = self.model.bridgetower, self.model.bridgetower.text_model
-        seen = [torch.stack(list(level))[pairs.image_of] for level in zip(*images, strict=True)]
-        hidden, first = text.embeddings(input_ids=pairs.ids), self._first
-        bias, kind = pairs.bias(hidden.dtype), tower.token_type_embeddings.weight[0]
-        read: list[Tensor] = []
-        for at, layer in enumerate(self._layers):
-            hidden = layer(hidden, bias)
-            if at + 1 >= first:
-                read.append((tower._apply_text_transform(hidden, len(read)) + kind)[pairs.caption_of])
-        bias = pairs.bias(hidden.dtype, pairs.caption_of)
-        words, patches = tower.cross_modal_text_layernorm(read[0]), tower.cross_modal_image_layernorm(seen[0])
-        for at in range(len(read)):
-            if at:
-                words = tower.cross_modal_text_link_tower[at - 1](read[at], words, bias)
-                patches = tower.cross_modal_image_link_tower[at - 1](seen[at], patches, None)
-            words, patches = (
-                tower.cross_modal_text_layers[at](words, patches, attention_mask=bias)[0],
-                tower.cross_modal_image_layers[at](patches, words, encoder_attention_mask=bias)[0],
-            )
-        return probability(self.model.itm_score(tower.get_cls_features(words, patches)))
-
-    @property
-    def _layers(self) -> Any:
-        return self.model.bridgetower.text_model.encoder.layer
-
-    @property
-    def _first(self) -> int:
-        """How many layers of each tower come before the first that reads both."""
-        return len(self._layers) - int(self.model.bridgetower.config.num_hidden_layers) + 1
-
-    def crossed(self, picture: ndarray, ids: Sequence[int]) -> saliency.TokenMaps:
-        """BridgeTower: the words of the layers that read both look at patches."""
-        layer = saliency.inner_layer(self.model.bridgetower.cross_modal_text_layers)
-        head, modules = self.model.itm_score, [layer.crossattention.self]
-        with saliency.eager_attention(modules[0].config):
-            (weighted,) = saliency.match_attention(self, head, picture, ids, modules)
-        return saliency.squared(weighted[:, 1:])
+        return saliency.stream_of(output.attentions, words, patches, saliency.squared)
 
 
 # -- families that read regions from files -----------------------------------------------------------------
@@ -503,8 +414,8 @@ class Lxmert(RegionFamily):
             lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
         ):
             # The same weights let regions look at words, in the second call.
-            (weighted,) = saliency.match_attention(self, head, regions, ids, [attention])
-        return fill(weighted)
+            logit = partial(saliency.match_logit, self, head, regions, ids)
+            return fill(saliency.weighted_attention(logit, attention))
 
 
 class VisualBert(RegionFamily):
@@ -550,7 +461,7 @@ class VisualBert(RegionFamily):
             output = self.together(self.images([regions]), pair, output_attentions=True)
         words, places = slice(0, len(ids)), slice(len(ids), None)
         fill = saliency.painted(regions, self.where)
-        return saliency.stream_of(output.attentions, output.last_hidden_state, words, places, fill)
+        return saliency.stream_of(output.attentions, words, places, fill)
 
 
 # -- loading -----------------------------------------------------------------------------------------------
@@ -561,7 +472,6 @@ FAMILIES: dict[str, type[PixelFamily]] = {
     "blip-2": Blip2,
     "vilt": Vilt,
     "flava": Flava,
-    "bridgetower": BridgeTower,
 }
 REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert": VisualBert}
 
@@ -574,9 +484,10 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     """
     where = f"itm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA, BridgeTower", "a dual encoder of transformers is hf:..."
+    allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA", "a dual encoder of transformers is hf:..."
     library, family = _family(FAMILIES, argument, where, "", allowed=allowed, hint=hint)
-    protocol = context.settings.get("protocol", family.protocols[0])
+    settings = settings_of(PairSettings, options.settings, where=where)
+    protocol = settings.protocol or family.protocols[0]
     if protocol not in family.protocols:
         raise UnknownNameError("protocol", protocol, family.protocols, where=where)
     opened = _opened(context, library, argument, family, sees=True, place=_placed)
@@ -584,7 +495,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     config = opened.model.config
     text = config if family.text == "text_config" else getattr(config, family.text, config)
     most = loading.length_of(text, opened.tokenizer)
-    length = loading.length_within(context.settings, most, family.lengths.get(protocol, most))
+    usual = min(family.lengths.get(protocol, most), most)
+    length = usual if settings.length is None else loading.length_within(settings.length, most, where=where)
     processor, tokens = opened.processor, HfTokens(opened.tokenizer, length)
     place = opened.model, context.device, opened.dtype, where
     matcher = family(*place, processor, opened.tokenizer, protocol)
@@ -606,23 +518,22 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
 def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files.
 
-    Settings: `features`, the files of regions, which is needed; `tokenizer`, a folder or name, where the
-    model brings none (VisualBERT's released ones do not); `length`, to cut captions to fewer tokens; `match`,
-    the class of the matching head. Raises `ModelError` as `hf:` does, for other models, and for regions of
-    another width; `DataError` for files of regions that cannot be read or lack boxes that the model needs.
+    Raises `ModelError` as `hf:` does, for other models, and for regions of another width; `DataError` for
+    files of regions that cannot be read or lack boxes that the model needs.
     """
     where = f"regions:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = context.settings
-    if not settings.get("features"):
+    settings = settings_of(RegionSettings, options.settings, where=where)
+    if not settings.features:
         hint = "give them with --set features=PATH"
         raise InputError("the regions of the images are missing", where=where, hint=hint)
     allowed, hint = "LXMERT, VisualBERT", "models that look at pixels are itm:..."
     library, family = _family(REGION_FAMILIES, argument, where, " on regions", allowed=allowed, hint=hint)
-    match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
-    opened = _opened(context, library, argument, family, tokenizer=settings.get("tokenizer"))
-    length = loading.length_within(settings, loading.length_of(opened.model.config, opened.tokenizer))
-    regions, tokens = read_regions(settings.get("features")), HfTokens(opened.tokenizer, length)
+    match = family.matching if settings.match is None else settings.match
+    opened = _opened(context, library, argument, family, tokenizer=settings.tokenizer)
+    most = loading.length_of(opened.model.config, opened.tokenizer)
+    length = loading.length_within(settings.length, most, where=where)
+    regions, tokens = read_regions(settings.features), HfTokens(opened.tokenizer, length)
     matcher = family(opened.model, context.device, opened.dtype, where, match)
     identity = context.identity(**opened.facts, preprocessing=regions.digest, length=length, match=match)
     provenance = context.provenance(library, model=family.kind, regions=str(regions.where))

@@ -206,7 +206,6 @@ class LazyTokenEncoder:
 
 def _files(argument: str) -> list[Path]:
     """The files that a spec's argument names on this machine, none where it names something on a hub."""
-    argument = argument.removeprefix("open-clip:")
     for text in (argument, argument.removeprefix("local-dir:"), argument.partition("/")[2]):
         path = Path(text)
         if text and path.is_file():

@@ -21,7 +21,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, Image, words
-from counterfoil.models.base import Identity, Options, ScorerSettings, reject_unused_options, text_of
+from counterfoil.models.base import Identity, Options, reject_unused_options, text_of
 from counterfoil.store import digest_value
 
 #: The weight of the squared length of the coefficients of a fit.
@@ -189,13 +189,11 @@ FITS = ("unigram", "bag-of-words", "learned")
 def load(name: str, options: Options) -> "LearnedScorer | Unigram":
     """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one.
 
-    Raises `DataError` where the file holds no captions, `InputError` for settings of the others.
+    Raises `DataError` where the file holds no captions.
     """
     where = f"blind:{name}"
     reject_unused_options(where, options, "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only(*(("captions",) if name == "unigram" else ()))
-    path = settings.get("captions")
+    path = options.settings.get("captions")
     if not path:
         return LearnedScorer(Identity(where, revision="1"), name)
     table = WordFrequencies.of(map(words, read_texts(Path(path))))

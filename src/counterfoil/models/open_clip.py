@@ -45,6 +45,7 @@ from counterfoil.models.networks import (
     processor_files,
 )
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
+from counterfoil.models.settings import settings_of
 from counterfoil.store import canonical_json
 
 #: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
@@ -238,7 +239,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
-    route, device = ImageRoute.of(context.settings), context.device
+    route, device = settings_of(ImageRoute, options.settings, where=where), context.device
     model, tokenizer, activation, card = loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)

@@ -15,7 +15,7 @@ Nothing is loaded. Of the hub's models the configuration alone is fetched, where
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
-from counterfoil.models.base import DEFAULT, IMAGE_ROUTES, Options, reject_unused_options
-from counterfoil.models.runtime import import_torch
-from counterfoil.registry import Registry
+from counterfoil.models.base import DEFAULT, Options, reject_unused_options
+from counterfoil.registry import Registry, resolve
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
@@ -42,13 +41,26 @@ class ScorerEntry:
     target: str
     #: The extra it needs, empty where the core is enough.
     extra: str = ""
-    #: The settings that it takes (`Options.settings`, on the command line --set).
-    settings: tuple[str, ...] = ()
+    #: The dataclass of its settings (`Options.settings`, on the command line --set): "module:class".
+    settings: str = ""
     #: Whether it embeds items one by one, so that a caption metric can look with it; None is found out by
     #: loading it.
     embeds: bool | None = None
-    #: The settings that name a further model.
-    named_models: tuple[str, ...] = ()
+
+    @property
+    def settings_class(self) -> type[Any] | None:
+        """The dataclass of its settings; None where it takes none."""
+        return resolve(self.settings) if self.settings else None
+
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """The settings that name a further model."""
+        kind = self.settings_class
+        return tuple(row.name for row in fields(kind) if row.metadata.get("model")) if kind else ()
+
+
+_DECLARED = "counterfoil.models.settings:{}Settings".format
+_IMAGE_ROUTE = "counterfoil.models.images:ImageRoute"
 
 
 _ENTRIES = (
@@ -74,7 +86,7 @@ _ENTRIES = (
         "open-clip:ViT-B-32-quickgelu/openai",
         "counterfoil.models.open_clip:load",
         "models",
-        tuple(IMAGE_ROUTES),
+        _IMAGE_ROUTE,
     ),
     ScorerEntry(
         "hf",
@@ -83,16 +95,16 @@ _ENTRIES = (
         "hf:google/siglip-base-patch16-224",
         "counterfoil.models.hf:load",
         "models",
-        tuple(IMAGE_ROUTES),
+        _IMAGE_ROUTE,
     ),
     ScorerEntry(
         "itm",
         "NAME_OR_FOLDER",
-        "a cross-encoder of transformers (BLIP, BLIP-2, ViLT, FLAVA, BridgeTower)",
+        "a cross-encoder of transformers (BLIP, BLIP-2, ViLT, FLAVA)",
         "itm:Salesforce/blip-itm-base-coco",
         "counterfoil.models.itm:load",
         "models",
-        ("protocol", "length"),
+        _DECLARED("Pair"),
     ),
     ScorerEntry(
         "regions",
@@ -101,8 +113,7 @@ _ENTRIES = (
         "regions:unc-nlp/lxmert-base-uncased",
         "counterfoil.models.itm:load_regions",
         "models",
-        ("features", "tokenizer", "length", "match"),
-        named_models=("tokenizer",),
+        _DECLARED("Region"),
     ),
     ScorerEntry(
         "hf-text",
@@ -119,7 +130,7 @@ _ENTRIES = (
         "ckpt:runs/trohn-img",
         "counterfoil.models.checkpoint:load",
         "models",
-        ("regions",),
+        _DECLARED("Checkpoint"),
     ),
     ScorerEntry(
         "vqa",
@@ -129,7 +140,7 @@ _ENTRIES = (
         "vqa:Qwen/Qwen3-VL-4B-Instruct",
         "counterfoil.models.generative.vqa:load",
         "models",
-        ("score", "question"),
+        _DECLARED("Vqa"),
     ),
     ScorerEntry(
         "chat",
@@ -139,22 +150,17 @@ _ENTRIES = (
         "chat:http://localhost:8000/v1#MODEL",
         "counterfoil.models.chat.scorer:load",
         "chat",
-        (
-            *("protocol", "question", "image_question", "read", "score", "order", "max_tokens"),
-            *("tokens_field", "system", "extra", "images", "temperature", "detail", "concurrency"),
-            *("rpm", "retries", "wait", "timeout", "input_price", "output_price"),
-        ),
+        _DECLARED("ChatModel"),
     ),
     ScorerEntry(
         "likelihood",
         "NAME_OR_FOLDER",
-        "the likelihood of the caption by a model that writes captions: an image-text-to-text model, BLIP or "
-        "GIT of transformers, or a CoCa of open_clip (likelihood:open-clip:ARCH/PRETRAINED)",
+        "the likelihood of the caption by a model of transformers that writes captions: BLIP, GIT, or an "
+        "image-text-to-text model",
         "likelihood:google/paligemma-3b-mix-224",
         "counterfoil.models.generative.likelihood:load",
         "models",
-        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction"),
-        named_models=("lm",),
+        _DECLARED("Likelihood"),
     ),
     ScorerEntry(
         "blind",
@@ -163,7 +169,7 @@ _ENTRIES = (
         "and constant-image is a model (--backbone) that sees the mean image",
         "blind:length",
         "counterfoil.models.baselines:load_blind",
-        settings=("captions", "image"),
+        settings=_DECLARED("Blind"),
     ),
     ScorerEntry(
         "lm",
@@ -172,7 +178,7 @@ _ENTRIES = (
         "lm:gpt2",
         "counterfoil.models.text_models:load_lm",
         "models",
-        ("score", "end", "kind", "context"),
+        _DECLARED("LanguageModel"),
     ),
     ScorerEntry(
         "text-encoder",
@@ -181,7 +187,7 @@ _ENTRIES = (
         "text-encoder:sentence-transformers/all-mpnet-base-v2",
         "counterfoil.models.text_models:load_encoder",
         "models",
-        ("pooling", "length"),
+        _DECLARED("Sentence"),
     ),
     ScorerEntry(
         "text-classifier",
@@ -190,7 +196,7 @@ _ENTRIES = (
         "text-classifier:textattack/distilbert-base-uncased-CoLA",
         "counterfoil.models.text_models:load_classifier",
         "models",
-        ("label", "score"),
+        _DECLARED("Classifier"),
     ),
     ScorerEntry(
         "plausibility",
@@ -199,7 +205,7 @@ _ENTRIES = (
         "plausibility:liujch1998/vera",
         "counterfoil.models.text_models:load_plausibility",
         "models",
-        ("score",),
+        _DECLARED("Plausibility"),
     ),
     ScorerEntry(
         "metric",
@@ -257,6 +263,8 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
         raise InputError("the model lacks its name", given=spec, allowed=allowed)
     # What a scorer can be asked for beyond this (a precision, a prompt) means nothing in training.
     reject_unused_options(spec, options)
+    from counterfoil.models.runtime import import_torch
+
     import_torch()
     model: Backbone = import_module(f"counterfoil.models.{kind.replace('-', '_')}").backbone(argument)
     return model
@@ -265,9 +273,9 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
 #: A name of the hub.
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _DUAL = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip", "metaclip_2")
-_PAIRS = ("vilt", "flava", "bridgetower")
+_PAIRS = ("vilt", "flava")
 _REGIONS = ("lxmert", "visual_bert")
-_CAPTIONERS = ("git", "vision-encoder-decoder", "blip")
+_CAPTIONERS = ("git", "blip")
 #: Loading says why these are refused.
 _REFUSED = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 

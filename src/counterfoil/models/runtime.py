@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, ModelError
-from counterfoil.models.base import Identity, Options, ScorerSettings, prompt_of, reject_unused_options
+from counterfoil.models.base import Identity, Options, prompt_of, reject_unused_options
 
 PRECISIONS = ("fp32", "bf16", "fp16")
 #: Of a network with fewer numbers a step takes less time than its threads wait for each other: with two of
@@ -173,7 +173,6 @@ class LoadContext:
     #: The scorer's name, which errors begin with.
     where: str
     options: Options
-    settings: ScorerSettings
     device: Any
     dtype: Any
     prompt: str
@@ -187,8 +186,8 @@ class LoadContext:
         """
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
-        settings, dtype = ScorerSettings(where, options.settings), precision_of(options, device, where=where)
-        return cls(where, options, settings, device, dtype, prompt_of(options, where=where))
+        dtype = precision_of(options, device, where=where)
+        return cls(where, options, device, dtype, prompt_of(options, where=where))
 
     def identity(
         self, *, weights: str, revision: str = "", preprocessing: str = "", **facts: Any

@@ -1,21 +1,16 @@
-"""Heatmaps from the inside of cross-encoders: what words look at, and where they are carried to.
+"""Heatmaps from the inside of cross-encoders: what words look at.
 
 * ViLT, FLAVA and VisualBERT, one transformer over both: *rollout*, attention rollout over its layers from the
-  class token and from each word; *transport*, the optimal transport of words to patches (or regions) on the
-  last layer's states, by their cosine, as ViLT shows and pre-trains it (Kim et al. 2021, section 4.5).
-* BLIP, BridgeTower and LXMERT, whose words look at the image: *grad-cam*, the cross-attention of a layer
+  class token and from each word.
+* BLIP and LXMERT, whose words look at the image: *grad-cam*, the cross-attention of a layer
   times the positive part of the gradient of the logit of a match, averaged over heads, as ALBEF and BLIP show
   it (Selvaraju et al. 2017; Li et al. 2021, section 5); two thirds up, layer 8 of 0 to 11 as there.
-* BLIP-2, whose queries look at the image and at the words: *grad-cam* of the queries; a word's is that of the
-  queries that read it, weighted by their attention to it times the positive part of its gradient.
 
 Numbers of regions are painted into a grid: a cell gets the largest of the regions over its middle.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -27,12 +22,10 @@ from torch import Tensor, nn
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, ModelError
-from counterfoil.metrics.heatmaps import WHOLE, Box, cosine_cost, rollout, transport
+from counterfoil.metrics.heatmaps import WHOLE, Box, rollout
 from counterfoil.models.base import Identity, prompted
 from counterfoil.models.cross_encoder import TokenizedPairs
-from counterfoil.models.dual import box_of
 from counterfoil.models.hf_loading import HfTokens
-from counterfoil.models.images import Resized
 from counterfoil.models.region_files import BOXES
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
@@ -59,7 +52,7 @@ class PairSaliency:
         protocol = getattr(self.matcher, "protocol", "itm")
         if hasattr(self.matcher, "crossed"):
             return ("grad-cam",) if protocol != "itc" else ()
-        return ("rollout", "transport") if protocol == "itm" else ()
+        return ("rollout",) if hasattr(self.matcher, "stream") and protocol == "itm" else ()
 
     def maps(
         self, method: str, image: Image, caption: Caption, parts: Sequence[tuple[int, int]]
@@ -90,19 +83,15 @@ class PairSaliency:
         return whole, part_maps
 
     def box(self, image: Image) -> Box:
-        """The part of the picture that the grid covers: BridgeTower looks at the square in the middle."""
-        if getattr(self.matcher, "crops", False):
-            return box_of(Resized(1), image.decode().size)
+        """The part of the picture that the grid covers: all of it."""
         return WHOLE
 
 
 class Stream(NamedTuple):
-    """What one transformer over words and patches computes of a pair."""
+    """The attention of one transformer over words and patches."""
 
     #: (heads, places, places) of each layer; the class token of the pair is at place 0.
     attentions: Sequence[ndarray]
-    #: (places, width), after the last norm.
-    states: ndarray
     #: Places of the text's tokens, marks included, and of patches or regions.
     words: slice
     patches: slice
@@ -116,32 +105,13 @@ def of_rollout(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, 
     return stream.fill(flow[:1, stream.patches])[0], stream.fill(flow[stream.words, stream.patches])
 
 
-def of_transport(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
-    """How much of each token is carried to each patch, summing to 1; of the whole how well they agree.
-
-    The marks of begin and end and the picture's class token take no part. The whole is the mean cosine of
-    what is carried to a patch with it.
-    """
-    stream = matcher.stream(inputs, ids)
-    words, patches = stream.states[stream.words], stream.states[stream.patches]
-    cost = cosine_cost(words[1:-1], patches)
-    plan = transport(cost)
-    maps = np.zeros((len(words), cost.shape[1]))
-    maps[1:-1] = plan * len(plan)
-    whole = ((1 - cost) * plan).sum(axis=0, keepdims=True) * cost.shape[1]
-    return stream.fill(whole)[0], stream.fill(maps)
-
-
-def stream_of(attentions: Any, states: Tensor, words: slice, patches: slice, fill: Fill) -> Stream:
-    layers = [layer[0].float().cpu().numpy() for layer in attentions]
-    return Stream(layers, states[0].float().cpu().numpy(), words, patches, fill)
+def stream_of(attentions: Any, words: slice, patches: slice, fill: Fill) -> Stream:
+    return Stream([layer[0].float().cpu().numpy() for layer in attentions], words, patches, fill)
 
 
 def of_gradient(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
     """Gradient-weighted cross-attention of every token; of the whole the mean over the caption's."""
     maps = matcher.crossed(inputs, ids)
-    if isinstance(maps, tuple):
-        return maps
     return maps[1:-1].mean(axis=0) if len(ids) > 2 else maps.mean(axis=0), maps
 
 
@@ -167,44 +137,14 @@ def one_pair(matcher: Any, ids: Sequence[int]) -> TokenizedPairs:
     return TokenizedPairs(text, torch.ones_like(text), first, first)
 
 
-def weighted_attention(
-    logit: Callable[[], Tensor], modules: Sequence[nn.Module]
-) -> list[Float[ndarray, "rows places"]]:
-    """The attention of modules, at their first call, times the positive part of the gradient of a logit."""
-    seen: dict[int, Tensor] = {}
-
-    def keep(at: int, module: nn.Module, args: Any, output: Any) -> None:
-        # A hook that returns nothing, so the output stays.
-        seen.setdefault(at, output[1])
-
-    with ExitStack() as hooks, torch.enable_grad():
-        for at, module in enumerate(modules):
-            hooks.enter_context(module.register_forward_hook(partial(keep, at)))
-        value = logit()
-        attentions = [seen[at] for at in range(len(modules))]
-        gradients = torch.autograd.grad(value, attentions)
-    return [
-        (attention * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()
-        for attention, gradient in zip(attentions, gradients, strict=True)
-    ]
-
-
-def match_attention(
-    matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int], modules: Sequence[nn.Module]
-) -> list[Float[ndarray, "rows places"]]:
-    """`weighted_attention` for the logit of a match that `head` gives of a pair."""
-    return weighted_attention(lambda: match_logit(matcher, head, inputs, ids), modules)
-
-
-@contextmanager
-def eager_attention(config: Any) -> Iterator[None]:
-    """With attention computed step by step, so that its weights can be had."""
-    before = config._attn_implementation
-    config._attn_implementation = "eager"
-    try:
-        yield
-    finally:
-        config._attn_implementation = before
+def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[ndarray, "rows places"]:
+    """The attention of a module, at its first call, times the positive part of the gradient of a logit."""
+    seen: list[Tensor] = []
+    # A hook that returns nothing, so the output stays.
+    with module.register_forward_hook(lambda _, args, output: seen.append(output[1])), torch.enable_grad():
+        (gradient,) = torch.autograd.grad(logit(), seen[:1])
+    weighted: ndarray = (seen[0] * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()
+    return weighted
 
 
 def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
@@ -234,4 +174,4 @@ def painted(regions: Any, where: object) -> Fill:
     return fill
 
 
-_METHODS = {"rollout": of_rollout, "transport": of_transport, "grad-cam": of_gradient}
+_METHODS = {"rollout": of_rollout, "grad-cam": of_gradient}

@@ -42,6 +42,13 @@ from counterfoil.models import hf_loading as loading
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
+from counterfoil.models.settings import (
+    ClassifierSettings,
+    LanguageModelSettings,
+    PlausibilitySettings,
+    SentenceSettings,
+    settings_of,
+)
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -191,21 +198,21 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = context.settings
+    settings = settings_of(LanguageModelSettings, options.settings, where=where)
     library, config = loading.configuration_of(argument, where)
     named = " ".join(getattr(config, "architectures", None) or ())
     masked = "MaskedLM" in named or "ForPreTraining" in named
-    kind = settings.one_of("kind", ("causal", "masked"), "masked" if masked else "causal")
+    kind = settings.kind or ("masked" if masked else "causal")
     sum_name, of, auto = {
         "causal": ("log-likelihood", likelihood, "AutoModelForCausalLM"),
         "masked": ("pseudo-log-likelihood", pseudo_likelihood, "AutoModelForMaskedLM"),
     }[kind]
-    score = settings.one_of("score", (sum_name, "mean", "perplexity"))
-    end = settings.one_of("end", ("out", "in"))
+    score, end, before = settings.score or sum_name, settings.end or "out", settings.context
+    if score not in (allowed := (sum_name, "mean", "perplexity")):
+        raise InputError(f"no score of a {kind} model", where=where, given=score, allowed=allowed)
     for name in ("end", "context"):
-        if kind == "masked" and name in settings.given:
+        if kind == "masked" and getattr(settings, name):
             raise InputError(f"{name} is a setting of causal models", where=where, given=f"kind={kind}")
-    before = settings.get("context")
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         sums, counts = of(model, texts)
@@ -241,10 +248,10 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
     """
     where = f"text-classifier:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    score = context.settings.one_of("score", ("probability", "logit"))
+    settings = settings_of(ClassifierSettings, options.settings, where=where)
+    score, wanted = settings.score, settings.label
     library, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
-    wanted = context.settings.get("label")
     if wanted in names:
         label = names.index(wanted)
     elif wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and int(wanted) < len(names):
@@ -278,7 +285,7 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
     """
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    score = context.settings.one_of("score", ("probability", "logit"))
+    score = settings_of(PlausibilitySettings, options.settings, where=where).score
     library, config = loading.configuration_of(argument, where)
     if config.model_type != "t5":
         raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
@@ -388,13 +395,12 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
 def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
     """The encoder in a local folder, or of that name on the hub.
 
-    `pooling` is `mean`, `cls` or `last`, `length` the most tokens that it reads. Raises `InputError` for
-    other settings; `ModelError` for models that look at images too, have no states of tokens, or whose files
-    of sentence-transformers name layers or a pooling that are none of these.
+    Raises `ModelError` for models that look at images too, have no states of tokens, or whose files of
+    sentence-transformers name layers or a pooling that are none of these.
     """
     where = f"text-encoder:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = context.settings
+    settings = settings_of(SentenceSettings, options.settings, where=where)
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
@@ -402,15 +408,14 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
         hint = f"hf:{argument} compares captions with captions as well"
         raise ModelError(problem, where=where, given=f"model type {config.model_type}", hint=hint)
     facts = _sentence_facts(library, argument, where)
-    pooling = settings.one_of("pooling", POOLING, facts.get("pooling", "mean"))
-    longest = settings.count("length") if "length" in options.settings else facts["length"]
+    pooling = settings.pooling or facts.get("pooling", "mean")
+    longest = settings.length or facts["length"]
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
     pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
     model = load_model(context, library, argument, auto, _pooled(pooling), pooling_facts, longest)
     loading.check_words(model.tokenizer, where)
-    if "length" in options.settings:
-        loading.length_within(settings, model.length)
+    loading.length_within(settings.length, model.length, where=where)
     with torch.inference_mode():
         output = model.forward([model.read(loading.SAMPLE).ids])[0]
     if getattr(output, "last_hidden_state", None) is None:

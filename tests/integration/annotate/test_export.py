@@ -399,7 +399,7 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
         assert other.described == scorer.described
     with pytest.raises(InputError, match="name the campaign with --set campaign=DIR"):
         catalog.scorer("people:kept/judgements.parquet")
-    with pytest.raises(UnknownNameError, match="database"):
+    with pytest.raises(InputError, match="unknown key; given: database"):
         catalog.scorer("people:kept", Options(settings={"database": "sqlite:///x"}))
 
 

@@ -82,7 +82,7 @@ def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work):
         run_step(WriteCaptions(), rows.set_column(2, "scene", [["?", "?", "?"]]), work)
 
 
-@pytest.mark.parametrize("name", ["blip", "vision-encoder-decoder", "idefics3"])
+@pytest.mark.parametrize("name", ["blip", "idefics3"])
 def test_a_model_writes_one_caption_for_each_image(name, captioner, pictures):
     from counterfoil.models.generative.writing import load_writer
 

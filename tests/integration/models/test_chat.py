@@ -19,7 +19,7 @@ from counterfoil import catalog
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, ScoreError
-from counterfoil.inputs.secrets import secret
+from counterfoil.inputs.fields import secret
 from counterfoil.models.base import Options
 from counterfoil.models.chat import client
 from counterfoil.models.chat.client import retry_after
@@ -384,15 +384,15 @@ def test_crops_and_other_formats_are_sent_as_png(server, quads):
         ("http://localhost:port/v1#m", {}, "no address of an endpoint"),
         ("http://user:secret@localhost/v1#m", {}, "would be written into results"),
         ("http://localhost/v1?key=secret#m", {}, "would be written into results"),
-        ("http://localhost/v1#m", {"protocol": "chose"}, "no such protocol; given: chose"),
+        ("http://localhost/v1#m", {"protocol": "chose"}, "key 'protocol': not a choice; given: chose"),
         ("http://localhost/v1#m", {"question": "what?"}, "question needs one {}"),
         ("http://localhost/v1#m", {"image_question": "{}?"}, "belongs to another protocol"),
-        ("http://localhost/v1#m", {"rpm": "many"}, "no value of rpm; given: many"),
-        ("http://localhost/v1#m", {"concurrency": "0"}, "no number of concurrency; given: 0"),
+        ("http://localhost/v1#m", {"rpm": "many"}, "key 'rpm': not a number; given: many"),
+        ("http://localhost/v1#m", {"concurrency": "0"}, "key 'concurrency': out of range; given: 0"),
         ("http://localhost/v1#m", {"order": "seeded"}, "yes-no has no options to order"),
         ("http://localhost/v1#m", {"read": "text", "score": "p-yes"}, "a score belongs to log-prob"),
-        ("http://localhost/v1#m", {"protocol": "choose", "read": "logprobs"}, "no such read"),
-        ("http://localhost/v1#m", {"speed": "9"}, "unknown setting; given: speed"),
+        ("http://localhost/v1#m", {"protocol": "choose", "read": "logprobs"}, "answers of choose are texts"),
+        ("http://localhost/v1#m", {"speed": "9"}, "unknown key; given: speed"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):

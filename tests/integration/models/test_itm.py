@@ -22,7 +22,7 @@ from refusals import refuses
 
 CASES = [
     ("blip", "itm"), ("blip", "retrieval"), ("blip", "itc"), ("blip-2", "itm"), ("blip-2", "itc"),
-    ("vilt", "itm"), ("flava", "itm"), ("flava", "contrastive"), ("bridgetower", "itm"),
+    ("vilt", "itm"), ("flava", "itm"), ("flava", "contrastive"),
 ]  # fmt: skip
 
 TEXTS = [
@@ -88,11 +88,7 @@ def by_the_library(folder, name, protocol, pairs):
             return found.itm_logits.softmax(-1)[0, 1]
         return found.contrastive_logits_per_image[0, 0] / model.flava.logit_scale.exp()
 
-    def bridgetower(image, text):
-        inputs = transformers.BridgeTowerProcessor(*parts)(image, text, return_tensors="pt")
-        return model(**inputs).logits.softmax(-1)[0, 1]
-
-    call = {"blip": blip, "blip-2": blip_2, "vilt": vilt, "flava": flava, "bridgetower": bridgetower}[name]
+    call = {"blip": blip, "blip-2": blip_2, "vilt": vilt, "flava": flava}[name]
     with torch.inference_mode():
         return [float(call(image.decode(), text)) for image, text in pairs]
 

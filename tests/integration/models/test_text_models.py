@@ -157,7 +157,7 @@ def test_each_distinct_caption_is_computed_once(folder):
 @pytest.mark.parametrize(
     ("spec", "settings", "kind", "words"),
     [
-        ("lm:{}/gpt2", {"score": "pseudo-log-likelihood"}, InputError, "no such score"),
+        ("lm:{}/gpt2", {"score": "pseudo-log-likelihood"}, InputError, "no score of a causal model"),
         ("lm:{}/bert", {"end": "in"}, InputError, "end is a setting of causal models"),
         ("lm:{}/cola", {}, ModelError, "does not fill the model"),
         ("lm:{}/gpt2", {"kind": "masked"}, ModelError, "GPT2Config"),
@@ -165,7 +165,7 @@ def test_each_distinct_caption_is_computed_once(folder):
         ("text-classifier:{}/cola", {"label": "acceptible"}, UnknownNameError, "did you mean 'acceptable'"),
         ("plausibility:{}/bert", {}, ModelError, "no T5; given: model type bert"),
         ("lm:{}/nothing", {}, ModelError, "no such folder"),
-        ("lm:{}/gpt2", {"scores": "mean"}, UnknownNameError, "did you mean 'score'"),
+        ("lm:{}/gpt2", {"scores": "mean"}, InputError, "did you mean 'score'"),
     ],
 )
 def test_what_does_not_fit_is_one_line(folder, spec, settings, kind, words):
@@ -280,11 +280,11 @@ def test_sentences_made_in_other_ways_are_refused(sentences, modules, pooling, m
 def test_what_is_no_encoder_of_texts_is_refused(folder, clip_folder):
     with pytest.raises(ModelError, match=r"looks at images too.*given: model type clip; hf:.*clip compares"):
         encoder(f"text-encoder:{clip_folder}")
-    with pytest.raises(InputError, match="no such pooling; given: max; allowed: mean, cls, last"):
+    with pytest.raises(InputError, match="key 'pooling': not a choice; given: max; allowed: mean, cls, last"):
         encoder(f"text-encoder:{folder / 'bert'}", pooling="max")
     with pytest.raises(InputError, match="captions of this length; given: 90; allowed: 3 to 40 tokens"):
         encoder(f"text-encoder:{folder / 'bert'}", length="90")
-    with pytest.raises(UnknownNameError, match="unknown setting; given: layer"):
+    with pytest.raises(InputError, match="unknown key; given: layer"):
         encoder(f"text-encoder:{folder / 'bert'}", layer="3")
 
 

@@ -5,7 +5,6 @@ import shutil
 from functools import cache
 
 import numpy as np
-import open_clip
 import PIL.Image
 import pytest
 import torch
@@ -23,7 +22,6 @@ from counterfoil.models.text_models import load_lm
 from embedded import batched, noise, scored
 from made_once import made_once
 from refusals import refuses
-from tiny_families import write_random_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -41,7 +39,7 @@ FAMILIES = {
     "paligemma": "vision tower once",
 }
 
-CAPTIONERS = ("blip", "git", "vision-encoder-decoder")
+CAPTIONERS = ("blip", "git")
 TEXTS = (
     "a red cat on the mat", "Two dogs", "3 horses behind the blue house, left of a woman", '"No" and a ball',
 )  # fmt: skip
@@ -54,7 +52,6 @@ def models(tmp_path_factory):
     def make(folder):
         for name in (*FAMILIES, *CAPTIONERS):
             tiny_generative.save(name, folder / name)
-        tiny_generative.save_coca(folder / "coca")
 
     return made_once(tmp_path_factory, "generative", make)
 
@@ -181,7 +178,7 @@ def test_bad_models_and_questions_are_refused(models, tmp_path):
     whole, cpu = str(models / "qwen2-vl"), Options(device="cpu")
     for settings, message in (
         ({"question": "Is it so?"}, "the question needs one {} for the caption"),
-        ({"score": "yes"}, "no such score"),
+        ({"score": "yes"}, "key 'score': not a choice; given: yes; allowed: p-yes, log-odds"),
     ):
         refuses(message, vqa.load, whole, Options(device="cpu", settings=settings), error=InputError)
     changed = tmp_path / "changed"
@@ -219,8 +216,7 @@ INSTRUCTION = "Describe this image in one sentence."
 
 
 def likely(name, models, **settings):
-    where = f"open-clip:local-dir:{models / name}" if name == "coca" else str(models / name)
-    return likelihood.load(where, Options(device="cpu", settings=settings))
+    return likelihood.load(str(models / name), Options(device="cpu", settings=settings))
 
 
 def pairs_of(images):
@@ -231,10 +227,6 @@ def pairs_of(images):
 
 def logs_of(name, models):
     """The log-probabilities of a caption's tokens and its end, by the model's own documented call."""
-    if name == "coca":
-        return by_open_clip(models / name)
-    if name == "vision-encoder-decoder":
-        return by_labels(models / name)
     model = transformers.AutoModelForImageTextToText.from_pretrained(models / name).eval()
     processor = transformers.AutoProcessor.from_pretrained(models / name)
     tokenizer = processor.tokenizer
@@ -282,39 +274,7 @@ def logs_of(name, models):
     return score
 
 
-def by_labels(folder):
-    """The logits of a call with labels, which the model shifts behind its begin mark by itself."""
-    model = transformers.VisionEncoderDecoderModel.from_pretrained(folder).eval()
-    images = transformers.AutoImageProcessor.from_pretrained(folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-
-    def score(picture, text):
-        labels = torch.tensor([[*tokenizer(text)["input_ids"], tokenizer.eos_token_id]])
-        pixels = images(picture, return_tensors="pt").pixel_values
-        with torch.inference_mode():
-            logs = model(pixel_values=pixels, labels=labels).logits[0].float().log_softmax(-1)
-        return [float(logs[at, each]) for at, each in enumerate(labels[0].tolist())]
-
-    return score
-
-
-def by_open_clip(folder):
-    """The logits and labels of `CoCa.forward`, whose texts are padded in full."""
-    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
-    tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
-    model.eval()
-
-    def score(picture, text):
-        with torch.inference_mode():
-            output = model(transform(picture)[None], tokenizer([text]))
-        logs, labels = output["logits"][0].float().log_softmax(-1), output["labels"][0].tolist()
-        last = labels.index(tokenizer.eot_token_id)
-        return [float(logs[at, labels[at]]) for at in range(last + 1)]
-
-    return score
-
-
-@pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", *CAPTIONERS, "coca"])
+@pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", *CAPTIONERS])
 def test_likelihood_is_the_librarys(name, models, monkeypatch):
     scorer = likely(name, models)
     pairs = pairs_of(pictures()[1:])
@@ -383,15 +343,18 @@ def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path, kind):
 
 def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
     for settings, error, message in (
-        ({"length": "median"}, InputError, "no such length"),
+        ({"length": "median"}, InputError, "key 'length': not a choice"),
         ({"alpha": "0.5"}, InputError, "alpha is of the unconditional term, and there is none"),
         ({"unconditional": "lm"}, InputError, "by a language model needs its name"),
         ({"unconditional": "blank", "lm": "gpt2"}, InputError, "by a language model needs its name"),
-        ({"unconditional": "blank", "alpha": "nan"}, InputError, "no value of alpha"),
+        (
+            {"unconditional": "blank", "alpha": "nan"},
+            InputError,
+            "key 'alpha': out of range; given: nan",
+        ),
     ):
         refuses(message, likely, "git", models, **settings, error=error)
-    write_random_checkpoint(tmp_path / "clip")
-    with pytest.raises(ModelError, match="the model writes no captions"):
-        likelihood.load(f"open-clip:local-dir:{tmp_path / 'clip'}", Options(device="cpu"))
+    with pytest.raises(ModelError, match="CoCa's captions are not scored"):
+        likelihood.load("open-clip:coca_ViT-B-32/laion2b_s13b_b90k", Options(device="cpu"))
     with pytest.raises(DataError, match="an empty caption has no likelihood"):
         scored(likely("git", models, end="out"), [(pictures()[1:][0], Caption("", ""))], 1)

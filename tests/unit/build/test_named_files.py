@@ -24,7 +24,7 @@ NAMING = {
     "rate": {"scorer": "plausibility:MODEL"},
     "choose": {"scorer": "open-clip:ViT-B-32/MODEL/unet/weights.safetensors"},
     "filter": {"scorers": ["hf:somebody/clip", "MODEL"]},
-    "positives": {"scorers": ["likelihood:open-clip:coca/MODEL/unet/weights.safetensors"]},
+    "positives": {"scorers": ["likelihood:MODEL"]},
     "refine": {"against": "hf-text:MODEL@17"},
 }
 

@@ -1,11 +1,11 @@
-"""The caption metrics by name: what each reads, where it is from, and settings of those with a model."""
+"""The caption metrics by name: what each reads, where it is from, and what may be set of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
+from counterfoil.inputs.fields import check_key, setting, values_of
 from counterfoil.metrics.captions.clip_score import CLIP_WEIGHT, PAC_WEIGHT, Arithmetic, Negative
 from counterfoil.metrics.captions.token_match import Best, Padding
 from counterfoil.models.base import Options
@@ -18,25 +18,28 @@ PREFIX = "A photo depicts "
 
 @dataclass(frozen=True)
 class Settings:
-    """How a metric is computed; each metric takes what concerns it."""
+    """How a metric is computed; each takes what concerns it."""
 
-    #: Put before candidates and references; a blank is added where it ends with none.
-    prefix: str = ""
-    weight: float = 1.0
-    #: "released" leaves negative cosines with references, "paper" counts them as 0.
-    negative: Negative = "released"
-    #: "exact", or "half" as CLIPScore's code on a GPU.
-    arithmetic: Arithmetic = "exact"
-    #: The largest of several references: of each "component" (released) or of the "whole" (PAC-S equation 8).
-    max: Best = "component"
-    #: Where document frequencies come from: "benchmark" (see `corpora.SOURCES`), "references",
-    #: "candidates", "none" or a JSON file of captions.
-    idf: str = "none"
-    padding: Padding = "none"
-    #: Which of the three token-match gives: "f1", "precision" or "recall".
-    part: str = "f1"
-    #: Whether the model is one that PAC-S released ("pac-s"), which no file says of itself, or any other.
-    model: str = "any"
+    prefix: str = setting("", "Text before candidates and references; a blank is added at its end.")
+    weight: float = setting(1.0, "Factor of the cosine.", above=0)
+    negative: Negative = setting("released", "Negative cosines with references as they are, or (paper) 0.")
+    arithmetic: Arithmetic = setting("exact", "Exact, or half as CLIPScore's code on a GPU.")
+    max: Best = setting("component", "Of several references: component, or (PAC-S equation 8) whole.")
+    idf: str = setting(
+        "none", "Captions that tokens are counted in: benchmark, references, candidates, none or a JSON file."
+    )
+    padding: Padding = setting("none", "Count padding as EMScore's released code does.")
+    part: Literal["f1", "precision", "recall"] = setting("f1", "What token-match gives.")
+    model: Literal["any", "pac-s"] = setting("any", "Whether the model is one that PAC-S released.")
+    tokens: Literal["ptb", "blanks"] = setting(
+        "ptb", "Words: the COCO tool kit's (lower case, no punctuation), or what stands between blanks."
+    )
+    length: Literal["closest", "shortest", "average"] = setting(
+        "closest", "Length of references that a candidate is held against."
+    )
+    df: str = setting("references", "Where document frequencies come from: references, or a JSON file.")
+    variant: Literal["d", "plain"] = setting("d", "CIDEr-D, or the formula that tables do not mean.")
+    models: str = setting("", "Folder of SPICE's parser.")
 
 
 @dataclass(frozen=True)
@@ -67,56 +70,40 @@ KINDS: Mapping[str, Kind] = {
     "em-score": _EM,
     "ref-em-score": _REF_EM,
     "token-match": Kind(Settings(), ("prefix", "idf", "part")),
-}
-
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "negative": ("released", "paper"),
-    "arithmetic": ("exact", "half"),
-    "max": ("component", "whole"),
-    "padding": ("none", "released"),
-    "part": ("f1", "precision", "recall"),
-    "model": ("any", "pac-s"),
+    **{f"bleu-{order}": Kind(Settings(), ("length", "tokens")) for order in (1, 2, 3, 4)},
+    "cider": Kind(Settings(), ("df", "tokens", "variant")),
+    "cider-d": Kind(Settings(), ("df", "tokens")),
+    "spice": Kind(Settings(), ("models", "tokens")),
+    **dict.fromkeys(("rouge-l", "meteor", "length"), Kind(Settings(), ("tokens",))),
 }
 
 
 def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settings:
     """The official values of the metric called `name`, of pictures or of videos, but for what is given.
 
-    One command may ask about both, so what concerns the other alone is passed over. Raises `UnknownNameError`
-    for what concerns neither, `InputError` for a value that is not allowed.
+    One command may ask about both, so what concerns the other alone is passed over. Raises `InputError` for
+    what concerns neither, and for a value that is not allowed.
 
     >>> read({"weight": "1"}, "clip-s")  # doctest: +ELLIPSIS
     Settings(prefix='A photo depicts ', weight=1.0, negative='released', ...)
     >>> read({"negative": "papr"}, "ref-clip-s")
     Traceback (most recent call last):
-    counterfoil.errors.InputError: metric:ref-clip-s: no such value of 'negative'; given: papr; ...
+    counterfoil.errors.InputError: metric:ref-clip-s, key 'negative': not a choice; given: papr; ...
     """
     where, picture = f"metric:{name}", KINDS[name]
     moving = picture.of_videos
     known = dict.fromkeys([*picture.takes, *(moving.takes if moving else ())])
     kind = moving if videos and moving else picture
-    values: dict[str, Any] = {}
-    for key, value in given.items():
-        if key not in known:
-            raise UnknownNameError("setting", key, known, where=where)
-        if value not in (words := _WORDS.get(key, (value,))):
-            problem = f"no such value of '{key}'"
-            raise InputError(problem, where=where, given=value or "(empty)", allowed=words)
-        parsed: str | float = value
-        if key == "weight":
-            with suppress(ValueError):
-                parsed = float(value)
-            if isinstance(parsed, str) or not 0 < parsed < float("inf"):
-                allowed = "a number above 0"
-                raise InputError("not a weight", where=where, given=value or "(empty)", allowed=allowed)
-        if key == "prefix":
-            if "{}" in value:
-                hint = "leave {} out"
-                raise InputError("a prefix stands before captions", where=where, given=value, hint=hint)
-            parsed = value if not value or value.endswith(" ") else f"{value} "
-        if key in kind.takes:
-            values[key] = parsed
-    return replace(kind.official, **values)
+    for key in given:
+        check_key(key, known, where=where)
+    values = values_of(Settings, given, where=where)
+    if prefix := values.get("prefix"):
+        if "{}" in prefix:
+            raise InputError(
+                "a prefix stands before captions", where=where, given=prefix, hint="leave {} out"
+            )
+        values["prefix"] = prefix if prefix.endswith(" ") else f"{prefix} "
+    return replace(kind.official, **{key: value for key, value in values.items() if key in kind.takes})
 
 
 def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Caption metrics of texts: BLEU, ROUGE-L, CIDEr, METEOR, SPICE, and how long a caption is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -13,10 +13,10 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics.captions import cider, ngrams, ptb
-from counterfoil.models.base import Identity, Options, ScorerSettings, reject_unused_options
+from counterfoil.models.base import Identity, Options, reject_unused_options
 from counterfoil.models.captions import java
 from counterfoil.models.captions.corpora import documents
-from counterfoil.models.captions.registry import entry
+from counterfoil.models.captions.registry import entry, read
 from counterfoil.store import digest_file
 
 #: Candidates, and the references of each, in words with blanks between them.
@@ -26,10 +26,6 @@ Lists = tuple[tuple[str, ...], ...]
 Documents = Int64[ndarray, "documents"] | None
 #: What gives a number per row.
 Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
-
-#: What may be set of every metric here: the words of the COCO tool kit (lower case, no punctuation, as all
-#: published numbers have it), or what stands between blanks, of captions that were cut into words before.
-TOKENS = ("ptb", "blanks")
 
 
 @dataclass(frozen=True)
@@ -128,19 +124,13 @@ def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngr
 
 
 def load(name: str, options: Options) -> TextMeasure:
-    """The metric called `name` ("cider"), as `options.settings` has it.
+    """The metric called `name` ("cider"), as `options.settings` has it (see `registry.Settings`).
 
-    All can be set `tokens` ("ptb" or "blanks"). Of BLEU, `length` is the reference length that a candidate is
-    held against: "closest" (as in the COCO tool kit), "shortest" or "average". Of CIDEr and CIDEr-D, `df`
-    says where document frequencies are counted: "references" (those of the load) or a JSON file (see
-    `counterfoil.models.captions.corpora`); of CIDEr alone, `variant` "plain" is the formula that tables do
-    not mean (see `counterfoil.metrics.captions.cider`). Of SPICE, `models` is the folder of its parser. The
-    identity names all that decides a number, and of a file its digest.
+    The identity names all that decides a number, and of a file its digest. `length` counts words: PAC-S
+    (Table 4) prefers "the longer caption" and does not say longer in what.
 
-    `length` counts words: PAC-S (Table 4) prefers "the longer caption" and does not say longer in what.
-
-    Raises `UnknownNameError` for another setting, `InputError` for a value that is not allowed,
-    `DataError` for a file that cannot be read, and what METEOR and SPICE raise of things that are missing.
+    Raises `InputError` for another setting and a value that is not allowed, `DataError` for a file that
+    cannot be read, and what METEOR and SPICE raise of things that are missing.
 
     >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
     array([0.6667])
@@ -149,79 +139,66 @@ def load(name: str, options: Options) -> TextMeasure:
     """
     where = f"metric:{name}"
     reject_unused_options(where, options, "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only("tokens", *_TAKES[name])
-    tokens = settings.one_of("tokens", TOKENS)
-
-    def metric_of(
-        items: Items,
-        *,
-        whole: Callable[[Texts, Lists], float] | None = None,
-        sums: Sums | None = None,
-        **decided: Any,
-    ) -> TextMeasure:
-        # All that decides its numbers is in its identity.
-        identity = Identity(where, options={"tokens": tokens, **decided})
-        return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)
-
+    settings = read(options.settings, name)
+    metric_of = partial(_measure, name, settings.tokens)
     if name == "length":
         return metric_of(lambda candidates, *_: np.array([len(text.split()) for text in candidates], float))
     if name == "rouge-l":
-        return metric_of(
-            lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
-        )
+        return metric_of(lambda *words: ngrams.rouge_of_load(_load(*words[:2])))
     if name == "meteor":
         java.check_meteor()
+        program = "METEOR 1.5, -l en -norm"
         return metric_of(
-            lambda candidates, references, _: _meteor_of(candidates, references).items,
-            whole=lambda candidates, references: _meteor_of(candidates, references).corpus,
-            program="METEOR 1.5, -l en -norm",
+            lambda *words: _meteor_of(*words[:2]).items,
+            whole=lambda *words: _meteor_of(*words).corpus,
+            program=program,
         )
     if name == "spice":
-        models = Path(folder) if (folder := settings.get("models")) else None
+        models = Path(settings.models) if settings.models else None
         java.spice_command(models)
         return metric_of(
-            lambda candidates, references, _: java.spice(candidates, references, models=models),
-            program="SPICE 1.0, CoreNLP 3.6.0",
+            lambda *words: java.spice(*words[:2], models=models), program="SPICE 1.0, CoreNLP 3.6.0"
         )
     if name.startswith("bleu"):
-        order = int(name.removeprefix("bleu-")) - 1
-        length: Any = settings.one_of("length", get_args(ngrams.Length))
-        return metric_of(
-            lambda candidates, references, _: _bleu_of(candidates, references, length).items[:, order],
-            whole=lambda candidates, references: float(
-                _bleu_of(candidates, references, length).corpus[order]
-            ),
-            sums=Sums(
-                lambda candidates, references: ngrams.bleu_counts(
-                    _load(candidates, references), length=length
-                ),
-                lambda sums: ngrams.bleu_of_sums(sums)[..., order],
-            ),
-            length=length,
-        )
-    variant: Any = settings.one_of("variant", get_args(cider.Variant))
-    source, frequencies, counted = settings.get("df", "references"), None, "references"
+        return _bleu(metric_of, int(name.removeprefix("bleu-")) - 1, settings.length)
+    source, frequencies, counted = settings.df, None, "references"
     if source != "references":
         corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
-        words = _cut_all((), tuple(map(tuple, corpus)), tokens)[1]
+        words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
     return metric_of(
         lambda candidates, references, documents: cider.of_load(
-            _load(candidates, references), frequencies=frequencies, variant=variant, documents=documents
+            _load(candidates, references),
+            frequencies=frequencies,
+            variant=settings.variant,
+            documents=documents,
         ),
-        variant=variant,
+        variant=settings.variant,
         df=counted,
     )
 
 
-#: The settings that each metric takes besides `tokens`.
-_TAKES: Mapping[str, tuple[str, ...]] = {
-    **{f"bleu-{order}": ("length",) for order in (1, 2, 3, 4)},
-    "rouge-l": (),
-    "cider": ("df", "variant"),
-    "cider-d": ("df",),
-    "meteor": (),
-    "spice": ("models",),
-    "length": (),
-}
+def _measure(
+    name: str,
+    tokens: str,
+    items: Items,
+    *,
+    whole: Callable[[Texts, Lists], float] | None = None,
+    sums: Sums | None = None,
+    **decided: Any,
+) -> TextMeasure:
+    """A metric whose identity has all that decides its numbers."""
+    identity = Identity(f"metric:{name}", options={"tokens": tokens, **decided})
+    return TextMeasure(identity, entry(name).reads, tokens, items, whole, sums)
+
+
+def _bleu(metric_of: Callable[..., TextMeasure], order: int, length: ngrams.Length) -> TextMeasure:
+    return metric_of(
+        lambda *words: _bleu_of(*words[:2], length).items[:, order],
+        whole=lambda *words: float(_bleu_of(*words, length).corpus[order]),
+        sums=Sums(
+            lambda *words: ngrams.bleu_counts(_load(*words), length=length),
+            lambda sums: ngrams.bleu_of_sums(sums)[..., order],
+        ),
+        length=length,
+    )

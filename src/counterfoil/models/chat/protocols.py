@@ -25,9 +25,6 @@ from counterfoil.errors import InputError
 from counterfoil.models.base import Picks, QuestionItems, check_template, filled, text_of
 from counterfoil.store import digest_value
 
-PROTOCOLS = ("yes-no", "choose", "two-images", "answer")
-ORDERS = ("seeded", "balanced", "given")
-
 #: The texts of a prompt, and its images, in order.
 Parts = tuple[str | Image, ...]
 

@@ -16,12 +16,7 @@ from counterfoil.errors import InputError, ModelError
 from counterfoil.models import base
 from counterfoil.models.chat import protocols
 from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
-
-#: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
-#: given, and reads all answers in that way.
-READINGS = ("auto", "logprobs", "text")
-#: Of log-probabilities: the probability of yes, or its log odds against no.
-SCORES = ("p-yes", "log-odds")
+from counterfoil.models.settings import ChatModelSettings, settings_of
 
 _PROBE = "Answer with one word, yes or no: is seven larger than three?"
 #: Raised where prompts or readings of the same settings change.
@@ -44,53 +39,42 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
     if not mark or not model.strip():
         allowed = "chat:http://HOST:PORT/v1#MODEL"
         raise InputError("the endpoint lacks its model", given=where, allowed=allowed)
-    settings = base.ScorerSettings(where, options.settings)
     url = address(url, where=where)
-    protocol = settings.one_of("protocol", protocols.PROTOCOLS)
-    words = {name: settings.get(name) for name in ("question", "image_question")}
-    prompts = protocols.Prompts.of(protocol, **words, where=where)
-    reading = settings.one_of("read", READINGS if protocol == "yes-no" else ("text",))
-    if reading == "text" and settings.get("score"):
-        problem = "a score belongs to log-probabilities"
-        raise InputError(problem, where=where, given="read=text", allowed="read=logprobs")
-    if protocol in ("yes-no", "answer") and (order := settings.get("order")):
-        problem = f"{protocol} has no options to order"
-        raise InputError(problem, where=where, given=order, allowed=protocols.PROTOCOLS[1:3])
+    settings = settings_of(ChatModelSettings, options.settings, where=where)
+    words = {"question": settings.question, "image_question": settings.image_question}
+    prompts = protocols.Prompts.of(settings.protocol, **words, where=where)
     try:
-        extra = json.loads(settings.get("extra") or "{}")
+        extra = json.loads(settings.extra or "{}")
     except ValueError:
         extra = None
     if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
         allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
-        raise InputError("no fields of a request", where=where, given=settings.get("extra"), allowed=allowed)
+        raise InputError("no fields of a request", where=where, given=settings.extra, allowed=allowed)
     chat = ChatSettings(
         url,
         model,
-        temperature=settings.number("temperature", 0.0, low=0.0, high=2.0),
-        detail=settings.one_of("detail", ("", "low", "high", "auto")),
-        tokens_field=settings.one_of("tokens_field", ("max_tokens", "max_completion_tokens")),
-        system=settings.get("system"),
+        temperature=settings.temperature,
+        detail=settings.detail or "",
+        tokens_field=settings.tokens_field,
+        system=settings.system,
         extra=extra,
-        concurrency=settings.count("concurrency", 8),
-        rpm=settings.number("rpm", 0.0, low=0.0, high=1e6),
-        retries=int(settings.number("retries", 6, low=0, high=100)),
-        wait=settings.number("wait", 1.0, low=0.0, high=60.0),
-        timeout=settings.number("timeout", 120.0, low=0.01, high=3600.0),
+        concurrency=settings.concurrency,
+        rpm=settings.rpm,
+        retries=settings.retries,
+        wait=settings.wait,
+        timeout=settings.timeout,
     )
     return ChatScorer(
         Endpoint(chat, key=options.api_key),
         prompts,
-        reading=reading,
-        score_as=settings.one_of("score", SCORES),
-        order=settings.one_of("order", protocols.ORDERS),
+        reading=settings.read or ("auto" if settings.protocol == "yes-no" else "text"),
+        score_as=settings.score or "p-yes",
+        order=settings.order or "seeded",
         seed=options.seed,
-        max_tokens=settings.count("max_tokens", 16),
-        sees=settings.one_of("images", ("yes", "no")) == "yes",
+        max_tokens=settings.max_tokens,
+        sees=settings.images == "yes",
         unanswered=cast(base.Unanswered, options.unanswered),
-        prices=(
-            settings.number("input_price", 0.0, low=0.0, high=1e6),
-            settings.number("output_price", 0.0, low=0.0, high=1e6),
-        ),
+        prices=(settings.input_price, settings.output_price),
     )
 
 

@@ -1,13 +1,12 @@
-"""Captioners as decoders: BLIP, GIT and encoder-decoders of the package transformers, CoCa of open_clip.
+"""Captioners as decoders: BLIP and GIT of the package transformers.
 
 They have no chat template: a caption follows a begin mark and, where one is wanted, the beginning of a text.
 The picture goes through its tower once; keys and values of a decoder that attends to it across, too.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import PIL.Image
 import torch
@@ -15,7 +14,6 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import ModelError
-from counterfoil.models.base import Identity, digest_tensors
 from counterfoil.models.generative.image_text import Opened, stacked
 from counterfoil.models.generative.prefixes import (
     Decoder,
@@ -27,9 +25,6 @@ from counterfoil.models.generative.prefixes import (
 )
 from counterfoil.models.generative.templates import plain_ids
 from counterfoil.models.hf_loading import padded_ids
-from counterfoil.models.images import UNTOUCHED, Preparation
-from counterfoil.models.runtime import LoadContext, to_device
-from counterfoil.store import canonical_json
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +40,6 @@ class Captioner(Decoder):
     end: int
     #: A picture, as it is prepared, to pixels (1, 3, height, width).
     pixels: Callable[[ndarray], Tensor]
-    preparation: Preparation = UNTOUCHED
     wholes: bool = False
 
     def see(self, picture: ndarray) -> Seen:
@@ -62,25 +56,18 @@ class Captioner(Decoder):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CrossCaptioner(Captioner):
-    """A decoder that attends to the picture across; keys and values for the picture are kept by layer."""
+class BlipCaptioner(Captioner):
+    """BLIP: a decoder that attends to the picture across, whose keys and values are kept by layer."""
 
     wholes: bool = True
-    #: What the model calls its text decoder.
-    named: ClassVar[str] = "decoder"
 
-    @property
-    def writer(self) -> Any:
-        """The text decoder."""
-        return getattr(self.model, self.named)
-
-    @abstractmethod
     def states(self, pixels: Tensor) -> Tensor:
-        """(1, places, width): the picture as the decoder attends to it."""
+        """(1, places, width): the states of all patches."""
+        return self.model.vision_model(pixel_values=pixels).last_hidden_state
 
-    @abstractmethod
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """The decoder's output, with the logits of the positions `keep`, or of so many last ones."""
+        return self.model.text_decoder(logits_to_keep=keep, **inputs)
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures with one caption each."""
@@ -106,7 +93,7 @@ class CrossCaptioner(Captioner):
             attention_mask=torch.ones_like(ids),
             encoder_hidden_states=states,
             use_cache=True,
-            **cache_argument(self.writer, EncoderDecoderCache(DynamicCache(), DynamicCache())),
+            **cache_argument(self.model.text_decoder, EncoderDecoderCache(DynamicCache(), DynamicCache())),
         )
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
@@ -119,42 +106,8 @@ class CrossCaptioner(Captioner):
             # That there is a picture is all it says: its keys and values are in the cache.
             encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
             use_cache=True,
-            **cache_argument(self.writer, stacked([prefix.cache for prefix in prefixes])),
+            **cache_argument(self.model.text_decoder, stacked([prefix.cache for prefix in prefixes])),
         ).logits
-
-
-class BlipCaptioner(CrossCaptioner):
-    """BLIP's captioner."""
-
-    named = "text_decoder"
-
-    def states(self, pixels: Tensor) -> Tensor:
-        """The states of all patches."""
-        return self.model.vision_model(pixel_values=pixels).last_hidden_state
-
-    def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
-        """By its text decoder."""
-        return self.writer(logits_to_keep=keep, **inputs)
-
-
-class PairedCaptioner(CrossCaptioner):
-    """A vision encoder with a text decoder that was trained to attend to it (`VisionEncoderDecoderModel`)."""
-
-    def states(self, pixels: Tensor) -> Tensor:
-        """The encoder's states, as wide as the decoder needs them."""
-        model = self.model
-        patches: Tensor = model.encoder(pixel_values=pixels).last_hidden_state
-        narrow = getattr(model.decoder.config, "cross_attention_hidden_size", None) is None
-        if narrow and model.encoder.config.hidden_size != model.decoder.config.hidden_size:
-            patches = model.enc_to_dec_proj(patches)
-        return patches
-
-    def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
-        """By its decoder, which gives all logits: some kinds cannot be asked for fewer."""
-        output = self.writer(**inputs)
-        if isinstance(keep, Tensor):
-            output.logits = output.logits.take_along_dim(keep[..., None], dim=1)
-        return output
 
 
 class GitCaptioner(Captioner):
@@ -185,29 +138,8 @@ class GitCaptioner(Captioner):
         ).logits
 
 
-class CocaCaptioner(Captioner):
-    """CoCa: a text tower that sees no picture, and a decoder that does; the prompt is read with rows.
-
-    Its `read` is empty: there is no prefix but the picture.
-    """
-
-    def begin(self, seen: Seen) -> Prefix:
-        """A picture."""
-        return Prefix(None, 0, None, self.model._encode_image(seen.inputs["pixels"])[1])
-
-    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
-        """Prompts and captions."""
-        pictures = torch.cat([prefix.more for prefix in prefixes])
-        logits: Tensor = self.model.text_decoder(pictures, self.model._encode_text(ids)[1])
-        return logits.take_along_dim(keep[..., None], dim=1)
-
-
 #: The captioners by transformers' model type.
-CAPTIONERS: dict[str, type[Captioner]] = {
-    "blip": BlipCaptioner,
-    "git": GitCaptioner,
-    "vision-encoder-decoder": PairedCaptioner,
-}
+CAPTIONERS: dict[str, type[Captioner]] = {"blip": BlipCaptioner, "git": GitCaptioner}
 
 
 def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
@@ -220,20 +152,13 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         problem = "captions of this kind of model cannot be scored without a chat template"
         allowed = f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template"
         raise ModelError(problem, where=where, given=opened.model.config.model_type, allowed=allowed)
-    config, tokenizer = opened.model.config, opened.processor.tokenizer
-    if kind is PairedCaptioner:
-        text, first, end = config.decoder, config.decoder_start_token_id, config.eos_token_id
-        first = text.bos_token_id if first is None else first
-        end = tokenizer.eos_token_id if end is None else end
-    else:
-        text = config.get_text_config()
-        # BLIP's decoder begins with a mark of its own; GIT's with the tokenizer's class mark.
-        first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
-        end = tokenizer.sep_token_id
+    text, tokenizer = opened.model.config.get_text_config(), opened.processor.tokenizer
+    # BLIP's decoder begins with a mark of its own; GIT's with the tokenizer's class mark.
+    first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
+    end = tokenizer.sep_token_id
     if first is None or end is None:
-        problem = "nothing says which token begins a caption, and which one ends it"
-        hint = "set decoder_start_token_id and eos_token_id in config.json"
-        raise ModelError(problem, where=where, given=f"begin {first}, end {end}", hint=hint)
+        problem = "its tokenizer has no token that begins a caption, or none that ends it"
+        raise ModelError(problem, where=where, given=f"begin {first}, end {end}")
     prompt = (int(first), *plain_ids(tokenizer, instruction))
     return kind(
         model=opened.model,
@@ -249,44 +174,3 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
             images=PIL.Image.fromarray(picture), return_tensors="pt"
         )["pixel_values"],
     )
-
-
-def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Captioner, Identity, dict[str, Any]]:
-    """A CoCa of open_clip, named as `open-clip:` names models; its identity and the versions behind it.
-
-    Raises what loading that model as a dual encoder raises, and `ModelError` for models without a decoder.
-    """
-    from counterfoil.models import open_clip
-
-    where, device, library = context.where, context.device, open_clip.library_of()
-    model, tokenizer, activation, card = open_clip.loaded(library, argument, where)
-    if not hasattr(model, "text_decoder") or not hasattr(tokenizer, "encode"):
-        given = type(model).__name__
-        raise ModelError("the model writes no captions", where=where, given=given, allowed="CoCa")
-    weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, context.dtype)
-    pixels = open_clip.OpenClipPixels.of(card["preprocess"], device, computed)
-    marks = tokenizer.encoder if hasattr(tokenizer, "encoder") else {}
-
-    def words(text: str) -> tuple[int, ...]:
-        # What looks like a mark in a caption is plain text.
-        for mark in ("<start_of_text>", "<end_of_text>"):
-            text = text.replace(mark, f"< {mark[1:]}") if mark in marks else text
-        return tuple(tokenizer.encode(text))
-
-    captioner = CocaCaptioner(
-        model=model,
-        device=device,
-        dtype=computed,
-        vocabulary=int(model.text_decoder.text_projection.shape[1]),
-        prompt=(int(tokenizer.sot_token_id), *(words(instruction) if instruction else ())),
-        positions=int(model.context_length),
-        words=words,
-        end=int(tokenizer.eot_token_id),
-        pixels=lambda picture: pixels([picture]),
-        preparation=pixels.preparation,
-    )
-    identity = context.identity(
-        weights=weights, preprocessing=canonical_json(card["preprocess"]), **activation.options()
-    )
-    return captioner, identity, context.provenance(library)

@@ -255,13 +255,7 @@ def opened(argument: str, context: LoadContext) -> Opened:
             allowed = "image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ..."
             raise ModelError(problem, where=where, given=f"model type {config.model_type}", allowed=allowed)
         model, revision = loading.weights_of(library, argument, where, kind=kind)
-        if config.model_type == "vision-encoder-decoder":
-            processor: Any = SeparateProcessors(
-                loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
-                loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
-            )
-        else:
-            processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
+        processor: Any = loading.fetched(library.AutoProcessor, argument, where, "processor")
     if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
         problem = "the folder holds no processor for images and texts together"
         hint = "save the model's processor beside it (processor.save_pretrained)"
@@ -272,14 +266,6 @@ def opened(argument: str, context: LoadContext) -> Opened:
     facts = {"weights": weights, "tokenizer": loading.tokenizer_digest(processor.tokenizer)}
     identity = context.identity(revision=revision, preprocessing=preprocessing, **facts)
     return Opened(model, processor, identity, context.device, computed, context.provenance(library))
-
-
-@dataclass(frozen=True, eq=False)
-class SeparateProcessors:
-    """The image processor and the tokenizer of a model that has no processor for both."""
-
-    image_processor: Any
-    tokenizer: Any
 
 
 def sharing(decoder: ImageTextDecoder) -> str:

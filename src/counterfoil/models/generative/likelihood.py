@@ -16,14 +16,14 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import DEFAULT, Options, ScorerSettings
+from counterfoil.errors import DataError, ModelError
+from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.generative import captioners
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.models.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
 from counterfoil.models.generative.templates import PROBES, PaliGemmaTemplate
-from counterfoil.models.images import Preparation, Untouched
 from counterfoil.models.runtime import LoadContext
+from counterfoil.models.settings import LikelihoodSettings, settings_of
 
 #: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
@@ -34,106 +34,66 @@ _SIDE = 224
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer by the model in a local folder or of that name on the hub; `open-clip:...` is a CoCa.
+    """The scorer by the model in a local folder or of that name on the hub.
 
-    Scores are natural logarithms: of the whole caption (`length=sum`), or the mean per token (`length=mean`);
-    with the end token (`end=in`) or without (`end=out`). With an unconditional term they may be above 0.
-    Raises `InputError` for settings that do not fit each other, `ModelError` for models that write no
-    captions.
+    Scores are natural logarithms, which an unconditional term may take above 0. Raises `InputError` for
+    settings that do not fit each other, `ModelError` for models that write no captions.
     """
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
-    chosen = Choices.of(context.settings)
+    chosen = settings_of(LikelihoodSettings, options.settings, where=where)
+    alpha = _alpha(chosen)
     decoder: captioners.Captioner | ImageTextDecoder
     facts: dict[str, Any] = {}
     computed: dict[str, str] = {}
     if argument.startswith("open-clip:"):
-        name = argument.removeprefix("open-clip:")
-        decoder, identity, versions = captioners.coca(name, context, chosen.instruction or "")
+        allowed = "a captioner of transformers, such as BLIP, GIT or PaliGemma"
+        raise ModelError("CoCa's captions are not scored", where=where, allowed=allowed)
+    model = opened(argument, context)
+    if model.model.config.model_type in captioners.CAPTIONERS:
+        decoder = captioners.captioner_of(model, chosen.instruction or "", where)
     else:
-        model = opened(argument, context)
-        identity, versions = model.identity, dict(model.versions)
-        if model.model.config.model_type in captioners.CAPTIONERS:
-            decoder = captioners.captioner_of(model, chosen.instruction or "", where)
-        else:
-            decoder = model.decoder(where)
-    words = Words.of(decoder, chosen)
+        decoder = model.decoder(where)
+    words = Words.of(decoder, chosen, where)
     if isinstance(decoder, ImageTextDecoder):
         decoder = decoder.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
         facts, computed = {"template": decoder.template.digest}, {"computed": sharing(decoder)}
-    preparation: Preparation = getattr(decoder, "preparation", Untouched())
-    prior, prior_facts = _prior(chosen, decoder, words, preparation, options)
-    facts = {**identity.options, **facts, **chosen.described(words), **prior_facts}
+    prior, prior_facts = _prior(chosen, decoder, words, options)
+    facts = {**model.identity.options, **facts, **_described(chosen, words), **prior_facts}
+
+    def value(part: ndarray) -> float:
+        return float(part[:, 0].sum() if chosen.length == "sum" else part[:, 0].mean())
+
     return GenerativeScorer(
-        identity=replace(identity, options=facts),
+        identity=replace(model.identity, options=facts),
         decoder=decoder,
         row=words.row,
         values=lambda texts, parts: [
-            chosen.value(part) - chosen.alpha * without
-            for part, without in zip(parts, prior(texts), strict=True)
+            value(part) - alpha * without for part, without in zip(parts, prior(texts), strict=True)
         ],
         too_long=words.too_long,
-        provenance={**versions, **computed},
-        preparation=preparation,
+        provenance={**model.versions, **computed},
     )
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The settings of a likelihood, each in its allowed range."""
+def _described(settings: LikelihoodSettings, words: "Words") -> dict[str, Any]:
+    """What of the settings scores depend on, for identities."""
+    facts: dict[str, Any] = {
+        "length": settings.length,
+        "end": settings.end,
+        "prompt": list(words.prompt),
+        # Word after word; caches know it by this name.
+        "prediction": "causal",
+        "unconditional": settings.unconditional,
+    }
+    return facts if settings.unconditional == "none" else {**facts, "alpha": _alpha(settings)}
 
-    where: str
-    length: str
-    end: str
-    unconditional: str
-    alpha: float
-    lm: str
-    noises: int
-    #: None takes the model's usual one.
-    instruction: str | None
 
-    @classmethod
-    def of(cls, settings: ScorerSettings) -> "Choices":
-        """The settings; raises `InputError` for those that are not understood."""
-        choices = cls(
-            where=settings.where,
-            length=settings.one_of("length", ("sum", "mean")),
-            end=settings.one_of("end", ("in", "out")),
-            unconditional=settings.one_of("unconditional", ("none", "lm", "blank", "noise")),
-            alpha=settings.number("alpha", 1.0, low=0, high=10),
-            lm=settings.get("lm"),
-            noises=settings.count("noises", 3),
-            instruction=settings.given.get("instruction"),
-        )
-        if choices.unconditional == "none":
-            for name in ("alpha", "lm", "noises"):
-                if name in settings.given:
-                    problem = f"{name} is of the unconditional term, and there is none"
-                    hint = "add --set unconditional=lm (or blank, or noise)"
-                    raise InputError(problem, where=settings.where, hint=hint)
-            return replace(choices, alpha=0.0)
-        if (choices.unconditional == "lm") != bool(choices.lm):
-            problem = "the unconditional term by a language model needs its name, and only that one does"
-            given = f"unconditional={choices.unconditional}, lm={choices.lm or '(none)'}"
-            allowed = "unconditional=lm with lm=NAME_OR_FOLDER"
-            raise InputError(problem, where=settings.where, given=given, allowed=allowed)
-        return choices
-
-    def value(self, part: ndarray) -> float:
-        """The score of a caption from the log-probabilities of its tokens."""
-        return float(part[:, 0].sum() if self.length == "sum" else part[:, 0].mean())
-
-    def described(self, words: "Words") -> dict[str, Any]:
-        """What of the settings scores depend on, for identities."""
-        facts: dict[str, Any] = {
-            "length": self.length,
-            "end": self.end,
-            "prompt": list(words.prompt),
-            # Word after word; caches know it by this name.
-            "prediction": "causal",
-            "unconditional": self.unconditional,
-        }
-        return facts if self.unconditional == "none" else {**facts, "alpha": self.alpha}
+def _alpha(settings: LikelihoodSettings) -> float:
+    """The weight of the unconditional term."""
+    if settings.unconditional == "none":
+        return 0.0
+    return 1.0 if settings.alpha is None else settings.alpha
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +107,12 @@ class Words:
     room: int
 
     @classmethod
-    def of(cls, decoder: "captioners.Captioner | ImageTextDecoder", chosen: Choices) -> "Words":
+    def of(
+        cls,
+        decoder: "captioners.Captioner | ImageTextDecoder",
+        chosen: LikelihoodSettings,
+        where: str,
+    ) -> "Words":
         """Those of a captioner, or of a model with a template of prompts."""
         if isinstance(decoder, captioners.Captioner):
             prompt, ids, end = decoder.prompt, decoder.words, decoder.end
@@ -161,7 +126,7 @@ class Words:
             def ids(text: str) -> tuple[int, ...]:
                 return template.words(template.lead + text)
 
-        return cls(chosen.where, prompt, ids, (end,) if chosen.end == "in" else (), room)
+        return cls(where, prompt, ids, (end,) if chosen.end == "in" else (), room)
 
     def row(self, text: str) -> TextRow:
         """The row of a caption, cut to what the model reads; raises `DataError` where it has no tokens."""
@@ -190,7 +155,7 @@ def _remembered(compute: Prior) -> Prior:
 
 
 def _prior(
-    chosen: Choices, decoder: Decoder, words: Words, preparation: Preparation, options: Options
+    chosen: LikelihoodSettings, decoder: Decoder, words: Words, options: Options
 ) -> tuple[Prior, dict[str, Any]]:
     """The unconditional term, and what identities must know of it."""
     if chosen.unconditional == "none":
@@ -210,11 +175,11 @@ def _prior(
     shape, facts = (_SIDE, _SIDE, 3), {}
     arrays = [np.full(shape, 128.0)]
     if chosen.unconditional == "noise":
-        rng = np.random.default_rng(options.seed)
-        arrays = [np.clip(rng.normal(128, 64, shape), 0, 255) for _ in range(chosen.noises)]
-        facts = {"noises": chosen.noises, "seed": options.seed}
+        rng, noises = np.random.default_rng(options.seed), chosen.noises or 3
+        arrays = [np.clip(rng.normal(128, 64, shape), 0, 255) for _ in range(noises)]
+        facts = {"noises": noises, "seed": options.seed}
     pictures = [PIL.Image.fromarray(array.astype(np.uint8)) for array in arrays]
-    seen = [decoder.see(preparation(picture)) for picture in pictures]
+    seen = [decoder.see(np.asarray(picture)) for picture in pictures]
 
     def compute(texts: Sequence[str]) -> list[float]:
         rows = [words.row(text) for text in texts]

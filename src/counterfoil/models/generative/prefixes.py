@@ -24,7 +24,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.models.base import BatchNumbers, Identity, PairBatches, text_of
 from counterfoil.models.cross_encoder import new_images
 from counterfoil.models.hf_loading import padded_ids
-from counterfoil.models.images import UNTOUCHED, Preparation, prepared
+from counterfoil.models.images import UNTOUCHED, prepared
 
 #: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
 #: few hundred, whose activations stay near it. And logits that are held at a time.
@@ -135,12 +135,11 @@ class GenerativeScorer:
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     #: What workers do to pictures before the decoder sees them.
-    preparation: Preparation = UNTOUCHED
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One score per pair of each batch. A picture whose pairs follow one another is read once."""
         fresh, seen = new_images(batches), dict[int, Seen]()
-        with closing(prepared(fresh, self.preparation, workers=workers)) as pictures:
+        with closing(prepared(fresh, UNTOUCHED, workers=workers)) as pictures:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
                 seen |= dict(zip(map(id, new), map(self.decoder.see, arrays), strict=True))
                 # The next batch may go on with a picture of this one; the others are done.

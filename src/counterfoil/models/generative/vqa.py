@@ -19,9 +19,8 @@ from counterfoil.models.generative.image_text import ImageTextDecoder, opened, s
 from counterfoil.models.generative.prefixes import GenerativeScorer, TextRow
 from counterfoil.models.generative.templates import PROBES, Template, common, plain_ids
 from counterfoil.models.runtime import LoadContext
+from counterfoil.models.settings import VqaSettings, settings_of
 
-QUESTION = 'Does this figure show "{}"? Please answer Yes or No.'
-SCORES = ("p-yes", "log-odds")
 #: How an answer may be spelled at the beginning of the model's turn.
 SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
 
@@ -35,9 +34,9 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     """
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
-    settings = context.settings
-    score, question = settings.one_of("score", SCORES), settings.get("question", QUESTION)
-    check_template(question, "the question", where=where, allowed=f"such as {QUESTION}")
+    settings = settings_of(VqaSettings, options.settings, where=where)
+    score, question = settings.score, settings.question
+    check_template(question, "the question", where=where, allowed=f"such as {VqaSettings().question}")
     model = opened(argument, context)
     decoder = model.decoder(where)
     answers = {answer: spelled(decoder.template, answer, where) for answer in SPELLINGS}

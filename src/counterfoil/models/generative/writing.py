@@ -1,4 +1,4 @@
-"""Captions that a model of transformers writes of images: BLIP, GIT, encoder-decoders, PaliGemma, chat ones.
+"""Captions that a model of transformers writes of images: BLIP, GIT, PaliGemma, chat models.
 
 The model is read by the loader of `likelihood:NAME_OR_FOLDER`. A model with a chat template is asked for a
 caption in a user's turn; one that only writes captions goes on from the beginning of one.
@@ -121,8 +121,6 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
             ids = torch.cat([ids, end], dim=1)
         else:
             given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
-        if kind == "vision-encoder-decoder":
-            return {**given, "decoder_input_ids": ids}, 0
         return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
 
     return inputs, captioner.positions - len(captioner.prompt)

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.models.base import Options
 from counterfoil.models.captions.text import load
 from refusals import refuses
@@ -117,16 +117,20 @@ class TestSettings:
         plain = metric("cider", variant="plain").of_texts(candidates, references)
         assert 0 < plain.max() <= 1
         assert not np.allclose(10 * plain, metric("cider").of_texts(candidates, references))
-        with pytest.raises(UnknownNameError, match="metric:cider-d: unknown setting; given: variant"):
+        with pytest.raises(InputError, match="metric:cider-d: unknown key; given: variant"):
             metric("cider-d", variant="plain")
 
     @pytest.mark.parametrize(
         ("name", "settings", "said"),
         [
-            ("cider", {"dff": "x"}, "metric:cider: unknown setting; given: dff; allowed: df, tokens"),
-            ("rouge-l", {"length": "x"}, "metric:rouge-l: unknown setting; given: length; allowed: tokens"),
-            ("bleu-1", {"tokens": "13a"}, "metric:bleu-1: no such tokens; given: 13a; allowed: ptb, blanks"),
-            ("bleu-1", {"length": ""}, "metric:bleu-1: no such length; given: (empty); allowed: closest"),
+            ("cider", {"dff": "x"}, "metric:cider: unknown key; given: dff; allowed: df, tokens"),
+            ("rouge-l", {"length": "x"}, "metric:rouge-l: unknown key; given: length; allowed: tokens"),
+            (
+                "bleu-1",
+                {"tokens": "13a"},
+                "metric:bleu-1, key 'tokens': not a choice; given: 13a",
+            ),
+            ("bleu-1", {"length": ""}, "metric:bleu-1, key 'length': no value; given: ''; allowed: closest"),
             ("cider", {"df": "no.json"}, "metric:cider, df: no such file; given: no.json; allowed"),
         ],
     )
