@@ -18,7 +18,7 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
-from counterfoil.evaluation.evaluate import IntervalMethod, binarize, measured_run
+from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run
@@ -244,7 +244,7 @@ class _Evaluation:
                 raise ScoreError("no question is answered", where=self.called)
             title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
             return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
-        return part, binarize(benchmark, scores)
+        return part, of(benchmark).binarize(benchmark, scores)
 
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         rows = self.inputs.rows
