@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil.evaluation.evaluate import of
 from counterfoil.metrics.measures import split_direction
 from counterfoil.report import html
 from counterfoil.report.labels import measure_label, measure_meaning
