@@ -45,8 +45,6 @@ from .jobs.publish import publish as publish
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.reproduce import reproduce as reproduce
 from .jobs.results import EvaluationRun as EvaluationRun
-from .jobs.study import StudyReport as StudyReport
-from .jobs.study import study as study
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel
 from .jobs.training import train_model as train_model

@@ -129,7 +129,7 @@ def benchmark(
     images: str | Path | None = None,
     counts: bool = True,
 ) -> Benchmark:
-    """The benchmark called `name`, read from `data`; where that is None, from what was fetched or the hub.
+    """The benchmark called `name`, read from `data`; where that is None, from what was fetched.
 
     `data` is a path, or of a table of one's own (`OWN_TABLES`) the table itself (`memory_table`).
 

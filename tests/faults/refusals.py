@@ -287,7 +287,6 @@ build bivlc --n 7 --no-cache --out new
 build nothing.toml --out new | nothing
 build refine rows.csv --against blind:length --least 1 --out new.csv
     --scores nowhere.csv votes.csv photos/p0.png nothing caption
-    --scales x vera=0 vera=1
     --within nothing
     --against pixels:colours nothing:x given:scores.csv
     --held-out pixels:colours blind:x
@@ -304,7 +303,6 @@ build dedup rows.csv --out new.csv
     --within nothing
 build clean rows.csv --out new.csv
     --against nowhere.csv votes.csv nothing photos/p0.png
-    --split nothing image
 {FILTER}
     --scorers nothing:x given:scores.csv lm:clip open-clip:nothing/openai
     --people nowhere.csv votes.csv photos/p0.png photos
@@ -396,7 +394,7 @@ annotate import annotated.json --format label-studio --out new.csv
     --many nothing
     --out photos judgements.csv x.gif
     --json photos judgements.csv
-annotate prolific reject photos | --from nowhere.csv votes.csv
+annotate prolific reject photos | nothing
 """.format_map(vars(command_lines))
 
 #: Scorers that cannot be, by the benchmark that each is asked about.

@@ -57,7 +57,7 @@ class Card(BaseModel):
     hub: str = ""
     split: str = ""
     revision: str = ""
-    #: The hub's names of its parts, {subset: config}, where it keeps them apart.
+    #: What folders of benchmarks hold that were saved before; nothing reads it.
     configs: dict[str, str] = Field(default_factory=dict)
     #: The measures its authors report, first the main one.
     measures: tuple[str, ...] = ()

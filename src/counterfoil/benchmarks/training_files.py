@@ -39,7 +39,6 @@ from counterfoil.benchmarks.training_rows import (
 )
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.columns import groups, read_batches
 from counterfoil.storage import Location, as_path, location
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -88,8 +87,6 @@ def read_rows(
             if files
             else open_rows(place, _IMAGE_COLUMNS, split=split or "train")
         )
-    for file in files:
-        _check_cells(file)
     columns = columns or _columns(cells.table.columns, cells.source)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
@@ -169,26 +166,6 @@ def _columns(named: Collection[str], source: str) -> dict[str, str]:
         elif role in _NAMES:
             raise DataError(f"no column of the {role}s", where=source, given=", ".join(named), allowed=names)
     return column_of
-
-
-def _check_cells(file: Path) -> None:
-    """Raise `DataError` for a row whose image cell is empty, without reading the groups that have none.
-
-    The file itself counts its empty cells, group by group; finding one here is better than in the middle of
-    a night of training.
-    """
-    offset = 0
-    for number, group in enumerate(groups(file)):
-        for column in _IMAGE_COLUMNS:
-            if group.nulls.get(f"{column}.bytes", group.nulls.get(column)):
-                batches = read_batches(file, column, row_groups=[number])
-                cells = (cell for batch in batches for cell in batch.to_pylist())
-                for row, cell in enumerate(cells, offset + 1):
-                    # What is no picture (a whole number, say) is the name of one.
-                    value = cell.get("bytes") or cell.get("path") if isinstance(cell, dict) else cell
-                    if value is None or value in (b"", ""):
-                        raise DataError("no image", where=f"{file}, row {row}, column '{column}'")
-        offset += group.rows
 
 
 def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:

@@ -88,8 +88,8 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
     for shard in shards:
         keys = []
         for key, members in _samples(shard, shelf):
-            where = f"{located(shard)}, sample '{key}'"
-            cells = _cells(shard, where, members)
+            sample = f"{located(shard)}, sample '{key}'"
+            cells = _cells(shard, sample, members)
             samples.append(cells)
             keys.append(key)
             odd = (cells.keys() ^ samples[0].keys()) - {*LABELS}
@@ -97,13 +97,15 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
                 there = min(odd) in cells
                 raise DataError(
                     f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}",
-                    where=where,
+                    where=sample,
                     given=", ".join(cells),
                     allowed=f"{', '.join(samples[0])}, as in the first row",
                 )
         parts.append(TablePart(located(shard), len(keys), "sample", keys))
-    names = dict.fromkeys(name for cells in samples for name in cells)
-    columns = {name: [cells.get(name) for cells in samples] for name in names}
+    columns = {
+        name: [cells.get(name) for cells in samples]
+        for name in dict.fromkeys(name for cells in samples for name in cells)
+    }
     return DataTable(columns, located(path), "shards", tuple(parts))
 
 

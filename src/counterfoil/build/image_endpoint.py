@@ -89,10 +89,9 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             here=True,
         )
         used, refused = self.spent, sum(image.cell is None for image in image_of_row.values())
-        cost = f"; cost {self._step.price * used.requests:,.4f} at most" if self._step.price else ""
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "
-            f"before; {refused:,} refused{cost}"
+            f"before; {refused:,} refused"
         )
         return [image_of_row[row] for row in range(len(wanted))]
 

@@ -97,7 +97,6 @@ class ImageSettings(BuiltStep):
     concurrency: int = setting(8, "Of an endpoint: requests at a time.")
     rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
     retries: int = setting(6, "Of an endpoint: tries after the first one.")
-    price: float = setting(0.0, "Of an endpoint: what an image costs.")
     seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
     style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
     failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)

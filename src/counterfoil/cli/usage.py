@@ -64,6 +64,7 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
 
 _ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
+_COST = "multiply the numbers of rows and answers, which are reported, by the price"
 _EDIT = "edit pictures with diffusers itself, and name the files in column negative_image"
 _HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
@@ -74,13 +75,19 @@ _REMOVED = {
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
     "annotate import --labelling-config": "name questions with several answers by --many",
     "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
+    **{
+        f"annotate prolific create {name}": f"set it {_ON_PROLIFIC}, before you publish the draft"
+        for name in ("--description", "--device", "--filter-set", "--project")
+    },
     "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
     "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
     "annotate prolific start": f"start it again {_ON_PROLIFIC}",
     "annotate prolific stop": f"stop it {_ON_PROLIFIC}",
     "annotate prolific places": f"increase places {_ON_PROLIFIC}",
+    "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
+    "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
     "benchmarks publish --to": f"use --out FOLDER; {_HUB}",
@@ -93,6 +100,19 @@ _REMOVED = {
     "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
     "world sheet": "run examples/draw_a_world.py of the repository",
     **{f"build imagine {name}": _EDIT for name in ("--source", "--strength")},
+    "build negate --wordnet": "let a language model write the negatives, with --by",
+    "build format --spelling": "replace the words in the table before, as with pandas.Series.str.replace",
+    **{
+        f"build {step} {name}": _COST for step in ("filter", "choose") for name in ("--making", "--verifying")
+    },
+    "build imagine --price": _COST,
+    "build refine --scales": "divide the scores by the number in the table before",
+    "build select --minus": "add a column of the difference to the table before, and name it with --by",
+    "build select --lowest": "add a column of the negated scores to the table before, and name it with --by",
+    **{
+        f"build clean {name}": "give the table of the other split with --against"
+        for name in ("--split", "--drop-from")
+    },
     "train --tensorboard": "read journal.csv in the folder of the training, which has the same numbers",
     "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",

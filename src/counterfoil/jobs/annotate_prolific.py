@@ -18,16 +18,14 @@ from counterfoil.annotate.platforms.prolific import (
     ProlificStudy,
     ProlificSubmission,
     Reconciled,
-    Rejection,
     StudyChoices,
 )
-from counterfoil.benchmarks.tables import labels, read_table
-from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.errors import MissingExtraError
 from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.store import csv_text, write_json
+from counterfoil.store import write_json
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -61,8 +59,8 @@ YES = Option("Do it. Without this it is only shown what would be done.")
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
 The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
-nothing is paid: the study is a draft, which its page on Prolific previews and publishes. The same command
-finds the draft that it made before.""",
+nothing is paid: the study is a draft. Its page on Prolific changes it (who may take part, on which devices,
+what people read), previews and publishes it. The same command finds the draft that it made before.""",
 )
 def create(
     campaign: Annotated[Path, CAMPAIGN],
@@ -132,17 +130,19 @@ def status(
     ):
         study = client.study(_study(campaign))
         aside = give_back(db, source, known.free, time.time()) if release else 0
-    waiting = {
-        "to approve": ("payable", known.payable),
-        "not done in the campaign": ("unfinished", known.unfinished),
-        "never entered the campaign": ("unseen", known.unseen),
+    ids = {
+        "payable": [submission.id for submission in known.payable],
+        "rejected": [rejection.submission for rejection in known.rejected],
+        "unfinished": [submission.id for submission in known.unfinished],
+        "unseen": [submission.id for submission in known.unseen],
     }
+    names = ("to approve", "to reject", "not done in the campaign", "never entered the campaign")
+    waiting = dict(zip(names, map(len, ids.values()), strict=True))
     by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
     shown, free, strangers = _facts(study), len(known.free), len(known.strangers)
-    facts = {**shown.facts, "submissions": by_state, **{name: len(of) for name, (_, of) in waiting.items()}}
+    facts = {**shown.facts, "submissions": by_state, **waiting}
     facts |= {"people whose place is free again": free, "people without a submission": strangers}
     facts |= {"answers set aside": aside} if release else {}
-    ids = {name: [submission.id for submission in of] for name, of in waiting.values()}
     counts = {"free": free, "strangers": strangers, "set_aside": aside}
     return Change({**shown.value, "submissions": by_state, **ids, **counts}, facts=facts)
 
@@ -158,7 +158,10 @@ Without --yes it is only shown how many would be approved. Approved submissions 
 def approve(
     campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
 ) -> Change:
-    """Approve all submissions that wait for review and whose people have done their work here."""
+    """Approve all submissions that wait for review and whose people did their work here.
+
+    Submissions of people whose work was rejected are left to 'counterfoil annotate prolific reject'.
+    """
     with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         waiting = [submission.id for submission in known.payable]
         if yes:
@@ -169,58 +172,24 @@ def approve(
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil annotate prolific reject campaign/ --from rejections.csv
-  counterfoil annotate prolific reject campaign/ --from rejections.csv --yes
+  counterfoil annotate reject campaign/ 3fa9c1 --category LOW_EFFORT --reason "..."
+  counterfoil annotate prolific reject campaign/
+  counterfoil annotate prolific reject campaign/ --yes
 
-rejections.csv has columns submission, message and category. A message has 100 characters or more and tells
-the person what was wrong; all of them are checked before the first is sent. A rejected person is not paid,
-and too many rejections end an account: keep them to work that was plainly not done.""",
+Without --yes it is only shown how many would be rejected. A rejected person is not paid, and too many
+rejections end an account: keep them to work that was plainly not done.""",
 )
 def reject(
-    campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
-    *,
-    yes: Annotated[bool, YES] = False,
-    **access: Unpack[Access],
+    campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
 ) -> Change:
-    """Reject submissions, each with a message and a category.
+    """Reject all submissions that wait for review and whose people's work was rejected here, with the reason.
 
-    Raises `InputError` for one that is of another study, or that does not wait for review.
-
-    Arguments:
-        source: The rejections.
+    Decide about people with 'counterfoil annotate reject', or on the researcher's page.
     """
-    rejections = read_rejections(source)
-    with _prolific(access) as client:
-        study = _study(campaign)
-        known = {submission.id: submission for submission in client.submissions(study)}
-        for rejection in rejections:
-            where, state = f"submission {rejection.submission}", "AWAITING REVIEW"
-            if (submission := known.get(rejection.submission)) is None:
-                given = rejection.submission
-                raise InputError("no submission of this study", where=f"study {study}", given=given)
-            if submission.status not in (state, "REJECTED"):
-                raise InputError(
-                    "cannot be rejected now", where=where, given=submission.status, allowed=state
-                )
+    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         if yes:
-            client.reject([of for of in rejections if known[of.submission].status != "REJECTED"])
-    return _reviewed("rejected", yes, [rejection.submission for rejection in rejections])
-
-
-def read_rejections(path: Path) -> tuple[Rejection, ...]:
-    """Rejections in a table with columns `submission`, `message` and `category`, all of them checked."""
-    table = read_table(path)
-    columns = [
-        [csv_text(cell) for cell in labels(table, name)] for name in ("submission", "message", "category")
-    ]
-    rejections: dict[str, Rejection] = {}
-    for row, (submission, message, category) in enumerate(zip(*columns, strict=True)):
-        if not submission or submission in rejections:
-            what = "empty" if not submission else "occurs twice"
-            raise DataError(what, where=table.where(row, "submission"), given=submission or None)
-        rejections[submission] = Rejection(submission, message, category)
-    return tuple(rejections.values())
+            client.reject(known.rejected)
+    return _reviewed("rejected", yes, [rejection.submission for rejection in known.rejected])
 
 
 @contextmanager

@@ -157,7 +157,7 @@ class Sources(TypedDict, total=False):
 
     Data:
         data: File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that
-            of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought, or the hub.
+            of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought.
         images: Folder of the images, where the data name files; NAME=FOLDER for one benchmark.
     """
 
@@ -252,7 +252,7 @@ def api_key(variable: str | None = None) -> str:
 
     Raises `InputError` for a variable that is named and not set.
     """
-    from counterfoil.inputs.secrets import secret
+    from counterfoil.inputs.fields import secret
 
     name = variable or "COUNTERFOIL_API_KEY"
     key = secret(os.environ.get(name, ""), where=name)

@@ -81,7 +81,7 @@ class Places:
         A path of its own comes first. Of `many` benchmarks the plain path is a folder with one of each name
         (`PATH/NAME`); several sets of judged captions come in one folder, so of those one called as the first
         words of the name will do: flickr8k for flickr8k-expert. One that has no folder there is read from
-        what was fetched, or from the hub, where it can be had so; the others from the path itself.
+        what was fetched, where it can be had so; the others from the path itself.
         """
         if benchmark in self.named:
             return self.named[benchmark]
@@ -419,7 +419,7 @@ def load_benchmark(
     *,
     counts: Annotated[bool, option()] = True,
 ) -> Benchmark:
-    """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
+    """The benchmark called `name`, read from `data`; without it from what was fetched.
 
     `name` is one of `counterfoil list benchmarks`, or a folder in counterfoil's own format. Your own table is
     "pairs" (quads and choices), "gallery", "statements", "ratings" or "preferences", with `data` its file or

@@ -56,7 +56,7 @@ def page(
         "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
         "bump",
         bump(correlation),
-        "The rank of every model by measure",
+        alt="The rank of every model by measure",
     )
     sections = []
     for number, one in enumerate(lists):
@@ -66,7 +66,7 @@ def page(
             "place": "Where the others rank a model’s first choice",
         }
         drawings = tuple(
-            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), f"{head}: {one.title}, {side}")
+            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), alt=f"{head}: {one.title}, {side}")
             for i, (key, head) in enumerate(heads.items())
         )
         about = f"{one.queries:,} queries, the first {one.k} {of} of each."
@@ -88,7 +88,7 @@ def page(
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
         "heat",
         heatmap(correlation),
-        "Rank correlations between measures",
+        alt="Rank correlations between measures",
     )
     return html.render(
         "rankings.html",

@@ -104,18 +104,23 @@ def fit(
     """
     out = None if out is None else Path(out)
     fabric = launched(device, computing.devices, recipe.precision)
-    first, stages, network = fabric.is_global_zero, recipe.staged(), backbone.network
+    first, stages, network, now = fabric.is_global_zero, recipe.staged(), backbone.network, TrainState()
+    chunk = computing.chunk_size
     for stage in stages:
-        check_chunk(computing.chunk_size, stage.batch_size, fabric.world_size)
+        check_chunk(chunk, stage.batch_size, fabric.world_size)
     progress, note = (progress, note) if first else (silent, lambda message: None)
 
     # The state of this training in the folder, if there is one to go on from.
     resume = saving.resume
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
-    now = TrainState()
+    readings, resumed = RunningMetrics(partial(largest, fabric)), None
     if state is not None:
         with training_state.fitting(out):
             now = TrainState.restored(state["standing"])
+            network.load_state_dict(state["network"])
+            readings.put_back(state["readings"])
+            resumed = state["optimiser"], state["random"]
+    del state  # What was restored takes memory.
 
     # The rows whose pictures can be read, and their augmentation in each stage.
     aims = [objective(stage) for stage in stages]
@@ -123,32 +128,21 @@ def fit(
     ready = partial(ready, pin=fabric.device.type == "cuda", progress=progress, note=note)
     skip = recipe.unreadable == "skip"
     variations = [Variation.of(stage) for stage in stages]
-    feeds, rows = ready(data, variations=variations, skip=skip and state is None, left_out=now.left_out)
+    feeds, rows = ready(data, variations=variations, skip=skip and not resumed, left_out=now.left_out)
     now.left_out = np.setdiff1d(np.arange(len(data)), rows).tolist()
-    checks: list[Validation] = []
-    if validation is not None:
-        seen, _ = ready(validation, variations=[UNVARIED] * len(stages), skip=skip)
-        checks = [Validation(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)]
+    unvaried = [UNVARIED] * len(stages)
+    seen = [] if validation is None else ready(validation, variations=unvaried, skip=skip)[0]
+    checks = [Validation(*parts) for parts in zip(seen, aims, stages, strict=False)]
 
-    # The weights, the journal, and the guarded task before training.
+    # The journal, and what is measured before training.
     fabric.to_device(network)
-    readings, resumed = RunningMetrics(partial(largest, fabric)), None
-    if state is not None:
-        with training_state.fitting(out):
-            network.load_state_dict(state["network"])
-            readings.put_back(state["readings"])
-            resumed = state["optimiser"], state["random"]
-    # What was restored takes memory.
-    del state
     folder = out if first else None
     if folder is not None:
         begin(folder, "training")
     journal = Journal(None if folder is None else folder / JOURNAL, since=now.step)
-    _measure_start(journal, now, monitors, checks if resumed is None else (), backbone, fabric, progress)
-
+    _measure_start(journal, now, monitors, () if resumed else checks, backbone, fabric, progress)
     saver = Saver(out, fabric, backbone, recipe, data, same, saving)
     selection = Selection(stages, checks, monitors.validate, monitors.guard, saver, progress, note)
-    chunk = computing.chunk_size
     run = _Run(stages, rows, now, readings, journal, saver, selection, chunk, progress, note, resumed)
     network.train()
     for number in range(now.stage, len(stages) if not now.ended else 0):

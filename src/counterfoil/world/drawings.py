@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import PIL.Image
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.edits import SUBSETS, edit, with_things
 from counterfoil.world.painting import draw, encode
@@ -52,19 +51,6 @@ class LazyDrawing:
 
     def __str__(self) -> str:
         return self.where
-
-
-def sized(benchmark: Benchmark, size: int) -> Benchmark:
-    """The benchmark with those of its pictures and clips that are drawn when read at another size."""
-    return replace(
-        benchmark,
-        images=tuple(
-            replace(image, source=replace(image.source, size=size))
-            if isinstance(image.source, LazyDrawing | Animation)
-            else image
-            for image in benchmark.images
-        ),
-    )
 
 
 #: What may happen: a thing comes or goes over an edge, crosses the sheet, or the scene is another one from

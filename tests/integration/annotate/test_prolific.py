@@ -104,7 +104,6 @@ def test_pay_is_in_hundredths_and_rounded_up():
         ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
         ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
         ({"address": "http://localhost:8750/enter"}, "not an address over https"),
-        ({"devices": ("watch",)}, "prolific, devices"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_here(change, message):
@@ -198,12 +197,16 @@ def test_places_that_were_given_back_are_free():
     states |= {"fay": "RETURNED", "joy": "APPROVED"}
     submissions = [ProlificSubmission(f"of {who}", who, state) for who, state in states.items()]
     submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
+    submissions.append(ProlificSubmission("of lea", "lea", "AWAITING REVIEW"))
     # Ian never entered, and Kim typed a link.
-    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
-    found = prolific.reconcile(submissions, people, str.upper)
+    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"} | {
+        "LEA": True
+    }
+    found = prolific.reconcile(submissions, people, str.upper, {"LEA": (LONG, "OTHER")})
     assert (found.free, found.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
     waiting = found.payable, found.unfinished, found.unseen
     assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
+    assert found.rejected == (Rejection("of lea", LONG, "OTHER"),)
 
 
 def test_states_are_read_however_they_are_spelt():

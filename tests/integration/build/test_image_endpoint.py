@@ -67,7 +67,7 @@ COLOURS = [colour(text) for text in ROWS["negative_caption"].to_pylist()]
 def test_images_are_those_of_their_captions(server, tmp_path, answers):
     server.set(always=answers)
     notes = []
-    output = run_step(step(server, price=0.04), ROWS, work(tmp_path, notes))
+    output = run_step(step(server), ROWS, work(tmp_path, notes))
     assert shown(output, tmp_path) == COLOURS
     assert len(asked(server)) == 6
     # The key goes to the endpoint, and not to where the images lie.
@@ -76,7 +76,7 @@ def test_images_are_those_of_their_captions(server, tmp_path, answers):
     with PIL.Image.open(tmp_path / "images" / output.kept["negative_image"][1].as_py()) as picture:
         facts = json.loads(picture.text["counterfoil"])
     assert (facts["text"], facts["revised_prompt"], facts["created"]) == ("thing 1", "thing 1, revised", 7)
-    assert notes == ["6 requests (0 of them again), 0 answers from before; 0 refused; cost 0.2400 at most"]
+    assert notes == ["6 requests (0 of them again), 0 answers from before; 0 refused"]
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 

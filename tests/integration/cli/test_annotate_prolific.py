@@ -1,11 +1,9 @@
 """A campaign on Prolific from the command line, against a server of ours that keeps its rules."""
 
-import csv
 import json
 import tomllib
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -108,30 +106,27 @@ def test_a_campaign_on_prolific(prolific, fake, folder):
         assert TOKEN not in path.read_text()
 
 
-def rejections(path: Path, *rows: tuple[str, str, str]) -> Path:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("submission", "message", "category"), *rows])
-    return path
-
-
-def test_rejections_are_all_checked_before_one_is_sent(prolific, fake, folder, tmp_path):
+def test_work_that_was_rejected_here_is_rejected_there_and_not_approved(prolific, counterfoil, fake, folder):
     prolific("create", "--url", URL)
     (study,) = fake.studies
     fake.publish(study)
-    sub, other = (fake.join(study, who) for who in ("ann", "bob"))
-    fake.finish(sub, "odd code")
-    message = "You answered all pairs within two seconds each; see the instructions. " * 2
-    for rows, words in (
-        ([(sub, message, "OTHER"), (sub, message, "OTHER")], "row 2, column 'submission': occurs twice"),
-        ([(sub, message, "OTHER"), ("elsewhere", message, "OTHER")], "no submission of this study"),
-        ([(sub, message, "OTHER"), (other, message, "OTHER")], "cannot be rejected now; given: ACTIVE"),
-    ):
-        prolific.refused("reject", "--from", rejections(tmp_path / "r.csv", *rows), "--yes", says=words)
-        assert fake.status(sub) == "AWAITING REVIEW"
-    table = rejections(tmp_path / "r.csv", (sub, message, "TOO_QUICKLY"))
+    campaign = open_campaign(folder)
+    with closing(open_database(campaign)) as db:
+        sessions = {pid: fake.join(study, pid) for pid in ("ann", "bob")}
+        workers = [ProlificWorker(db, campaign, pid=pid, session=sessions[pid]) for pid in sessions]
+        for worker in workers:
+            worker.do()
+            fake.finish(worker.session, "odd code")
+    reason = "You answered all pairs within two seconds each; see the instructions. " * 2
+    who = workers[0].person.id[:12]
+    counterfoil.succeeds("annotate", "reject", folder, who, "--category", "TOO_QUICKLY", "--reason", reason)
+    state = json.loads(prolific("status", "--json", "-").out)
+    assert (state["rejected"], state["payable"]) == ([sessions["ann"]], [sessions["bob"]])
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "REJECTED"), (("--yes",), "REJECTED")):
-        prolific.succeeds("reject", "--from", table, *words)
-        assert fake.status(sub) == status
+        prolific.succeeds("reject", *words)
+        assert [fake.status(submission) for submission in sessions.values()] == [status, "AWAITING REVIEW"]
+    prolific.succeeds("approve", "--yes")
+    assert [fake.status(submission) for submission in sessions.values()] == ["REJECTED", "APPROVED"]
 
 
 def test_without_a_study_of_these_items_nothing_is_sent_or_written(prolific, fake, folder):

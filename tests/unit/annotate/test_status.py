@@ -11,7 +11,6 @@ from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.platforms.prolific import StudyChoices, plan_of
 from counterfoil.annotate.status import (
-    Storage,
     WorkerRow,
     campaign_status,
     facts_of,
@@ -58,7 +57,7 @@ COUNTS = Counts({}, answers=3, set_aside=0, items=4, complete=1, complete_answer
 
 
 def status(campaign, table=TABLE, people=PEOPLE):
-    return campaign_status(campaign, table, people, COUNTS, now=NOW, storage=Storage("sqlite"))
+    return campaign_status(campaign, table, people, COUNTS, now=NOW, database="sqlite:///x")
 
 
 @pytest.fixture

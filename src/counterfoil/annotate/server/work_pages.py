@@ -17,9 +17,8 @@ from counterfoil.annotate import participants
 from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.pictures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.platforms.base import Visit
-from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
 from counterfoil.annotate.server.group_commit import GroupCommit
-from counterfoil.annotate.server.security import FORM_PAGE, host_of
+from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import Token, Views
 from counterfoil.errors import DataError, InputError
 
@@ -76,22 +75,6 @@ def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
 @dataclass(frozen=True)
 class WorkPages(Views):
     """Views of one campaign, and what is put into its templates."""
-
-    @cached_property
-    def keys(self) -> Mapping[str, Any]:
-        """The platform's keys, by which it signs who it sends; none where it does not.
-
-        Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
-        """
-        platform_keys = read_keys(self.campaign.folder)
-        if platform_keys and not getattr(self.platform, "signed", ""):
-            raise InputError(
-                "this platform signs no addresses",
-                where=self.campaign.folder / KEYS,
-                given=self.campaign.recipe.entry,
-                hint="remove the file",
-            )
-        return platform_keys
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
@@ -161,7 +144,6 @@ class Entrance:
     pages: WorkPages
     commits: GroupCommit
     clock: Callable[[], float]
-    public_url: str | None = None
 
     def root(self, request: Request) -> Response:
         """Where the address of the server alone leads."""
@@ -183,17 +165,10 @@ class Entrance:
         pages = self.pages
         if pages.platform is None:
             return self._without_link(request)
-        given = request.query_params.multi_items()
-        if pages.keys:
-            public = (self.public_url or "").partition("//")[2] or request.headers.get("host", "")
-            names: Any = pages.platform
-            token = dict(given).get(names.signed, "")
-            claims = signed_claims(token, pages.keys, audience=host_of(public), now=self.clock())
-            given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
-        visit = pages.platform.visit(given)
+        visit = pages.platform.visit(request.query_params.multi_items())
         browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
         who = {"worker": visit.person, "platform": pages.campaign.recipe.entry, "browser": browser}
-        response = await self._admit(visit, **who, vouched=bool(pages.keys))
+        response = await self._admit(visit, **who)
         secure = "; Secure" if request.url.scheme == "https" else ""
         cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; SameSite=Lax{secure}"
         response.headers.append("set-cookie", cookie)
@@ -248,11 +223,9 @@ class Entrance:
         return self.pages.message(request, "Open the link that you were given.", status=404)
 
 
-def routes(
-    commits: GroupCommit, pages: WorkPages, clock: Callable[[], float], public_url: str | None = None
-) -> APIRouter:
+def routes(commits: GroupCommit, pages: WorkPages, clock: Callable[[], float]) -> APIRouter:
     """The routes of pages and files; they are no part of the schema."""
-    router, entrance = APIRouter(include_in_schema=False), Entrance(pages, commits, clock, public_url)
+    router, entrance = APIRouter(include_in_schema=False), Entrance(pages, commits, clock)
     router.get("/")(entrance.root)
     router.get("/enter/{link}")(entrance.enter_by_link)
     router.get("/enter")(entrance.enter_from_platform)

@@ -39,9 +39,8 @@ from counterfoil.benchmarks.readers.questions import (
 from counterfoil.benchmarks.readers.released_captions import photographs
 from counterfoil.benchmarks.readers.rows import (
     cell_source,
-    hub_rows,
     listed_rows,
-    not_on_hub,
+    no_data,
     open_rows,
     pictures_of,
     released_file,
@@ -113,7 +112,7 @@ class Layout(BaseModel):
     pattern: str = ""
     #: The files of that pattern in words.
     allowed: str = ""
-    #: Rows may be any table, Parquet files, saved by `datasets`, or on the hub where the card says so.
+    #: Rows may be any table, Parquet files as the hub has them, or saved by `datasets`.
     hub: bool = False
     #: Columns of images in cells, where `images` are made of them by a step.
     lazy: tuple[str, ...] = ()
@@ -184,10 +183,8 @@ class Layout(BaseModel):
     #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
     averaged: dict[str, str] = {}
 
-    def fits(self, data: Path | None) -> bool:
+    def fits(self, data: Path) -> bool:
         """Whether `data` holds files of this layout."""
-        if data is None:
-            return self.hub
         subsets = self.subsets or ("",)
         names = [name.replace("{subset}", subset) for name in self.files for subset in subsets]
         if data.is_file():
@@ -250,19 +247,19 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The benchmark of a card in `data`, a file or folder of its release; None: the hub data set of the card.
+    """The benchmark of a card in `data`, a file or folder of its release.
 
-    Images are looked for in `images`, else beside the data. Raises `DataError` naming the file that is
-    missing or miscounted, the column that is missing, or the row that does not fit.
+    Images are looked for in `images`, else beside the data. Raises `DataError` where there are no data, and
+    naming the file that is missing or miscounted, the column that is missing, or the row that does not fit.
     """
     return read_layouts(layouts(card.name), card, data, images)
 
 
 def read_layouts(known: Sequence[Layout], card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As `read`, by the first of some layouts whose files are there, else by the last."""
+    if data is None:
+        raise no_data(card)
     layout = next((layout for layout in known if layout.fits(data)), known[-1])
-    if data is None and not layout.hub:
-        raise not_on_hub(card)
     # Where images are looked for, and whether subsets are missing.
     home, part = data, False
     if layout.open is not None:
@@ -271,15 +268,11 @@ def read_layouts(known: Sequence[Layout], card: Card, data: Path | None, images:
     elif layout.subsets:
         table, part = _open_subsets(layout, card, data)
     elif layout.pattern:
-        assert data is not None
         table = _open_pattern(layout, card, data)
-    elif data is None or (layout.hub and not layout.cells):
+    elif layout.hub and not layout.cells:
         columns = [*layout.lazy, *(text.rstrip("?") for text in layout.images if isinstance(text, str))]
         columns += [alias for name in columns for alias in layout.aliases.get(name, ())]
-        if data is None:
-            table = hub_rows(card, columns)
-        else:
-            table = open_rows(data, columns, split=card.split, names=layout.files)
+        table = open_rows(data, columns, split=card.split, names=layout.files)
     else:
         home = released_file(card, data, layout.files)
         table = _read(home, layout)
@@ -309,7 +302,7 @@ def benchmark_of(
     groupings, card = _groupings(layout, card, table)
     image, names = shown_images[0], [_column(table, text) for text in layout.caption_ids]
     named: dict[str, Any] = {"caption_ids": names[0] if names else None}
-    votes = None
+    votes, facts = None, dict[str, Any]()
     if voted := [integers(table, name) for name in layout.votes if name in table]:
         votes = np.stack(voted, axis=1).astype(np.float64)
     common: dict[str, Any] = {"source": table.source, "path": path}
@@ -442,15 +435,8 @@ def _read(path: Path, layout: Layout) -> DataTable:
     return table
 
 
-def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, bool]:
-    """The rows of all subsets in a folder, of the one file `data` is, or of the configurations on the hub.
-
-    And whether subsets are missing.
-    """
-    if data is None:
-        subsets = list(layout.subsets)
-        tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
-        return stack(tables, source=card.hub, column="subset", values=subsets), False
+def _open_subsets(layout: Layout, card: Card, data: Path) -> tuple[DataTable, bool]:
+    """The rows of all subsets in a folder, or of the one file `data` is, and whether subsets are missing."""
     names = {name: layout.files[0].replace("{subset}", name) for name in layout.subsets}
     last = Path(layout.files[0]).name
     if data.is_file():

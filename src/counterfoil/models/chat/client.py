@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 import httpx2
 
 from counterfoil.errors import ModelError
-from counterfoil.inputs.secrets import secret
+from counterfoil.inputs.fields import secret
 
 #: What is asked of an endpoint, and what it answers.
 Asked = TypeVar("Asked")
