@@ -10,7 +10,7 @@ from contracts import forms
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
+from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, of, per_item
 from counterfoil.evaluation.rank_correlation import sheets_of
 from counterfoil.evaluation.run import Run, load_run, save_run
 from counterfoil.metrics.ties import Ties
@@ -113,7 +113,7 @@ def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name):
 def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one():
     benchmark = CASES["ratings"]()
     found = value_of(benchmark, forms.perfect_of(benchmark))
-    assert set(found) == set(measure_names(benchmark))
+    assert set(found) == set(of(benchmark).measure_names(benchmark))
     assert found["kendall_tau_b"] == pytest.approx(1)
     assert found["spearman"] == pytest.approx(1)
     assert value_of(benchmark, -forms.perfect_of(benchmark))["spearman"] == pytest.approx(-1)
@@ -125,7 +125,7 @@ def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_w
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     result = evaluate(benchmark, answers, scorer="constant", draws=50)
     assert result.measures == {}
-    assert set(result.provenance["undefined"]) == set(measure_names(benchmark))
+    assert set(result.provenance["undefined"]) == set(of(benchmark).measure_names(benchmark))
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -134,7 +134,7 @@ def test_constant_scores_of_statements_get_chance_whatever_the_policy_of_ties(na
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     perfect = value_of(benchmark, forms.perfect_of(benchmark))
-    assert perfect == dict.fromkeys(measure_names(benchmark), 1.0)
+    assert perfect == dict.fromkeys(of(benchmark).measure_names(benchmark), 1.0)
     assert set(value_of(benchmark, 1 - forms.perfect_of(benchmark)).values()) == {0.0}
     result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=50)
     assert {m: e.value for m, e in result.measures.items()} == dict.fromkeys(perfect, 0.5)

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from counterfoil.cli.usage import CommandGroup, Sections
+from counterfoil.cli import CommandGroup
+from counterfoil.cli.usage import Sections
 
 HELP = """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
 

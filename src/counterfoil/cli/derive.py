@@ -169,9 +169,7 @@ class Command(Documented):
                 # What was measured before one of several could not be is written all the same.
                 _write(shown, targets, page)
                 raise
-            if not first:
-                return
-            if not shown:
+            if first and not shown:
                 print_result(result)
             _write(shown, targets, page)
 

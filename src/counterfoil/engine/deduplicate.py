@@ -113,19 +113,10 @@ class ScoringPlan:
         return scores[self.row_of]
 
 
-def used_images(benchmark: Benchmark) -> Int64[ndarray, "used"]:
-    """Positions of the images that some question asks about, in order of first use."""
-    return benchmark.questions.used()[1]
-
-
-def used_captions(benchmark: Benchmark) -> Int64[ndarray, "used"]:
-    """Positions of the captions that some question asks about, in order of first use."""
-    return benchmark.questions.used()[0]
-
-
 def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool = True) -> None:
     """Raise one `DataError` where captions, or images, that questions ask about are not at hand."""
-    texts = [benchmark.captions[i] for i in used_captions(benchmark)]
+    used_captions, used_images = benchmark.questions.used()
+    texts = [benchmark.captions[i] for i in used_captions]
     without = [caption.id for caption in texts if caption.text is None]
     if captions and without:
         problem = "captions have no text"
@@ -137,7 +128,7 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
             "give their folder with --images, measure only the questions whose images are there with "
             "--available, or measure given scores (given:PATH)"
         )
-        pictures = [benchmark.images[i] for i in used_images(benchmark)]
+        pictures = [benchmark.images[i] for i in used_images]
         check_images(pictures, benchmark.source or benchmark.name, hint)
 
 
@@ -157,7 +148,7 @@ def deduplicate(
 
     `pairs` are the (caption, image) positions of other scores to ask for; a gallery asks for none by itself.
 
-    `image_keys` names the content of each image of `used_images(benchmark)`, in that order. A caption
+    `image_keys` names the content of each image that is `used`, in that order. A caption
     without text is only equal to itself.
 
     >>> from counterfoil.benchmarks import Caption, Card, Choice, Image

@@ -30,7 +30,6 @@ from counterfoil.engine.deduplicate import (
     id_key,
     shards,
     silent,
-    used_images,
     warn,
 )
 from counterfoil.engine.executor import (
@@ -149,7 +148,7 @@ class Session:
         """
         reads = getattr(scorer, "needs", ("images", "captions")) if reads is None else reads
         check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
-        images = [benchmark.images[position] for position in used_images(benchmark)]
+        images = [benchmark.images[position] for position in benchmark.questions.used()[1]]
         if "images" in reads or not images:
             return deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
         keys = [id_key(image) for image in images]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, command, provenance_of
+from counterfoil.benchmarks.answers import Answers, command, provenance_of
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
 from counterfoil.errors import InputError, UnknownNameError
@@ -66,19 +66,6 @@ def leading(benchmark: Benchmark, *results: Result) -> str:
     return form.leading(benchmark, set.intersection(*held) or set.union(*held))
 
 
-def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
-    """Every measure that scores of this benchmark can give, in the order reports show them.
-
-    Of a gallery those that are reported by default: recall can be asked for at any K.
-    """
-    return of(benchmark).measure_names(benchmark)
-
-
-def check_measures(benchmark: Benchmark, names: str | Sequence[str]) -> None:
-    """Raise what `evaluate` would where a benchmark lacks a measure, before anything is scored."""
-    of(benchmark).check_measures(benchmark, [names] if isinstance(names, str) else names)
-
-
 def chance(benchmark: Benchmark) -> dict[str, float]:
     """What a scorer of random, never equal numbers gets on average, per measure.
 
@@ -87,14 +74,6 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     a random order; a correlation is 0.
     """
     return of(benchmark).chance(benchmark)
-
-
-def binarize(benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
-    """The answers as right and wrong, ties being wrong, and so is what has no answer (NaN).
-
-    Raises `InputError` where no single answer can be wrong, as of ratings.
-    """
-    return of(benchmark).binarize(benchmark, answers)
 
 
 def per_item(
@@ -196,8 +175,3 @@ def _named(names: type[_Name], kind: str, name: str) -> _Name:
     if name not in list(names):
         raise UnknownNameError(kind, name, [str(member) for member in names])
     return names(name)
-
-
-def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-    """Raise `ScoreError` unless `answers` answer every question of `benchmark`."""
-    of(benchmark).check(benchmark, answers, where=where)

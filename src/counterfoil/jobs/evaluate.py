@@ -18,7 +18,7 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
-from counterfoil.evaluation.evaluate import IntervalMethod, binarize, measured_run
+from counterfoil.evaluation.evaluate import IntervalMethod, measured_run, of
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run
@@ -29,7 +29,6 @@ from counterfoil.jobs.evaluation_inputs import measures
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.base import Identity
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
 from counterfoil.store import check_writable
 
@@ -193,8 +192,18 @@ class _Evaluation:
         for part in self.parts:
             reading.check(self.scorer, part.benchmark)
             if self.out is not None and rows["name"] is not None:
-                identity = reading.scorer_for(self.scorer, part.benchmark).identity
-                _check_identity(_run_folder(self.out, part.key), self.run_name, identity)
+                scorer, folder = (
+                    reading.scorer_for(self.scorer, part.benchmark),
+                    _run_folder(self.out, part.key),
+                )
+                known = (scorer.identity.name, scorer.identity.key)
+                other = (folder / "manifest.json").exists() and not overwriting()
+                if other and not is_run_of(folder, scorer=self.run_name, identity=known):
+                    raise InputError(
+                        "the folder holds a run of another scorer of this name",
+                        where=folder,
+                        hint="name another folder, or replace it with --overwrite",
+                    )
         reported = measures([part.benchmark for part in self.parts], rows["measures"])
         self.parts = [replace(part, measures=names) for part, names in zip(self.parts, reported, strict=True)]
 
@@ -244,7 +253,7 @@ class _Evaluation:
                 raise ScoreError("no question is answered", where=self.called)
             title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
             return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
-        return part, binarize(benchmark, scores)
+        return part, of(benchmark).binarize(benchmark, scores)
 
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         rows = self.inputs.rows
@@ -478,15 +487,3 @@ def _run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> li
         folders[name.casefold()] = benchmark
     resumes = partial(is_run_of, scorer=scorer)
     return [Folder(_run_folder(out, name_of_run), FILES, resumes, alone=True) for name_of_run in benchmarks]
-
-
-def _check_identity(folder: Path, scorer: str, identity: Identity) -> None:
-    """Raise `InputError` where the run there is of a scorer that has the same name but is another."""
-    if overwriting() or not (folder / "manifest.json").exists():
-        return
-    if not is_run_of(folder, scorer=scorer, identity=(identity.name, identity.key)):
-        raise InputError(
-            "the folder holds a run of another scorer of this name",
-            where=folder,
-            hint="name another folder, or replace it with --overwrite",
-        )

@@ -253,14 +253,14 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
     Raises what `evaluate` would, before anything is scored: where no benchmark has a measure, and where a
     benchmark has none of them.
     """
-    from counterfoil.evaluation.evaluate import check_measures
+    from counterfoil.evaluation.evaluate import of
 
     if not named:
         return [None] * len(benchmarks)
     lacking: list[dict[str, InputError]] = [{} for _ in benchmarks]
     for (one, errors), name in product(zip(benchmarks, lacking, strict=True), named):
         try:
-            check_measures(one, [name])
+            of(one).check_measures(one, [name])
         except InputError as error:
             errors[name] = error
     for name in named:

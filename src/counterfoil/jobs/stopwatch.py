@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Progress, used_captions, used_images
+from counterfoil.engine.deduplicate import Progress
 from counterfoil.report.labels import duration
 
 
@@ -30,9 +30,9 @@ class Stopwatch:
             return None
         growth = len(whole) / len(part)
         # How many different images, and texts, some question asks about.
+        used = ((of, *of.questions.used()) for of in (whole, part))
         of_whole, of_part = (
-            (len(used_images(of)), len({of.captions[at].text for at in used_captions(of)}))
-            for of in (whole, part)
+            (len(pictures), len({of.captions[at].text for at in texts})) for of, texts, pictures in used
         )
         images, captions = (n / max(1, m) for n, m in zip(of_whole, of_part, strict=True))
         sizes = {"images": images, "captions": captions}

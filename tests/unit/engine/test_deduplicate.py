@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Quad
-from counterfoil.engine.deduplicate import deduplicate, shards, used_captions, used_images
+from counterfoil.engine.deduplicate import deduplicate, shards
 
 
 def choice(texts, candidates, query, images):
@@ -33,8 +33,8 @@ def test_equal_texts_are_one_caption_and_equal_keys_one_image():
 
 def test_items_without_a_question_cost_nothing():
     benchmark = choice(["a", "b", "unused", "c"], [[3, 0]], [2], 4)
-    assert used_captions(benchmark).tolist() == [3, 0]
-    assert used_images(benchmark).tolist() == [2]
+    captions, images = benchmark.questions.used()
+    assert (captions.tolist(), images.tolist()) == ([3, 0], [2])
     work = deduplicate(benchmark, ["k2"])
     assert [c.text for c in work.captions] == ["c", "a"]
     assert [i.id for i in work.images] == ["i2"]
@@ -75,7 +75,7 @@ def test_spread_gives_every_question_its_own_pair(data):
     query = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     row = st.lists(st.integers(0, len(texts) - 1), min_size=k, max_size=k)
     benchmark = choice(texts, data.draw(st.lists(row, min_size=n, max_size=n)), query, 4)
-    work = deduplicate(benchmark, [keys[i] for i in used_images(benchmark)])
+    work = deduplicate(benchmark, [keys[i] for i in benchmark.questions.used()[1]])
     # A pair's score is made of what makes it: if spread is right, every cell shows its own text and key.
     names = [f"{work.captions[c].text}{work.image_keys[i]}" for c, i in work.pairs]
     assert len(set(names)) == len(names)

@@ -8,7 +8,7 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
-from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_names, measured_run
+from counterfoil.evaluation.evaluate import evaluate, main_measures, measured_run, of
 from counterfoil.metrics import correlation as pairs
 from counterfoil.report.result_tables import RESULTS
 from refusals import refuses
@@ -57,11 +57,11 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
     names = ("pairwise_accuracy_fitted", "pearson", "pairwise_accuracy")
     grades = forms.grades(120)
     benchmark = forms.rated(grades, per_image=1, groups=2)
-    plain = measure_names(benchmark)
+    plain = of(benchmark).measure_names(benchmark)
     assert not set(plain) & set(pairs.PAIR_MEASURES)
     card = benchmark.card.model_copy(update={"measures": names})
     benchmark = type(benchmark)(card, benchmark.images, benchmark.captions, benchmark.questions)
-    assert set(measure_names(benchmark)) == {*plain, *pairs.PAIR_MEASURES}
+    assert set(of(benchmark).measure_names(benchmark)) == {*plain, *pairs.PAIR_MEASURES}
     assert main_measures(benchmark) == ("pearson",)
     scores = grades[:, 0] + np.random.default_rng(0).normal(size=120)
     result = evaluate(benchmark, Scores(scores), scorer="one", draws=200)

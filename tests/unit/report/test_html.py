@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.evaluation.evaluate import measure_names
+from counterfoil.evaluation.evaluate import of
 from counterfoil.metrics.measures import split_direction
 from counterfoil.report import html
 from counterfoil.report.labels import measure_label, measure_meaning
@@ -47,7 +47,8 @@ def test_what_no_measure_is_called_has_neither(measure):
 
 
 def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning():
-    names = measure_names(gallery_benchmark())
+    gallery = gallery_benchmark()
+    names = of(gallery).measure_names(gallery)
     assert {split_direction(name)[0] for name in names} == {"i2t", "t2i", "mean"}
     assert len({measure_label(name) for name in names}) == len(names)
     assert all(measure_meaning(name) for name in names)

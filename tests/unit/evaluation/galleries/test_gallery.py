@@ -8,13 +8,7 @@ import pytest
 
 from counterfoil.benchmarks.answers import Rankings
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import (
-    IntervalMethod,
-    evaluate,
-    main_measures,
-    measure_names,
-    per_item,
-)
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures, of, per_item
 from counterfoil.evaluation.forms.gallery import base_names, chance, constant, expand
 from counterfoil.metrics.ties import Ties
 from refusals import refuses
@@ -88,7 +82,7 @@ def test_one_direction_alone(galleries):
 def test_names_with_and_without_a_direction(galleries):
     benchmark = galleries().benchmark
     assert main_measures(benchmark) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
-    assert measure_names(benchmark)[:4] == (*main_measures(benchmark), "i2t_recall_at_1")
+    assert of(benchmark).measure_names(benchmark)[:4] == (*main_measures(benchmark), "i2t_recall_at_1")
     assert expand(("recall_at_20", "mean_mrr"), benchmark) == (
         *("i2t_recall_at_20", "t2i_recall_at_20", "mean_recall_at_20", "mean_mrr"),
     )

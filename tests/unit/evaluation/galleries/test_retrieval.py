@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.benchmarks.answers import Rankings, Scores
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation.evaluate import check, evaluate, measure_names, per_item
+from counterfoil.evaluation.evaluate import evaluate, of, per_item
 from counterfoil.evaluation.forms.gallery import constant, mean, tied
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
@@ -140,7 +140,7 @@ def test_ties_are_counted_by_query(galleries, setting):
 @pytest.mark.parametrize("parts", [False, True])
 def test_right_by_rule(galleries, parts):
     asked = galleries(rule=True, parts=parts)
-    assert measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
+    assert of(asked.benchmark).measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
     gallery, rankings = asked.benchmark.gallery, asked.rankings
     rule = gallery.i2t.positives
     assert isinstance(rule, Plausible)
@@ -198,6 +198,13 @@ def test_answers_of_another_kind(galleries, quads):
     asked = galleries()
     with pytest.raises(ScoreError, match="a gallery is answered by rankings"):
         evaluate(asked.benchmark, Scores(np.zeros((3, 2, 2))), scorer="s")
-    refuses("rankings answer a gallery only", check, quads(3), asked.rankings, error=ScoreError, where="s")
+    refuses(
+        "rankings answer a gallery only",
+        of(quads(3)).check,
+        quads(3),
+        asked.rankings,
+        error=ScoreError,
+        where="s",
+    )
     with pytest.raises(ScoreError, match="lack the shares"):
         evaluate(galleries(rule=True).benchmark, asked.rankings, scorer="s")

@@ -8,7 +8,7 @@ import pytest
 from contracts.forms import preferred
 from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.errors import ScoreError
-from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
+from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, of, per_item
 from counterfoil.metrics.contrast import preference_accuracy
 from counterfoil.metrics.ties import Ties
 from refusals import refuses
@@ -28,7 +28,7 @@ def test_an_oracle_and_its_opposite():
     assert list(result.groups) == ["HC", "HI", "HM", "MM"]
     assert evaluate(benchmark, Scores(-votes), scorer="no", draws=20).measures["accuracy"].value == 0
     assert main_measures(benchmark) == ("accuracy",)
-    assert measure_names(benchmark) == ("accuracy", "accuracy_macro")
+    assert of(benchmark).measure_names(benchmark) == ("accuracy", "accuracy_macro")
     assert chance(benchmark) == {"accuracy": 0.5, "accuracy_macro": 0.5}
     json.dumps(result.to_json(), allow_nan=False)
 

@@ -10,14 +10,7 @@ from contracts.forms import grades, rated
 from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import (
-    chance,
-    check_measures,
-    evaluate,
-    main_measures,
-    measure_names,
-    per_item,
-)
+from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, of, per_item
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.weighted_correlation import MEASURES
 from refusals import refuses
@@ -134,11 +127,11 @@ def test_one_image_says_nothing_of_the_spread():
 
 def test_the_question_about_ratings():
     benchmark = rated(grades(8))
-    assert measure_names(benchmark) == main_measures(benchmark) == MEASURES
+    assert of(benchmark).measure_names(benchmark) == main_measures(benchmark) == MEASURES
     assert chance(benchmark) == dict.fromkeys(MEASURES, 0.0)
     assert per_item(benchmark, Scores(np.arange(8.0))) == {}
-    check_measures(benchmark, ["spearman"])
-    refuses("spearman", check_measures, benchmark, ["spearmen"], error=UnknownNameError)
+    of(benchmark).check_measures(benchmark, ["spearman"])
+    refuses("spearman", of(benchmark).check_measures, benchmark, ["spearmen"], error=UnknownNameError)
     with pytest.raises(UnknownNameError, match="pearson"):
         evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", measures=["peerson"])
     only = evaluate(benchmark, Scores(np.arange(8.0)), scorer="s", measures=["spearman"], draws=20)
