@@ -7,47 +7,62 @@ from pathlib import Path
 import mkdocs_gen_files
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
-from counterfoil.metrics.measure import FORMS
-from counterfoil.metrics.measures import every
+from counterfoil.metrics.measures import FORMS, every
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
 GUIDE = {
-    "Tour": "tour.md",
-    "From Python": "python.md",
-    "Scorers": "scorers.md",
-    "Benchmarks": "benchmarks.md",
-    "Galleries": "galleries.md",
-    "Caption metrics": "captions.md",
-    "Rankings of models": "rankings.md",
-    "Audits": "audit.md",
-    "Building": "build.md",
-    "Negatives": "negatives.md",
-    "Images": "images.md",
-    "Refinement": "refinement.md",
-    "Verification": "verification.md",
-    "Annotation": "annotation.md",
-    "Forms of work": "forms-of-work.md",
-    "Platforms": "platforms.md",
-    "Serving a campaign to the internet": "deployment.md",
-    "Quality of annotation": "annotation_quality.md",
-    "Simulated campaigns": "simulation.md",
-    "Publishing": "publishing.md",
-    "Heatmaps": "explain.md",
-    "Training": "training.md",
-    "The small world": "world.md",
-    "The demo": "demo.md",
-    "Measures": "measures.md",
-    "Statistics": "statistics.md",
-    "Files that come in": "inputs.md",
-    "Files that commands write": "files.md",
-    "Speed": "speed.md",
-    "Past one machine": "scale.md",
-    "Data in a bucket": "remote-data.md",
-    "Glossary": "glossary.md",
-    "Architecture": "architecture.md",
-    "Design decisions": "design.md",
-    "Capabilities": "capabilities.md",
+    "Tutorials": {
+        "I have a model": "tutorial-model.md",
+        "I have scores": "tutorial-scores.md",
+        "I build a benchmark": "tutorial-benchmark.md",
+        "I ask people": "tutorial-people.md",
+        "I add my own": "tutorial-own.md",
+    },
+    "Measuring": {
+        "Models": "scorers.md",
+        "Benchmarks": "benchmarks.md",
+        "Galleries": "galleries.md",
+        "Caption metrics": "captions.md",
+        "Audits": "audit.md",
+        "Heatmaps": "explain.md",
+        "Rankings of models": "rankings.md",
+        "Past one machine": "scale.md",
+        "Data in a bucket": "remote-data.md",
+    },
+    "Building and training": {
+        "Building": "build.md",
+        "Negatives": "negatives.md",
+        "Images": "images.md",
+        "Refinement": "refinement.md",
+        "Verification": "verification.md",
+        "Publishing": "publishing.md",
+        "Training": "training.md",
+    },
+    "People": {
+        "Annotation": "annotation.md",
+        "Forms of work": "forms-of-work.md",
+        "Quality": "annotation_quality.md",
+        "Simulated campaigns": "simulation.md",
+        "Platforms": "platforms.md",
+        "Serving a campaign to the internet": "deployment.md",
+    },
+    "Files and names": {
+        "From Python": "python.md",
+        "Files that come in": "inputs.md",
+        "Files that commands write": "files.md",
+        "Measures": "measures.md",
+        "Glossary": "glossary.md",
+        "Capabilities": "capabilities.md",
+    },
+    "Explanations": {
+        "Statistics": "statistics.md",
+        "The small world": "world.md",
+        "The demo": "demo.md",
+        "Speed": "speed.md",
+        "Architecture": "architecture.md",
+        "Design decisions": "design.md",
+    },
 }
 #: Packages of the reference, and what of each is public.
 PACKAGES = (
@@ -68,11 +83,11 @@ PACKAGES = (
 
 def main() -> None:
     """Write all pages."""
-    lines = ["* [counterfoil](index.md)", "* Guide"]
-    pages = dict(GUIDE)
-    if (ROOT / "docs" / "python.md").exists():
-        pages = {"Tour": pages.pop("Tour"), "From Python": "python.md", **pages}
-    lines += [f"    * [{title}]({page})" for title, page in pages.items()]
+    lines = ["* [counterfoil](index.md)"]
+    for section, pages in GUIDE.items():
+        lines += [f"* {section}", *(f"    * [{title}]({page})" for title, page in pages.items())]
+        for page in pages.values():
+            _write(page, _outside(f"docs/{page}"))
     lines.append("* Benchmarks")
     for card in BENCHMARKS.values():
         _write(f"benchmarks/{card.name}.md", _benchmark(card))
@@ -83,8 +98,6 @@ def main() -> None:
     for package in PACKAGES:
         _write(f"reference/{package}.md", "\n".join([f"# counterfoil.{package}", "", *_modules(package)]))
         lines.append(f"    * [{package}](reference/{package}.md)")
-    for page in pages.values():
-        _write(page, _outside(f"docs/{page}"))
     for title, name in (("Contributing", "CONTRIBUTING.md"), ("Changelog", "CHANGELOG.md")):
         _write(name.lower(), _outside(name))
         lines.append(f"* [{title}]({name.lower()})")

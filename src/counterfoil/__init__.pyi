@@ -9,8 +9,8 @@ from .jobs.annotate_judgements import CampaignExport as CampaignExport
 from .jobs.annotate_judgements import PeopleAgreements as PeopleAgreements
 from .jobs.annotate_judgements import annotate_agreement as annotate_agreement
 from .jobs.annotate_judgements import annotate_export as annotate_export
-from .jobs.annotate_plan import SimulatedCampaign as SimulatedCampaign
-from .jobs.annotate_plan import annotate_simulate as annotate_simulate
+from .jobs.annotate_simulate import SimulatedCampaign as SimulatedCampaign
+from .jobs.annotate_simulate import annotate_simulate as annotate_simulate
 from .jobs.arguments import AnyScorer as AnyScorer
 from .jobs.audit import Audit as Audit
 from .jobs.audit import audit as audit

@@ -9,7 +9,6 @@ from faults.command_lines import (
     ROUNDS,
     SCORE,
     SCORES,
-    STEP,
     TRAIN,
     VIDEOS,
 )
@@ -56,10 +55,7 @@ READERS: dict[str, tuple[str, ...]] = {
         f"evaluate blind:random coco-captions --data coco.json {PAIRS}",
         f"{TRAIN} --data coco.json",
     ),
-    "judged_pairs.csv": (
-        f"evaluate blind:length gallery --data judged_pairs.csv {PAIRS}",
-        f"build merge pairs.csv --tables judged_pairs.csv {STEP}",
-    ),
+    "judged_pairs.csv": (f"evaluate blind:length gallery --data judged_pairs.csv {PAIRS}",),
     "answers.csv": (f"{FILTER} --people answers.csv", f"{CHOOSE} --people answers.csv"),
     "verified.csv": (
         f"{FILTER} --scorers pixels:colours --threshold 0 --verified verified.csv",

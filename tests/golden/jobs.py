@@ -101,11 +101,6 @@ def _tables() -> Iterator[Job]:
     )
     yield Job("preferences", f"annotate preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
     yield Job(
-        "annotate-plan",
-        "annotate plan match --items 2000 --half-width 0.025 --of agreement --fee 0.333 --json plan.json",
-        ("plan.json",),
-    )
-    yield Job(
         "annotate-agreement",
         "annotate agreement judgements.csv --scale ordinal --draws 100 --json agreement.json",
         ("agreement.json",),

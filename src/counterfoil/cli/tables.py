@@ -13,10 +13,10 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
-from counterfoil.report.comparison_tables import compact, reported_groups, style_of
-from counterfoil.report.labels import measure_label, short
+from counterfoil.report.comparison_tables import compact
+from counterfoil.report.labels import measure_label, short, style_of
 from counterfoil.report.notes import rests_on
-from counterfoil.report.result_tables import RESULTS
+from counterfoil.report.result_tables import RESULTS, reported_groups
 from counterfoil.report.tables import Cell, Column, Table, number, written
 
 if TYPE_CHECKING:
@@ -135,10 +135,11 @@ def print_signatures(console: Console, lines: Iterable[str]) -> None:
         console.print(Text(line, style="dim", no_wrap=True, overflow="ignore"), soft_wrap=True)
 
 
-def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
-    """What the intervals rest on, and warnings where that is little."""
-    first, *more = rests_on(benchmark, results)
-    return Group(Text(first, style="dim"), *(Text(f"warning: {line}", style="yellow") for line in more))
+def print_resting(console: Console, lines: Sequence[str]) -> None:
+    """Print what the intervals rest on, and warnings where that is little (`rests_on`)."""
+    first, *more = lines
+    warnings = (Text(f"warning: {line}", style="yellow") for line in more)
+    console.print(Group(Text(first, style="dim"), *warnings))
 
 
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
@@ -210,7 +211,7 @@ def show_run(
     groups = groups_table(result, benchmark, width=console.width)
     if groups is not None:
         console.print(groups)
-    console.print(resting_lines(benchmark, [result]))
+    print_resting(console, rests_on(benchmark, [result]))
     console.print(ties_line(result, benchmark), style="dim")
     if signatures:
         print_signatures(console, map(result.signature, result.measures))
@@ -227,7 +228,8 @@ def show_comparison(
         differences = differences_table(comparison, width=console.width)
         if differences is not None:
             console.print(differences)
-        console.print(resting_lines(comparison.runs[0].benchmark, [run.result for run in comparison.runs]))
+        results = [run.result for run in comparison.runs]
+        print_resting(console, rests_on(comparison.runs[0].benchmark, results))
         if signatures:
             names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
             print_signatures(console, (signature_of(comparison.runs, name) for name in names))

@@ -26,10 +26,9 @@ from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded, write
-from counterfoil.jobs.results import Pictures, Tabular, declared, lines
+from counterfoil.jobs.results import Pictures, Tabular, declared, lines, write
 from counterfoil.models.base import abilities
-from counterfoil.outputs import existing_paths
+from counterfoil.outputs import existing_paths, guarded
 from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Ids of questions that an error lists.

@@ -27,9 +27,8 @@ from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
 from counterfoil.jobs.job import SILENT, Feedback, ignore, job, option
-from counterfoil.jobs.outputs import guarded, guarded_file
 from counterfoil.jobs.training import train_model
-from counterfoil.outputs import each_guarded
+from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.tour_page import Built, Campaigned
@@ -251,7 +250,7 @@ class _Making:
         """A campaign about every question, answered by simulated people."""
         from counterfoil.jobs.annotate_create import create_campaign
         from counterfoil.jobs.annotate_judgements import annotate_agreement
-        from counterfoil.jobs.annotate_plan import annotate_simulate
+        from counterfoil.jobs.annotate_simulate import annotate_simulate
 
         people = self.sizes.people
         with self._timed("asking", f"asked {people} simulated people"):

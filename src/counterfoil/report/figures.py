@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
-from counterfoil.report.comparison_tables import estimates_of, groupings, main_measures, ranking, style_of
+from counterfoil.report.comparison_tables import estimates_of, groupings, main_measures, ranking
 from counterfoil.report.figure_style import (
     INK,
     MUTED,
@@ -27,7 +27,7 @@ from counterfoil.report.figure_style import (
     plain,
     tip,
 )
-from counterfoil.report.labels import group, measure_label, short
+from counterfoil.report.labels import group, measure_label, short, style_of
 from counterfoil.report.tables import number
 
 #: The height of one scorer's row, in inches.

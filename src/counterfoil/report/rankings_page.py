@@ -15,7 +15,7 @@ from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
-from counterfoil.metrics.measure import DIRECTIONS
+from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
 from counterfoil.report.html import Section, drawn, shareable, users

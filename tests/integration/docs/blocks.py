@@ -10,14 +10,14 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).resolve().parents[3]
 
 #: Pages that begin in an empty folder, without a network.
-FIRST = ("README.md", "docs/tour.md")
+FIRST = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("tutorial-*.md"))))
 
 #: Every other page with code that is meant to be run. The architecture page shows signatures only.
 PAGES = tuple(
     sorted(
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
-        if path.name not in ("architecture.md", "tour.md")
+        if path.name != "architecture.md" and not path.name.startswith("tutorial-")
     )
 )
 
@@ -101,5 +101,5 @@ def agrees(shown, printed):
     (True, False, True)
     """
     parts = [re.escape(" ".join(part.split())) for part in re.split(r"\.\.\.|…", shown)]
-    pattern = " ?.*".join(parts).strip()
+    pattern = " ?.*".join(parts)
     return re.fullmatch(pattern, " ".join(printed.split()), re.DOTALL) is not None

@@ -1,13 +1,11 @@
 """Every code block of README and the guides runs as it is printed, and prints what is shown."""
 
 import glob
-import os
 import subprocess
 
 import pytest
 
 from made_once import made_once
-from plugin_site import install
 from warm_shell import WarmShell
 
 from . import stage
@@ -17,9 +15,10 @@ from .blocks import PAGES, agrees, blocks, commands
 ELSEWHERE = {
     ("make",): "sets up an environment of its own; the commands behind it run in tests",
     ("pip",): "installs",
+    ("git",): "a clone",
+    (".venv/bin/python",): "the tests themselves",
     ("counterfoil", "benchmarks", "fetch"): "the network: tests/integration/cli/test_fetch.py",
     ("counterfoil", "annotate", "serve"): "a server: tests/integration/annotate/server/test_serve.py",
-    ("curl",): "the network",
     ("python", "-m", "build"): "a wheel: tests/integration/annotate/server/test_wheel.py",
     **{
         (word,): "containers: tests/integration/test_deployment.py"
@@ -28,7 +27,7 @@ ELSEWHERE = {
     ("torchrun",): "two processes: tests/integration/cli/test_train.py",
     **{
         (*["counterfoil", "annotate", "prolific"], word, "pairs/"): "a server: test_annotate_prolific.py"
-        for word in ("create", "publish", "status", "approve", "reject", "bonus")
+        for word in ("create", "status", "approve", "reject")
     },
     ("counterfoil", "demo"): "minutes: tests/unit/studies and tests/integration/cli/test_demo.py",
 }
@@ -154,13 +153,6 @@ def smaller(words):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_as_it_is_printed(page, shell):
-    python = shell
-    if page == "CONTRIBUTING.md":
-        # The code of a package that adds something runs where that package is installed.
-        path = os.pathsep.join(
-            filter(None, (str(install(shell.folder / "site")), os.environ.get("PYTHONPATH")))
-        )
-        python = WarmShell(shell.folder, PYTHONPATH=path)
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block.where}: name the language of the block, or indent it"
         if block.language in OTHERS:
@@ -168,13 +160,11 @@ def test_a_page_runs_as_it_is_printed(page, shell):
         if block.language == "toml":
             (shell.folder / block.text.splitlines()[0].removeprefix("# ")).write_text(local(block.text))
         elif block.language == "python":
-            done = python.run(local(block.text))
+            done = shell.run(local(block.text))
             assert done.code == 0, f"{block.where}\n{done.err}"
         else:
             for command in commands(block):
                 run_command(command, shell)
-    if python is not shell:
-        python.close()
 
 
 def local(text):

@@ -54,7 +54,7 @@ KINDS = {
 
 def shown():
     """The columns of every layout of the page's table, and what it is to be recognised as."""
-    text = PAGE.read_text("utf-8").partition("## Scores of one's own")[2].partition("\n## ")[0]
+    text = PAGE.read_text("utf-8").partition("## Scores of your own")[2].partition("\n## ")[0]
     found = []
     for line in text.splitlines():
         form, *cells = (cell.strip() for cell in line.strip("|").split("|"))

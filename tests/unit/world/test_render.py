@@ -7,7 +7,6 @@ import pytest
 
 from counterfoil.benchmarks.records import decode
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.drawings import contact_sheet
 from counterfoil.world.painting import (
     DARKEST,
     LIGHTEST,
@@ -23,7 +22,6 @@ from counterfoil.world.painting import (
     encode,
     sheet,
 )
-from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import (
     COLOURS,
     CONTAINERS,
@@ -279,20 +277,3 @@ def test_textures_are_recognisable_in_small_jpegs(style):
                     apart -= np.median(apart, axis=(1, 2), keepdims=True)
                     far = np.abs(apart).mean(axis=(1, 2, 3))
                     assert far.argmin() == i, (shape, size_name, colour, TEXTURES[i])
-
-
-def test_a_contact_sheet_shows_every_pair_in_both_styles():
-    made = contrasts(3, seed=1)
-    page = np.asarray(contact_sheet(made, size=96))
-    for style in STYLES:
-        for contrast in made:
-            for scene in contrast.scenes:
-                picture = np.asarray(draw(scene, 96, style=style))
-                places = np.argwhere((page == picture[0, 0]).all(axis=2))
-                found = any(
-                    np.array_equal(page[y : y + 96, x : x + 96], picture)
-                    for y, x in places
-                    if y + 96 <= page.shape[0] and x + 96 <= page.shape[1]
-                )
-                assert found, (style, contrast.subset)
-    refuses("needs contrasts", contact_sheet, [], error=InputError)

@@ -16,7 +16,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
 from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, figure_style, figures
 from counterfoil.report import labels as label_of

@@ -23,7 +23,7 @@ from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms.gallery import chance, mean
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.measures import DIRECTIONS, split_direction
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
