@@ -13,6 +13,7 @@ from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, Recipe
 from counterfoil.world.painting import STYLES
+from counterfoil.world.sample import quads
 from counterfoil.world.training import training
 
 if TYPE_CHECKING:

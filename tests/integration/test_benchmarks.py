@@ -46,7 +46,7 @@ LONG = {
     *("ranking", "routes", "stopping_rule", "training_memory", "training_rows", "training_step"),
 }
 #: Modules beside the scripts.
-HELPERS = {"processor"}
+HELPERS = {"processor", "small_trainings"}
 
 
 def test_every_script_has_a_tiny_size():

@@ -27,7 +27,7 @@ _SHRINKS = 450
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure in the page; several panels stand beside each other, as far as there is room."""
+    """A figure in the page; panels, unless it is one, stand beside each other, as far as there is room."""
 
     title: str
     caption: str
@@ -47,15 +47,6 @@ def drawn(title: str, caption: str, name: str, *figures: Any, alt: str = "") -> 
         figure_style.svg(one, name=of, title=alt or title) for one, of in zip(figures, names, strict=True)
     )
     return Drawing(title, caption, tuple(svgs))
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Small figures of one kind, side by side as far as there is room."""
-
-    title: str
-    caption: str
-    drawings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,6 @@ class Section:
     title: str
     about: str = ""
     drawings: tuple[Drawing, ...] = ()
-    panels: tuple[Panels, ...] = ()
     groupings: tuple[Grouping, ...] = ()
     tables: tuple[Table, ...] = ()
     notes: tuple[Any, ...] = ()

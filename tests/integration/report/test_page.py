@@ -65,7 +65,7 @@ def test_every_number_of_the_overviews_stands_in_the_page(report, everything):
         "How far down to look",
         "How many answers are right",
         "among the first 5",
-        "Accuracy · HC",
+        "Accuracy (%); questions per group",
     ):
         assert text in body, text
 

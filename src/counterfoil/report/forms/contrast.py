@@ -26,7 +26,7 @@ from counterfoil.report.forms import (
     small_figures,
     versus,
 )
-from counterfoil.report.html import Drawing, Panels, Section
+from counterfoil.report.html import Drawing, Section
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
 from counterfoil.report.result_tables import threshold_range
@@ -65,21 +65,16 @@ class ContrastReport(FormReport):
         ]
         if not main:
             return None
-        panels = tuple(
-            Panels(
-                f"Margins of {measure_label(name)}",
-                measure_meaning(name, form),
-                margins(comparison, f"{anchor}-margins-{name}", name),
-            )
-            for name in main
-            if name != "group"
-        )
+        drawings = []
+        for name in (name for name in main if name != "group"):
+            title, svgs = f"Margins of {measure_label(name)}", margins(comparison, f"{anchor}-m-{name}", name)
+            drawings.append(Drawing(title, f"{title}: {measure_meaning(name, form)}.", svgs))
         about = (
             "How far each question is from flipping: the smallest gap between a right and a wrong score, in "
             "each scorer's own unit. Orange is wrong, grey is tied, blue is right; the outermost bars hold "
             "what lies beyond them."
         )
-        return Section("margins", "Margins", about, panels=panels)
+        return Section("margins", "Margins", about, tuple(drawings))
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
@@ -277,7 +272,7 @@ class StatementReport(ContrastReport):
             "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
             "scorer's own scale; dashed: the threshold that other questions chose, or the mean of several."
         )
-        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", figures),))
+        return Section("margins", "Scores of true and false", about, (Drawing("", "", figures),))
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """With the truth of each statement."""

@@ -14,7 +14,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
 from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
-from counterfoil.report.html import Panels, Section
+from counterfoil.report.html import Drawing, Section
 from counterfoil.report.labels import amount, listed, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
@@ -177,8 +177,10 @@ class RatedReport(JudgedReport):
                 "(bar) and all but the outer tenths (line). A scorer that knew the ratings would climb from "
                 "left to right, and its bars would share no height."
             )
-            panels = (spreads(comparison, f"{anchor}-spread"),)
-            all_sections.append(Section("spread", "Scores and ratings", about, panels=panels))
+            # A small figure per scorer, best first.
+            name, alt = f"{anchor}-spread", "Scores of {} at each rating"
+            spreads = Drawing("", "", small_figures(comparison, name, score_spread, alt))
+            all_sections.append(Section("spread", "Scores and ratings", about, (spreads,)))
         return all_sections
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
@@ -230,8 +232,8 @@ class PreferenceReport(JudgedReport):
             "The score of the preferred caption less that of the other, in each scorer's own unit. Orange is "
             "wrong, grey is tied, blue is right; the outermost bars hold what lies beyond them."
         )
-        panels = (Panels("", "", margins(comparison, f"{anchor}-margins", "accuracy")),)
-        return Section("margins", "How far ahead", about, panels=panels)
+        of_scorers = margins(comparison, f"{anchor}-margins", "accuracy")
+        return Section("margins", "How far ahead", about, (Drawing("", "", of_scorers),))
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.preferences
@@ -247,14 +249,6 @@ class PreferenceReport(JudgedReport):
         questions = benchmark.preferences
         votes = [[float(f"{vote:.4g}") for vote in of] for of in questions.votes.tolist()]
         return {"votes": votes, "label": questions.label.tolist()}
-
-
-def spreads(comparison: Comparison, name: str) -> Panels:
-    """The scores at each rating: a small figure per scorer, best first.
-
-    They wrap as the screen is wide.
-    """
-    return Panels("", "", small_figures(comparison, name, score_spread, "Scores of {} at each rating"))
 
 
 def references(questions: Rated | Preference) -> str:
