@@ -164,7 +164,7 @@ def annotate_plan(
     seconds: Annotated[float | None, option(low=0, high=86_400)] = None,
     pay: Annotated[float, option(low=0, high=most("price"))] = 12.0,
     pay_per_item: Annotated[float | None, option(low=0, high=most("price"))] = None,
-    currency: str = "USD",
+    currency: Annotated[str, option(pattern="[A-Z]{3}")] = "USD",
     fee: Annotated[float, option(low=0, high=10)] = 0.0,
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],

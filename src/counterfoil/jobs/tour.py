@@ -130,6 +130,8 @@ def demo(
     """
     feedback = feedback_of(reporting)
     if files is not None:
+        if out is not None or full:
+            raise InputError("--files only writes files: it goes without --out and --full")
         with guarded("demo", overwrite=overwrite):
             return ExampleFiles(Path(files), write_example_files(Path(files), seed=seed))
     if full:
