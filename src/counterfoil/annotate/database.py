@@ -190,7 +190,7 @@ def _check_values(database: Database) -> None:
         for table in METADATA.sorted_tables:
             for column in table.columns:
                 numbers = column.type.python_type is not str
-                odd = sa.func.typeof(column).not_in((*kinds[column.type.python_type], "null"))
+                odd: Any = sa.func.typeof(column).not_in((*kinds[column.type.python_type], "null"))
                 odd = sa.or_(odd, sa.func.abs(column) > 2**53) if numbers else odd
                 text = sa.select(sa.func.quote(column)).where(odd).limit(1)
                 if (value := connection.execute(text).first()) is not None:

@@ -29,11 +29,13 @@ from typing import (
     get_type_hints,
 )
 
-from counterfoil.errors import InputError
+from counterfoil.errors import URL, DataError, InputError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: Arguments that name folders which are read, and so are there even where nothing in them is needed.
+_FOLDERS = ("images", "guard_images")
 #: The default of an argument that has to be given.
 REQUIRED: Any = Parameter.empty
 
@@ -198,8 +200,10 @@ class Argument:
             raise InputError("neither True nor False", where=where, given=value)
         if int in members or float in members:
             value = self._number(value, where)
-        elif Path in members and str not in members and isinstance(value, str):
+        elif Path in members and str not in members and isinstance(value, str | Path):
             value = Path(value)
+            if self.name in _FOLDERS and not (URL.fullmatch(str(value)) or value.is_dir()):
+                raise DataError("no such folder", where=value, hint=f"check {where}")
         elif members == (str,) and isinstance(value, os.PathLike):
             value = os.fspath(value)
         if self.option.among and value not in self.option.among:

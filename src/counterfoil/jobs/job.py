@@ -14,11 +14,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import cleandoc, signature
-from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.errors import URL, DataError, InputError, UnknownNameError, expected_error
+from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 
 P = ParamSpec("P")
@@ -89,9 +88,6 @@ class Job:
         for name, argument in self.arguments.items():
             if name in values:
                 arguments[name] = argument.converted(values[name], place(argument))
-                folder = arguments[name] if name in _FOLDERS else None
-                if isinstance(folder, Path) and not (URL.fullmatch(str(folder)) or folder.is_dir()):
-                    raise DataError("no such folder", where=folder, hint=f"check {place(argument)}")
             elif argument.default is REQUIRED:
                 raise InputError("missing", where=place(argument))
             else:
@@ -140,8 +136,6 @@ class Job:
         return "\n".join([text, "", "Arguments:", *lines]) if lines else text
 
 
-#: Arguments that name folders which are read, and so are there even where nothing in them is needed.
-_FOLDERS = ("images", "guard_images")
 #: Arguments of every job that are no options of commands.
 REPORTING = ("quiet", "progress", "note", "feedback")
 

@@ -214,6 +214,10 @@ class Merge(BuiltStep):
         for path in self.tables:
             sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
         data = None if self.data is None else Path(self.data)
+        if data is not None and not self.benchmarks:
+            raise InputError(
+                "unsupported option", given="--data", hint="name the --benchmarks that lie there"
+            )
         for name in self.benchmarks:
             gallery = context.benchmark(name, data, None)
             images = [image.id for image in gallery.images]
