@@ -187,15 +187,14 @@ def _check_values(database: Database) -> None:
     """Raise `DataError` for a value of another type than its column's, which SQLite stores all the same."""
     kinds = {str: ("text",), int: ("integer",), bool: ("integer",), float: ("real", "integer")}
     with database.reading() as connection:
-        for table in METADATA.sorted_tables:
-            for column in table.columns:
-                numbers = column.type.python_type is not str
-                odd: Any = sa.func.typeof(column).not_in((*kinds[column.type.python_type], "null"))
-                odd = sa.or_(odd, sa.func.abs(column) > 2**53) if numbers else odd
-                text = sa.select(sa.func.quote(column)).where(odd).limit(1)
-                if (value := connection.execute(text).first()) is not None:
-                    where = f"{hidden(database.url)}, table '{table.name}', column '{column.name}'"
-                    raise DataError("odd value", where=where, given=value[0], hint="put a copy back")
+        for column in (column for table in METADATA.sorted_tables for column in table.columns):
+            kind = column.type.python_type
+            odd: Any = sa.func.typeof(column).not_in((*kinds[kind], "null"))
+            odd = odd if kind is str else sa.or_(odd, sa.func.abs(column) > 2**53)
+            text = sa.select(sa.func.quote(column)).where(odd).limit(1)
+            if (value := connection.execute(text).first()) is not None:
+                where = f"{hidden(database.url)}, table '{column.table.name}', column '{column.name}'"
+                raise DataError("odd value", where=where, given=value[0], hint="put a copy back")
 
 
 def _fill(database: Database, campaign: Campaign) -> None:

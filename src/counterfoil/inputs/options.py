@@ -192,10 +192,11 @@ class Argument:
 
     def _one(self, value: Any, where: str) -> Any:
         members = self.members
-        if isinstance(value, str | Path):
-            check_text(str(value), where)
-            if value == "" and Path in members:
-                raise InputError("no name of a file or folder", where=where, given="(empty)")
+        text = str(value) if isinstance(value, str | Path) else ""
+        if "\0" in text or text.encode("utf-8", "replace").decode() != text:
+            raise InputError("text that is no valid Unicode", where=where, given=ascii(text))
+        if value == "" and Path in members:
+            raise InputError("no name of a file or folder", where=where, given="(empty)")
         if bool in members and not isinstance(value, bool):
             raise InputError("neither True nor False", where=where, given=value)
         if int in members or float in members:
@@ -270,12 +271,7 @@ def arguments_of(function: Callable[..., Any]) -> list[Argument]:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which converts its arguments as they are declared; raises `InputError`.
-
-    >>> checked(lambda draws: draws)(1, 2)
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: <lambda>(): too many positional arguments
-    """
+    """The function, which converts its arguments as they are declared; raises `InputError`."""
     of_function = signature(function)
 
     @wraps(function)
@@ -344,12 +340,6 @@ def given_of(rows: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Of `values` those of these rows that were given."""
     names = [argument.name for argument in rows_of(rows)]
     return {name: values[name] for name in names if values.get(name) is not None}
-
-
-def check_text(text: str, where: str) -> None:
-    """Raise `InputError` for a NUL character, or half of a character (a lone surrogate)."""
-    if "\0" in text or (not text.isascii() and text.encode("utf-8", "replace").decode() != text):
-        raise InputError("text that is no valid Unicode", where=where, given=ascii(text))
 
 
 def key_values(pairs: Sequence[str], where: str, example: str = "references=paper") -> dict[str, str]:
