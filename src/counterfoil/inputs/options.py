@@ -201,12 +201,13 @@ class Argument:
             raise InputError("neither True nor False", where=where, given=value)
         if int in members or float in members:
             value = self._number(value, where)
-        elif Path in members and str not in members and isinstance(value, str | Path):
+        elif Path in members and str not in members and isinstance(value, str):
             value = Path(value)
-            if self.name in _FOLDERS and not (URL.fullmatch(str(value)) or value.is_dir()):
-                raise DataError("no such folder", where=value, hint=f"check {where}")
         elif members == (str,) and isinstance(value, os.PathLike):
             value = os.fspath(value)
+        folder = text if self.name in _FOLDERS and Path in members and not self.mapping else ""
+        if folder and not (URL.fullmatch(folder) or os.path.isdir(folder)):
+            raise DataError("no such folder", where=folder, hint=f"check {where}")
         if self.option.among and value not in self.option.among:
             raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
         if self.option.pattern and not re.fullmatch(self.option.pattern, str(value)):
