@@ -168,6 +168,8 @@ def benchmark(
                 hint="'counterfoil compare' reads it; evaluate the benchmark that it was made from",
             )
     if name not in BENCHMARKS and (stored := _stored(Path(name))) is not None:
+        if data is not None and not data.exists():
+            raise DataError("no such file or folder", where=data, hint="check --data")
         return stored
     if name and name not in BENCHMARKS and Path(name).is_dir():
         raise DataError(

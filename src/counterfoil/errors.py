@@ -195,6 +195,8 @@ class StorageError(CounterfoilError):
 _ADVICE = {
     errno.ENOSPC: "free some space or choose another folder",
     errno.EDQUOT: "free some space or choose another folder",
+    errno.EFBIG: "raise the limit of the size of files (ulimit -f)",
+    errno.ENOENT: "if the working folder was removed, change to one that exists",
     errno.EIO: "the disk or the network drive does not answer properly",
     errno.EMFILE: "raise the limit of open files (ulimit -n) or use fewer --workers",
     errno.ENFILE: "close other programs or use fewer --workers",

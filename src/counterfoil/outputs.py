@@ -218,8 +218,6 @@ def guarded_file(path: str | Path, *, command: str, overwrite: bool) -> Iterator
 
     Raises `InputError` where the file exists, unless `overwrite`.
     """
-    if not isinstance(path, str | Path) or "\0" in str(path):
-        raise InputError("no name of a file", where=command, given=path)
     declared = active_outputs() is not None
     with guarded(command, overwrite=overwrite) as outputs:
         if not declared:

@@ -116,8 +116,11 @@ def check_writable(path: str | Path, *, folder: bool = False) -> None:
     if not there.is_dir():
         what = "it" if there == path else there
         raise StorageError(f"cannot be written: {what} is a file", where=path, hint="choose another folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise StorageError("may not be written", where=path, hint="choose a folder you may write to")
+    try:
+        # What rights do not say, as of /proc, shows where a file is made.
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise storage_error(path, error) from None
 
 
 def _check_no_url(path: Path) -> None:

@@ -27,6 +27,11 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="Linux has such a folder")
+def test_a_folder_in_which_no_file_can_be_made_is_refused_before_any_work():
+    refuses("/proc/a.json: cannot be written", store.check_writable, "/proc/a.json", error=StorageError)
+
+
 def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

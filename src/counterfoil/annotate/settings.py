@@ -82,7 +82,7 @@ class CampaignRecipe:
     pay_per_item: float = setting(
         0.0, "Pay of an item; 0: what its usual time is worth at the pay per hour.", low=0, high=_PAY
     )
-    currency: str = setting("USD", "Currency of the pay.")
+    currency: str = setting("USD", "Currency of the pay.", pattern="[A-Z]{3}")
     least_pay: float = setting(
         0.0, "Pay per hour below which is warned; 0: the platform's least.", low=0, high=_PAY
     )

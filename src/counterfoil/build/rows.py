@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
@@ -22,7 +21,7 @@ from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, with_column
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import regular
+from counterfoil.inputs.columns import read_parquet
 from counterfoil.store import digest, write_bytes
 
 #: Columns that are texts whatever their cells look like.
@@ -51,11 +50,7 @@ def read_rows(path: Path, context: StepContext) -> pa.Table:
     """
     where = str(path)
     if path.suffix.lower() == ".parquet":
-        regular(path)
-        try:
-            held = pq.read_table(path)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise DataError("is no Parquet file", where=path, given=str(error)) from error
+        held = read_parquet(path)
         plain = named(DataTable({name: (name,) for name in held.column_names}, where), tuple(ALIASES))
         held = held.rename_columns({cells[0]: name for name, cells in plain.columns.items()})
         # Images that lie in the cells are written into the build's folder; cells name them.
@@ -130,7 +125,7 @@ def _arrow(table: DataTable) -> pa.Table:
                 kind = pa.string()
         try:
             columns[name] = pa.array(given, kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowException, OverflowError) as error:
             where = f"{table.source}, column '{name}'"
             raise DataError("cells of several kinds", where=where, given=str(error)) from error
     return pa.table(columns)
@@ -168,7 +163,10 @@ def _finished(table: pa.Table, where: str) -> pa.Table:
         table = table.append_column("id", ids)
     table = table.select(["id", *(name for name in table.column_names if name != "id")])
     for name in set(TEXTS) & set(table.column_names):
-        table = with_column(table, name, table[name].cast(pa.string()))
+        try:
+            table = with_column(table, name, table[name].cast(pa.string()))
+        except pa.ArrowException as error:
+            raise DataError("no texts", where=f"{where}, column '{name}'", given=error) from None
     empty = pc.or_kleene(
         pc.is_null(table["caption"]), pc.equal(pc.utf8_trim_whitespace(table["caption"]), "")
     )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field
 
 from counterfoil.benchmarks.tables import EXTENSIONS
 from counterfoil.build.step import Output, Step, names_in_settings
 from counterfoil.errors import DataError
+from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.outputs import existing_paths
 from counterfoil.store import digest_file, digest_value, write_json, write_parquet
@@ -100,11 +100,11 @@ class StepFolder:
 
     def rows(self) -> pa.Table:
         """The rows that the step kept and made."""
-        return _read(self.folder / ROWS)
+        return read_parquet(self.folder / ROWS)
 
     def dropped(self) -> pa.Table:
         """The rows that it dropped, with their reasons; an empty table where there are none."""
-        return _read(self.folder / DROPPED)
+        return read_parquet(self.folder / DROPPED)
 
     def record(self) -> StepRecord:
         """What the manifest says; raises `DataError` where there is none, or it is damaged."""
@@ -159,13 +159,6 @@ def _key(step: Step) -> dict[str, Any]:
         "settings": {name: list(its) if isinstance(its, tuple) else its for name, its in values.items()},
         "files": digests_of_files(step),
     }
-
-
-def _read(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError("cannot be read", where=path, given=str(error), hint="build it again") from error
 
 
 def digests_of_files(step: Step) -> dict[str, str]:

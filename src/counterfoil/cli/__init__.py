@@ -44,9 +44,6 @@ SOFTWARE = 70
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
 
-#: Options that say where results go.
-_PLACES = ("--out", "--to", "-o", "--output")
-
 
 class CommandGroup(usage.Documented, click.Group):
     """Commands that are imported when they are asked for.
@@ -301,10 +298,7 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
 
 def check_names(arguments: Sequence[str]) -> None:
     """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
-    for before, word in zip(["", *arguments], arguments, strict=False):
-        # A path without a name would be the working folder.
-        if (before in _PLACES and not word) or (word.removesuffix("=") in _PLACES and word.endswith("=")):
-            raise InputError("no name of a file or folder", where=before or word[:-1], given="(empty)")
+    for word in arguments:
         try:
             word.encode("utf-8")
         except UnicodeEncodeError:

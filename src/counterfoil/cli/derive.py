@@ -94,7 +94,8 @@ class Command(Documented):
             if name == "save" and hasattr(self.kind, "save_help"):
                 option = replace(option, help=self.kind.save_help)
             outputs[name] = Argument(name, Path | None, option)
-        options = {**self.of_job, **outputs, **self.of_page, **self.of_show}
+        all_of_them = {**self.of_job, **outputs, **self.of_page, **self.of_show}
+        options = {name: argument for name, argument in all_of_them.items() if not argument.option.hidden}
         written = {name for name, argument in options.items() if bool not in argument.members}
         if usage.WRITTEN & written - {"cache"}:
             options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
@@ -123,10 +124,10 @@ class Command(Documented):
         places = self._configured(ctx, typed)
         command = ctx.command_path.partition(" ")[2]
         with usage.running(command, {**ctx.params, **typed}, private=self.private), closing_at_end():
+            outputs = {name: self.options[name] for name in self.job.outputs}
             targets = {
-                name: typed[name] if name == "json" else Path(typed[name])
-                for name in self.job.outputs
-                if name in typed
+                name: typed[name] if name == "json" else path
+                for name, path in _converted(outputs, typed).items()
             }
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
             usage.check_outputs(**files)

@@ -295,8 +295,6 @@ def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | Non
     for option, target in files.items():
         if target is None or target == "-":
             continue
-        if str(target) == "":
-            raise InputError("no name of a file", where=f"--{option}", given="(empty)", hint="name a file")
         path = Path(target)
         check_writable(path)
         if option == "plot":

@@ -6,9 +6,10 @@ makes options of the same rows, so that a value from a shell and one from Python
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from inspect import Parameter, signature
 from math import isfinite
 from operator import index
@@ -18,6 +19,8 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    ParamSpec,
+    TypeVar,
     Union,
     Unpack,
     cast,
@@ -26,8 +29,13 @@ from typing import (
     get_type_hints,
 )
 
-from counterfoil.errors import InputError
+from counterfoil.errors import URL, DataError, InputError
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Arguments that name folders which are read, and so are there even where nothing in them is needed.
+_FOLDERS = ("images", "guard_images")
 #: The default of an argument that has to be given.
 REQUIRED: Any = Parameter.empty
 
@@ -47,6 +55,8 @@ class Option:
     least: int = 0
     #: Names that texts are taken from, where its type does not list them.
     among: Sequence[str] = ()
+    #: A regular expression that the value as a text matches as a whole.
+    pattern: str = ""
     #: The option of the command line, where it is not the name with hyphens.
     flag: str = ""
     metavar: str = ""
@@ -165,6 +175,9 @@ class Argument:
             if self.optional or self.default is None:
                 return None
             raise InputError("no value", where=where, given="None", allowed=self.allowed or None)
+        if Any not in self.members and hasattr(value, "tolist"):
+            # Of NumPy and pandas: an array, a column, or a single value.
+            value = value.tolist()
         if self.option.commas and isinstance(value, str):
             value = [text.strip() for text in value.split(",")]
         if self.several and isinstance(value, list | tuple):
@@ -179,19 +192,26 @@ class Argument:
 
     def _one(self, value: Any, where: str) -> Any:
         members = self.members
+        text = str(value) if isinstance(value, str | Path) else ""
+        if "\0" in text or text.encode("utf-8", "replace").decode() != text:
+            raise InputError("text that is no valid Unicode", where=where, given=ascii(text))
+        if value == "" and Path in members:
+            raise InputError("no name of a file or folder", where=where, given="(empty)")
         if bool in members and not isinstance(value, bool):
-            # NumPy's truth values are numbers of their own kind.
-            if type(value).__name__ not in ("bool_", "bool"):
-                raise InputError("neither True nor False", where=where, given=value)
-            return bool(value)
+            raise InputError("neither True nor False", where=where, given=value)
         if int in members or float in members:
             value = self._number(value, where)
         elif Path in members and str not in members and isinstance(value, str):
             value = Path(value)
         elif members == (str,) and isinstance(value, os.PathLike):
             value = os.fspath(value)
+        folder = text if self.name in _FOLDERS and Path in members and not self.mapping else ""
+        if folder and not (URL.fullmatch(folder) or os.path.isdir(folder)):
+            raise DataError("no such folder", where=folder, hint=f"check {where}")
         if self.option.among and value not in self.option.among:
             raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
+        if self.option.pattern and not re.fullmatch(self.option.pattern, str(value)):
+            raise InputError("wrong form", where=where, given=value, allowed=f"such as {self.option.default}")
         if isinstance(value, str) and self.choices:
             if value not in self.choices and str not in members:
                 raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
@@ -233,8 +253,8 @@ class Argument:
 def arguments_of(function: Callable[..., Any]) -> list[Argument]:
     """The declared arguments of a function, rows of its `**options` one by one.
 
-    `**options: Annotated[Any, Rows, Model]` are the rows of several classes. Arguments without an `Option`
-    are not declared, and passed as they are.
+    `**options: Annotated[Any, Rows, Model]` are the rows of several classes. An argument without an `Option`
+    is declared by its type, and Python alone has it.
     """
     arguments = []
     for parameter in signature(function).parameters.values():
@@ -242,12 +262,32 @@ def arguments_of(function: Callable[..., Any]) -> list[Argument]:
         if parameter.kind is Parameter.VAR_KEYWORD:
             tables = get_args(hint)[:1] if get_origin(hint) is Unpack else getattr(hint, "__metadata__", ())
             arguments += [argument for rows in tables for argument in rows_of(rows)]
-        elif (option := _option(hint)) is not None:
+        elif parameter.name != "self" and not isinstance(hint, str):
+            option = _option(hint) or Option("", hidden=True)
             if parameter.default is not Parameter.empty:
                 option = replace(option, default=parameter.default)
             positional = parameter.kind is not Parameter.KEYWORD_ONLY
             arguments.append(Argument(parameter.name, hint, option, positional))
     return arguments
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which converts its arguments as they are declared; raises `InputError`."""
+    of_function = signature(function)
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            bound = of_function.bind(*given, **named)
+        except TypeError as error:
+            raise InputError(str(error), where=f"{function.__name__}()") from None
+        for argument in arguments_of(function):
+            if argument.name in bound.arguments:
+                place = f"{function.__name__}(), argument '{argument.name}'"
+                bound.arguments[argument.name] = argument.converted(bound.arguments[argument.name], place)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
 
 
 def rows_of(rows: type) -> list[Argument]:

@@ -82,6 +82,8 @@ SETTINGS = Option(
     metavar="KEY=VALUE",
     panel="Model",
 )
+#: Where a model computes, as text or as PyTorch has it.
+DEVICE = option("auto", pattern="auto|(cpu|cuda|mps|xpu)(:[0-9]{1,3})?")
 WORKERS = Option(
     "Processes that decode images; default: one per core, at most 8.",
     None,
@@ -147,7 +149,7 @@ class Device(TypedDict, total=False):
         precision: Of weights and activations.
     """
 
-    device: Annotated[Any, option("auto")]
+    device: Annotated[Any, DEVICE]
     precision: Annotated[Literal["fp32", "bf16", "fp16"], option("fp32")]
 
 

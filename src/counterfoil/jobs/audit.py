@@ -168,6 +168,8 @@ def audit(
     """
     extra, prepared = _listed(options["scorers"]), JobInputs.of(options, _listed(benchmarks))
     sources, feedback = prepared.sources, prepared.feedback
+    if options["settings"] and not extra:
+        raise InputError("unsupported option", given="--set", hint="name the scorer with --scorer")
     sources.check_names()
     for scorer in extra:
         if isinstance(scorer, str):

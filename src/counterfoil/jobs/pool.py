@@ -171,7 +171,7 @@ def _named(
         file = Path(named)
         written_ones = _written(file)
     else:
-        written_ones = [("", name) for name in named]
+        written_ones = [("", str(name)) for name in named]
     for way_said, written in written_ones:
         head, slash, rest = written.partition("/")
         prefix, name = (head, rest) if slash and head in ROLES else (way_said, written)

@@ -3,7 +3,7 @@
 The drawn world, a benchmark or a table of people's answers judges proposed pairs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -239,7 +239,7 @@ def pool_rounds(
     out: Path | None = None,
     rounds: Annotated[int, option(low=1, high=most("k"))] = 3,
     k: Annotated[int, option(low=1, high=most("k"))] = 5,
-    queries: Annotated[Any, shared.QUERIES] = None,
+    queries: Annotated[str | Path | Collection[str] | None, shared.QUERIES] = None,
     direction: Annotated[Literal["t2i", "i2t", "both"], shared.DIRECTION] = "both",
     ids: Annotated[Path | None, shared.IDS] = None,
     overwrite: bool = False,

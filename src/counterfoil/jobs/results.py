@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
+from counterfoil.inputs.options import checked
 from counterfoil.outputs import guarded_file
 from counterfoil.report import comparison_tables
 from counterfoil.report.labels import amount
@@ -77,6 +78,8 @@ class Tabular(ABC):
         if isinstance(kinds := vars(cls).get("rows_by"), Mapping):
             rows = [fill(f'Rows by "{by}": {columns}.', 100) for by, columns in kinds.items()]
             cls.__doc__ = "\n\n".join([cleandoc(cls.__doc__ or ""), *rows])
+        for name in {"to_html", "save", "plot"} & vars(cls).keys():
+            setattr(cls, name, checked(getattr(cls, name)))
 
     @property
     @abstractmethod
@@ -92,6 +95,7 @@ class Tabular(ABC):
     def _rows(self, by: str) -> pa.Table | Iterable[Any]:
         """The rows of a kind, each an object or mapping that has the columns, or several in a tuple."""
 
+    @checked
     def to_arrow(self, *, by: str | None = None) -> pa.Table:
         """A `pyarrow.Table` with a row per `by`; raises `UnknownNameError` for another kind of row."""
         by = next(iter(self.rows_by)) if by is None else by
@@ -259,8 +263,6 @@ class EvaluationRun(Tabular, Run):
 
     def plot(self, measures: Sequence[str] | None = None) -> Any:
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
-        if measures is not None and not isinstance(measures, list | tuple):
-            raise InputError("no list of measures", where="plot()", given=measures)
         from counterfoil.report import figures
 
         return figures.measures(self._alone, measures)

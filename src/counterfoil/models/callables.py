@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.inputs.options import checked
 from counterfoil.models import base
 from counterfoil.models.images import prepared
 from counterfoil.models.runtime import import_torch
@@ -115,6 +116,7 @@ def _as_array(preprocess: Callable[[PIL.Image.Image], Any], picture: PIL.Image.I
     return np.asarray(preprocess(picture))
 
 
+@checked
 def scorer(
     model: Any,
     *,
@@ -159,7 +161,8 @@ def scorer(
             hint="a scorer that is loaded needs no scorer(...) around it",
         )
     if preprocess is not None or tokenizer is not None:
-        raise InputError("a function gets pictures and texts as they are", where=called, given="preprocess")
+        given = "tokenizer" if preprocess is None else "preprocess"
+        raise InputError("a function gets pictures and texts as they are", where=called, given=given)
     return FunctionScorer(base.Identity(called, version), model)
 
 

@@ -135,3 +135,21 @@ def test_a_model_is_trained(here):
     assert [stage.steps for stage in planned.stages] == [4]
     with pytest.raises(InputError, match="another folder"):
         cf.train_model("coco", "small", "rows.csv", out=here, changed=changed, **common)
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("to_html(), argument 'path': wrong type", lambda run: run.to_html(3)),
+        ("to_arrow(), argument 'by': wrong type", lambda run: run.to_arrow(by={})),
+        ("plot(), argument 'measures': wrong type", lambda run: run.plot(3)),
+        ("'device': wrong form; given: tpu", lambda run: cf.load_scorer("blind:length", device="tpu")),
+        ("'column': wrong type", lambda run: cf.load_scorer("blind:length", column={})),
+        ("scorer(), argument 'name': wrong type", lambda run: cf.scorer(len, name=object())),
+        ("unsupported option; given: --set", lambda run: cf.audit("world-quads", settings={"a": "b"})),
+        ("none: no such folder", lambda run: cf.train_model("coco", "small", "rows.csv", images="none")),
+    ],
+)
+def test_what_is_no_value_of_an_argument_is_refused_in_a_line_that_names_it(line, call):
+    run = cf.evaluate("blind:length", "world-quads", limit=2, draws=100, cache=None, quiet=True)
+    assert line in refuses("", call, run, error=InputError)

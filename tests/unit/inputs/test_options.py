@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Unpack
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from counterfoil.errors import InputError, UnknownNameError
@@ -21,6 +22,7 @@ COMMAS = Argument("names", Sequence[str], Option("Names.", (), commas=True))
 EITHER = Argument("names", str | Sequence[str], Option("Names."))
 PLACE = Argument("place", Path | None, Option("A file.", None))
 TEXT = Argument("text", str, Option("A text.", ""))
+CURRENCY = Argument("currency", str, Option("A currency.", "USD", pattern="[A-Z]{3}"))
 SWITCH = Argument("switch", bool, Option("A switch.", False))
 
 
@@ -42,6 +44,11 @@ SWITCH = Argument("switch", bool, Option("A switch.", False))
         (PLACE, "a/b", Path("a/b")),
         (TEXT, Path("a/b"), "a/b"),
         (SWITCH, np.True_, True),
+        (COUNT, np.array(20), 20),
+        (SHARE, np.float32(0.5), 0.5),
+        (NAMES, np.array(["a", "b"]), ("a", "b")),
+        (NAMES, pa.array(["a"]), ("a",)),
+        (CURRENCY, "EUR", "EUR"),
     ],
 )
 def test_a_value_is_converted(argument, value, converted):
@@ -62,6 +69,11 @@ def test_a_value_is_converted(argument, value, converted):
         (TIES, "maybe", "--it: not a choice; given: maybe; allowed: strict, half"),
         (TEXT, 3, "--it: wrong type; given: int; allowed: a text"),
         (SWITCH, "yes", "--it: neither True nor False; given: yes"),
+        (NAMES, np.array(100), "--it: wrong type; given: int; allowed: a text"),
+        (TEXT, "half \ud800", r"--it: text that is no valid Unicode; given: 'half \ud800'"),
+        (PLACE, "a\0b", r"--it: text that is no valid Unicode; given: 'a\x00b'"),
+        (PLACE, "", "--it: no name of a file or folder; given: (empty)"),
+        (CURRENCY, ",,,", "--it: wrong form; given: ,,,; allowed: such as USD"),
     ],
 )
 def test_another_is_refused_in_one_line(argument, value, line):
