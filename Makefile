@@ -29,7 +29,7 @@ $(READY): pyproject.toml | $(BIN)/python
 	@touch $@ $(DEMO_READY)
 
 $(DEMO_READY): pyproject.toml | $(BIN)/python
-	@echo "setting up .venv for the demo, once; PyTorch is the large part (docs/study.md: a smaller one, for CPUs)"
+	@echo "setting up .venv for the demo, once; PyTorch is the large part (docs/demo.md: a smaller one, for CPUs)"
 	$(BIN)/python -m pip install --editable '.[demo]'
 	@touch $@
 
@@ -94,4 +94,4 @@ reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=fol
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
 
 clean:  ## remove the environment and caches
-	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report study-report
+	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report

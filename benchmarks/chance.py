@@ -16,8 +16,7 @@ import numpy as np
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Scores
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.run import measured_run
+from counterfoil.evaluation.evaluate import evaluate, measured_run
 from counterfoil.jobs.audit import audit
 from counterfoil.report.notes import below_chance
 from counterfoil.world.sample import quads

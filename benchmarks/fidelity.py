@@ -27,14 +27,8 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Estimate
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options
-from counterfoil.studies.plan import SHORT, Plan
-from counterfoil.studies.runs import TUNED, TrainingRuns
 from counterfoil.world.sample import painted, quads
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-
-from tiny_study import TINY
+from small_trainings import SHORT, TINY, TUNED, Plan, TrainingRuns
 
 #: The networks, all but the first with a curriculum of contrasts.
 NETWORKS = ("pretrained", *TUNED)

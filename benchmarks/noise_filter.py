@@ -36,17 +36,11 @@ from counterfoil.metrics import contrast
 from counterfoil.models import checkpoint
 from counterfoil.models.base import Options
 from counterfoil.stats.bootstrap import cluster_draws
-from counterfoil.studies.plan import SHORT, Plan
-from counterfoil.studies.runs import TrainingRuns
 from counterfoil.world.painting import STYLES
 from counterfoil.world.sample import benchmark as questions_of
 from counterfoil.world.sample import contrasts
 from counterfoil.world.training import training
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
-
-from tiny_study import TINY
+from small_trainings import SHORT, TINY, Plan, TrainingRuns
 
 #: The share of wrong negative images in TROHN-Img (BiVLC, section 5.2).
 NOISE = 0.61

@@ -7,8 +7,7 @@ from pathlib import Path
 import mkdocs_gen_files
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
-from counterfoil.metrics.measure import FORMS
-from counterfoil.metrics.measures import every
+from counterfoil.metrics.measures import FORMS, every
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
@@ -59,7 +58,7 @@ GUIDE = {
     "Explanations": {
         "Statistics": "statistics.md",
         "The small world": "world.md",
-        "The demo's study": "study.md",
+        "The demo": "demo.md",
         "Speed": "speed.md",
         "Architecture": "architecture.md",
         "Design decisions": "design.md",

@@ -9,8 +9,8 @@ from .jobs.annotate_judgements import CampaignExport as CampaignExport
 from .jobs.annotate_judgements import PeopleAgreements as PeopleAgreements
 from .jobs.annotate_judgements import annotate_agreement as annotate_agreement
 from .jobs.annotate_judgements import annotate_export as annotate_export
-from .jobs.annotate_plan import SimulatedCampaign as SimulatedCampaign
-from .jobs.annotate_plan import annotate_simulate as annotate_simulate
+from .jobs.annotate_simulate import SimulatedCampaign as SimulatedCampaign
+from .jobs.annotate_simulate import annotate_simulate as annotate_simulate
 from .jobs.arguments import AnyScorer as AnyScorer
 from .jobs.audit import Audit as Audit
 from .jobs.audit import audit as audit
@@ -35,9 +35,7 @@ from .jobs.evaluation_inputs import list_benchmarks as list_benchmarks
 from .jobs.evaluation_inputs import load_benchmark as load_benchmark
 from .jobs.evaluation_inputs import load_scorer as load_scorer
 from .jobs.explain import Explanation as Explanation
-from .jobs.explain import HeatGrades as HeatGrades
 from .jobs.explain import explain as explain
-from .jobs.explain import grade_heatmaps as grade_heatmaps
 from .jobs.pool import CandidatePool as CandidatePool
 from .jobs.pool import pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths
@@ -47,8 +45,6 @@ from .jobs.publish import publish as publish
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.reproduce import reproduce as reproduce
 from .jobs.results import EvaluationRun as EvaluationRun
-from .jobs.study import StudyReport as StudyReport
-from .jobs.study import study as study
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel
 from .jobs.training import train_model as train_model

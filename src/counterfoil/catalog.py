@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, Card, cards_of
-from counterfoil.benchmarks.data_paths import fetched_data
 from counterfoil.benchmarks.forms import FORMS
 from counterfoil.benchmarks.forms.registry import ENTRIES
 from counterfoil.benchmarks.image_files import is_image_folder
@@ -15,13 +14,13 @@ from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
 from counterfoil.benchmarks.readers.rows import open_rows
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
-from counterfoil.metrics.measure import Declared, Measure
-from counterfoil.metrics.measures import MEASURES, every
+from counterfoil.metrics.measures import MEASURES, Declared, Measure, every
 from counterfoil.models.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of, remember_source
 from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
 from counterfoil.storage import as_path, is_distant, local_folder
+from counterfoil.storage.location import data_folder
 
 if TYPE_CHECKING:
     from counterfoil.models.captions.base import CaptionMetric
@@ -130,7 +129,7 @@ def benchmark(
     images: str | Path | None = None,
     counts: bool = True,
 ) -> Benchmark:
-    """The benchmark called `name`, read from `data`; where that is None, from what was fetched or the hub.
+    """The benchmark called `name`, read from `data`; where that is None, from what was fetched.
 
     `data` is a path, or of a table of one's own (`OWN_TABLES`) the table itself (`memory_table`).
 
@@ -146,7 +145,9 @@ def benchmark(
     if data is not None and not isinstance(data, str | Path):
         if name not in OWN_TABLES:
             raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
-        return _read(benchmark_card(name), memory_table(data), None if images is None else as_path(images))
+        card, folder = benchmark_card(name), None if images is None else as_path(images)
+        in_memory: Benchmark = resolve(card.reader)(card, memory_table(data), folder)
+        return in_memory
     places = (name, data or "") if name not in BENCHMARKS else ()
     spec = next((Path(place) for place in places if str(place).endswith(".toml")), None)
     if spec is not None:
@@ -160,7 +161,7 @@ def benchmark(
             hint="mount the folder, or copy it; its images may stay behind a URL, named with --images",
         )
     for place in (data, None if name in BENCHMARKS else Path(name)):
-        if place is not None and is_run_folder(place):
+        if place is not None and place.is_dir() and is_run_folder(place):
             raise DataError(
                 "a run, not a benchmark: it holds answers and no pictures",
                 where=place,
@@ -189,10 +190,6 @@ def benchmark(
         from counterfoil.benchmarks.readers.specs import read_own
 
         return read_own(spec, card, data, images)
-    return _read(card, data, images)
-
-
-def _read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     benchmark: Benchmark = resolve(card.reader)(card, data, images)
     return benchmark
 
@@ -204,6 +201,14 @@ def _stored(place: Path) -> Benchmark | None:
     from counterfoil.benchmarks.folder import is_benchmark_folder, load
 
     return load(place) if is_benchmark_folder(place) else None
+
+
+def fetched_data(benchmark: str) -> Path | None:
+    """The folder that `counterfoil benchmarks fetch` filled for a benchmark; None where it is not whole."""
+    from counterfoil.benchmarks.fetching import fetched, serving
+
+    release = serving(benchmark)
+    return None if release is None else fetched(release, data_folder())
 
 
 def benchmark_card(name: str) -> Card:
@@ -250,8 +255,31 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
 
 def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
     """As `scorer`; `like` is the same model with another prompt, whose towers will do where it has some."""
-    scorer = _found_scorer(spec, options, memory, like)
-    entry = SCORERS[scorer_name(spec)[0]]
+    prefix, argument = scorer_name(spec)
+    entry = SCORERS[prefix]
+    if prefix == "metric":
+        scorer: Any = caption_metrics([argument], options, memory=memory)[argument]
+    elif spec == CONSTANT_IMAGE and options.backbone:
+        # The model that `options` names behind `blind:constant-image`, which shows it the mean image alone.
+        from counterfoil.models.baselines import constant_image
+
+        model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
+        scorer = constant_image(model, options)
+    else:
+        _check_settings(spec, entry, options)
+        load: Callable[[str, Options], Any] = partial(_load, entry)
+        if like is not None:
+            load = partial(_with_prompt, like, load)
+        if memory is not None and entry.extra == "models":
+            from counterfoil.models.lazy import lazy
+
+            folder = local_folder(memory)
+            scorer = lazy(prefix, argument, options, load, folder, named_models=entry.named_models)
+        else:
+            scorer = load(argument, options)
+            # A scorer that keeps its own answers is given the folder of finished work.
+            if memory is not None and hasattr(scorer, "kept_in"):
+                scorer = scorer.kept_in(memory)
     remember_source(scorer, partial(_once_more, entry, spec, options, memory))
     return scorer
 
@@ -261,32 +289,6 @@ def _once_more(entry: ScorerEntry, spec: str, options: Options, memory: Path | N
     if entry.prefix not in SCORERS:
         SCORERS.register(entry)
     return _scorer(spec, options, memory)
-
-
-def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -> Any:
-    prefix, argument = scorer_name(spec)
-    if prefix == "metric":
-        return caption_metrics([argument], options, memory=memory)[argument]
-    known = scorers()
-    if spec == CONSTANT_IMAGE and options.backbone:
-        # The model that `options` names behind `blind:constant-image`, which shows it the mean image alone.
-        from counterfoil.models.baselines import constant_image
-
-        model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
-        return constant_image(model, options)
-    _check_settings(spec, known[prefix], options)
-    load: Callable[[str, Options], Any] = partial(_load, known[prefix])
-    if like is not None:
-        load = partial(_with_prompt, like, load)
-    if memory is not None and known[prefix].extra == "models":
-        from counterfoil.models.lazy import lazy
-
-        return lazy(
-            prefix, argument, options, load, local_folder(memory), named_models=known[prefix].named_models
-        )
-    scorer = load(argument, options)
-    # A scorer that keeps its own answers is given the folder of finished work.
-    return scorer.kept_in(memory) if memory is not None and hasattr(scorer, "kept_in") else scorer
 
 
 def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:

@@ -200,6 +200,33 @@ def each_guarded() -> Iterator[None]:
         _active = before
 
 
+@contextmanager
+def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = ()) -> Iterator[Outputs]:
+    """The guard of the command that runs; where there is none, one for the length of the block.
+
+    `reads` are names and paths of what the task reads.
+    """
+    outputs = active_outputs() or Outputs(command, overwrite=overwrite)
+    with guarding(outputs):
+        outputs.read(*existing_paths(reads))
+        yield outputs
+
+
+@contextmanager
+def guarded_file(path: str | Path, *, command: str, overwrite: bool) -> Iterator[None]:
+    """A block in which `command` writes one file; a command line has declared its outputs before.
+
+    Raises `InputError` where the file exists, unless `overwrite`.
+    """
+    if not isinstance(path, str | Path) or "\0" in str(path):
+        raise InputError("no name of a file", where=command, given=path)
+    declared = active_outputs() is not None
+    with guarded(command, overwrite=overwrite) as outputs:
+        if not declared:
+            outputs.file(Path(path))
+        yield
+
+
 def active_outputs() -> Outputs | None:
     """The guard of the command that runs, None outside of one."""
     return _active

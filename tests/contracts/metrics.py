@@ -18,9 +18,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.metadata import distribution
 from pathlib import Path
 
 import grimp
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
@@ -408,6 +410,28 @@ def start_times() -> list[tuple[str, str, str]]:
     ]
 
 
+def installed(extra: str) -> float:
+    """Megabytes of the package and what it requires with an extra, beside PyTorch and what that requires.
+
+    Compiled modules, which pip writes where it is not told otherwise, are left out.
+    """
+    sizes: dict[str, int] = {}
+    left = [("counterfoil", frozenset({extra, ""}))]
+    while left:
+        name, extras = left.pop()
+        if name in sizes or re.match(r"torch$|nvidia|triton|cuda", name):
+            continue
+        package = distribution(name)
+        files = [Path(str(package.locate_file(file))) for file in package.files or ()]
+        sizes[name] = sum(file.stat().st_size for file in files if file.suffix != ".pyc" and file.is_file())
+        for text in package.requires or ():
+            needed = Requirement(text)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras):
+                left.append((needed.name.lower().replace("_", "-"), frozenset({*needed.extras, ""})))
+    own = sum(path.stat().st_size for path in SOURCE.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return (own + sum(sizes.values())) / 1e6
+
+
 def figures() -> list[tuple[str, str, str]]:
     """Name, value and limit of every figure, as text."""
     lines = Counter[str]()
@@ -419,6 +443,8 @@ def figures() -> list[tuple[str, str, str]]:
     return [
         *((name, f"{count:,}", f"{held[name]:,}") for name, count in {**counts(), **reached()}.items()),
         *start_times(),
+        ("megabytes of the core, installed", f"{installed(''):.0f}", ""),
+        ("megabytes of the demo, beside PyTorch", f"{installed('demo'):.0f}", ""),
         *((f"  {name}", f"{lines[name]:,} in {number[name]}", "") for name in sorted(lines)),
     ]
 

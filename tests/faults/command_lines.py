@@ -1,6 +1,5 @@
 """Sound command lines that the tables of bad inputs vary, as they would be typed in the sound folder."""
 
-LABELLED = "annotate import annotated.json --format label-studio --out new.csv"
 EVALUATE = "--no-cache --draws 100"
 PAIRS = "--images photos " + EVALUATE
 SCORES = "pairs --data pairs.csv " + PAIRS
@@ -15,10 +14,9 @@ TRAIN = "train coco --model small --images photos --steps 1 --batch-size 4 --wor
 STEP = "--images photos --no-cache --out new.csv"
 FILTER = f"build filter pairs.csv {STEP}"
 CHOOSE = f"build choose pairs.csv {STEP}"
-MERGE = "build merge judged_pairs.csv --no-cache --out new.csv"
 ROUNDS = "pool rounds galleries/g1 galleries/g2 --k 2 --rounds 1 --out new"
 AUDIT = "audit pairs --data pairs.csv --images photos --no-cache"
-PUBLISH = "benchmarks publish quads --to folder:new"
+PUBLISH = "benchmarks publish quads --out new"
 EXPLAIN = "explain pixels:colours quads --no-cache"
 RUNS = "compare runs/a runs/b --draws 100"
 POOL = "pool galleries/g1 galleries/g2"

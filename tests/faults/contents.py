@@ -4,8 +4,6 @@ from faults.command_lines import (
     CANDIDATES,
     CHOOSE,
     FILTER,
-    LABELLED,
-    MERGE,
     POOL,
     PUBLISH,
     ROUNDS,
@@ -21,11 +19,6 @@ PEOPLE = f"{SYSTEMS.replace('systemB.json', 'systemB.json candidates.json')} --h
 
 #: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
 CONTENTS: dict[str, tuple[str, str, str]] = {
-    "boxes.xml": (
-        '<View><RectangleLabels name="r" toName="i"/></View>',
-        f"{LABELLED} --labelling-config",
-        "a control that is not supported",
-    ),
     "maybe.csv": ("id,annotator,answer\n0,a,maybe\n", f"{FILTER} --people", "maybe"),
     "other-ids.csv": ("id,answer\nx,yes\ny,no\n", f"{FILTER} --people", "rows"),
     "no-right.csv": (
@@ -44,7 +37,6 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         "twice",
     ),
     "other-choices.csv": ("of,chosen\n0,nobody\n", f"{CHOOSE} --people", "nobody"),
-    "odd-gain.csv": ("image,caption,gain\np0.png,caption 0,much\n", f"{MERGE} --tables", "much"),
     "no-images.csv": ("caption,answer\na,yes\n", f"{ROUNDS} --judge", "no column 'image'"),
     "odd-answer.csv": ("image,caption,answer\na,b,perhaps so\n", f"{ROUNDS} --judge", "perhaps so"),
     "unknown-key.json": ('{"poeple": "two"}', f"{PUBLISH} --provenance", "unknown key"),
@@ -101,17 +93,4 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         "judged pairs of items that no model ranks; given: 1 pairs",
     ),
     "empty.txt": ("\n", f"{POOL} --queries", "no query in this file"),
-    **{
-        f"imported-{at}.csv": (
-            f"item,person,question,answer\n{row}\n",
-            "annotate import --format table --campaign campaign --out new.csv",
-            words,
-        )
-        for at, (row, words) in enumerate(
-            (
-                ("x,ann,match,yes", "judgement 1: no such item in the campaign; given: x"),
-                ("0,ann,odd,yes", "judgement 1: no such question of this item; given: odd; allowed: match"),
-            )
-        )
-    },
 }

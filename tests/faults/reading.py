@@ -9,7 +9,6 @@ from faults.command_lines import (
     ROUNDS,
     SCORE,
     SCORES,
-    STEP,
     TRAIN,
     VIDEOS,
 )
@@ -56,10 +55,7 @@ READERS: dict[str, tuple[str, ...]] = {
         f"evaluate blind:random coco-captions --data coco.json {PAIRS}",
         f"{TRAIN} --data coco.json",
     ),
-    "judged_pairs.csv": (
-        f"evaluate blind:length gallery --data judged_pairs.csv {PAIRS}",
-        f"build merge pairs.csv --tables judged_pairs.csv {STEP}",
-    ),
+    "judged_pairs.csv": (f"evaluate blind:length gallery --data judged_pairs.csv {PAIRS}",),
     "answers.csv": (f"{FILTER} --people answers.csv", f"{CHOOSE} --people answers.csv"),
     "verified.csv": (
         f"{FILTER} --scorers pixels:colours --threshold 0 --verified verified.csv",
@@ -70,7 +66,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "runs/a/quads/items.parquet": ("compare runs/a runs/b --draws 100 --csv new.csv",),
     "runs/a/quads/answers.parquet": ("compare runs/a runs/b --draws 100 --json new.json",),
     "galleries/g1/album/result.json": (
-        "compare rankings galleries/g1 galleries/g2 galleries/g3 --csv new.csv",
+        "compare rankings galleries/g1 galleries/g2 galleries/g3 --json new.json",
     ),
     "galleries/g1/album/members.parquet": ("compare galleries/g1 galleries/g2 --draws 100 --latex new.tex",),
     "galleries/g1/album/positives.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),

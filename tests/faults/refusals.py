@@ -22,6 +22,9 @@ REFUSALS: dict[str, dict[str, str]] = {
         "work job --rank 0": "the command was removed; given: work; run the command itself with",
         "estimate evaluate blind:length bivlc": "given: estimate; run 'counterfoil evaluate' with",
         "merge --help": "the command was removed; given: merge; run the command once more without",
+        "build merge x.csv": "given: build merge; concatenate the tables of pairs",
+        "world sheet": "given: world sheet; run examples/draw_a_world.py",
+        "train coco --tensorboard": "given: --tensorboard; read journal.csv",
         "pool rounds x --out y --retrain=coco": "removed; given: --retrain; train on positives.csv with",
         "world build quads --n x": "see 'counterfoil world build --help'",
         "world build quads more --out x": "unexpected extra argument",
@@ -152,7 +155,6 @@ REFUSALS: dict[str, dict[str, str]] = {
         "training --kind coco --failure 0.5": "nothing is generated in this kind",
         "quads --n 3 --out photos": "the folder holds other files",
     },
-    "world sheet": {"--out sheet.gif": "unknown kind of picture; given: .gif"},
     "build dedup judged_pairs.csv": {"--out new.csv": "no column 'negative_caption', which 'dedup' reads"},
     "build bivlc --out new": {"--set imagine.q=1": "unknown key; given: q"},
     REFINE: {
@@ -197,7 +199,7 @@ evaluate blind:length pairs --no-cache | --data votes.csv candidates.json
     --scorer nothing pixels:colours lm:nowhere
     --against nowhere.csv photos
 benchmarks publish quads
-    --to '' nowhere folder: folder:quads folder:photos folder:pairs.csv/x hub:a hub:a/b/c
+    --out '' quads photos pairs.csv/x
 {PUBLISH}
     --licence CC-BY-4 mine
     --date 2024-13-01 today
@@ -260,9 +262,6 @@ world build quads --n 2 --size 32 --out new
     --kind coco
 world build training --n 2 --size 32 --out new | --kind nothing
 world build --out new | nothing
-world sheet --size 32 --out new.png
-    --out x.gif photos pairs.csv/x.png
-    --style baroque
 reproduce
     --data nowhere rows.csv {LONG}
     --paper P999 ''
@@ -288,7 +287,6 @@ build bivlc --n 7 --no-cache --out new
 build nothing.toml --out new | nothing
 build refine rows.csv --against blind:length --least 1 --out new.csv
     --scores nowhere.csv votes.csv photos/p0.png nothing caption
-    --scales x vera=0 vera=1
     --within nothing
     --against pixels:colours nothing:x given:scores.csv
     --held-out pixels:colours blind:x
@@ -305,7 +303,6 @@ build dedup rows.csv --out new.csv
     --within nothing
 build clean rows.csv --out new.csv
     --against nowhere.csv votes.csv nothing photos/p0.png
-    --split nothing image
 {FILTER}
     --scorers nothing:x given:scores.csv lm:clip open-clip:nothing/openai
     --people nowhere.csv votes.csv photos/p0.png photos
@@ -327,12 +324,6 @@ build clean rows.csv --out new.csv
     --caption image nothing
     --against image
     --out photos {LONG} x.gif
-{MERGE}
-    --tables nowhere.csv votes.csv photos/p0.png
-    --benchmarks nothing quads
-    --data nowhere/at/all
-    --verified nowhere.csv votes.csv
-    --out {LONG} x.gif
 {ROUNDS}
     --judge nowhere.csv votes.csv nothing photos/p0.png quads pixels:colours
     --queries nowhere.txt photos g1.npz
@@ -341,8 +332,6 @@ build clean rows.csv --out new.csv
     --out pairs.csv {LONG}
     nowhere pairs.csv runs/a
 annotate forms nothing | nothing
-annotate plan yes-no --items 100 | --accuracy '' x 1.5 0.9,0.8,0.7 nan
-annotate plan nothing --items 100 | nothing
 annotate status nowhere | nothing
 annotate status photos | nothing
 annotate review photos
@@ -364,7 +353,6 @@ annotate export campaign --out new | --label-model nothing ''
 annotate simulate unasked --people 2 | --keep campaign pairs.csv
 annotate agreement campaign --draws 100 | --html photos pairs.csv
 annotate prolific status photos | nothing
-annotate prolific publish photos | nothing
 annotate prolific approve photos | nothing
 annotate agreement judgements.csv
     --campaign nowhere photos
@@ -396,20 +384,17 @@ annotate serve photos
 annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
     --public-url study.example ''
-annotate import judgements.csv --format table --out new.csv
-    --format nothing
-    --campaign nowhere photos
-    --out photos judgements.csv x.gif
-    --json photos judgements.csv
 annotate import hits.csv --format mturk --out new.csv
     --item Input.item 'Input.nothing{{n}}'
     --question-column answer = 'why=Answer.why{{n}}'
     --many nothing
     --golden-column 'Input.golden{{n}}'
 annotate import annotated.json --format label-studio --out new.csv
-    --labelling-config nowhere.xml photos pairs.csv
-annotate prolific bonus photos | --from nowhere.csv votes.csv
-annotate prolific reject photos | --from nowhere.csv votes.csv
+    --format nothing table
+    --many nothing
+    --out photos judgements.csv x.gif
+    --json photos judgements.csv
+annotate prolific reject photos | nothing
 """.format_map(vars(command_lines))
 
 #: Scorers that cannot be, by the benchmark that each is asked about.

@@ -53,7 +53,7 @@ PAIRS = ("pairs", "--data", "pairs.csv", "--images", "photos")
 EVALUATE = ("evaluate", "pixels:colours", *PAIRS, *LIGHT)
 BLIND = ("evaluate", "blind:length", *PAIRS, *LIGHT)
 SAVE = ("benchmarks", "save", *PAIRS, "--out", "new")
-PUBLISH = ("benchmarks", "publish", *PAIRS, "--to", "folder:new", "--licence", "CC-BY-4.0")
+PUBLISH = ("benchmarks", "publish", *PAIRS, "--out", "new", "--licence", "CC-BY-4.0")
 CREATE = ("annotate", "create", "yes-no", "--from", "pairs.csv", "--images", "photos", "--out", "new")
 READ = ("build", "read", "--source", "pairs.csv", "--images", "photos", "--no-cache", "--out", "new")
 ASSEMBLE = ("build", "assemble", "pairs.csv", "--images", "photos", "--no-cache", "--out", "new")
@@ -255,15 +255,14 @@ def outputs() -> Iterator[Case]:
         "evaluate --json": (*BLIND, "--json"),
         "world build --out": ("world", "build", "quads", "--n", "3", "--size", "32", "--out"),
         "save --out": ("benchmarks", "save", *PAIRS, "--out"),
-        "publish --to": (*PUBLISH[:-4], "--licence", "CC-BY-4.0", "--to"),
+        "publish --out": (*PUBLISH[:-4], "--licence", "CC-BY-4.0", "--out"),
         "create --out": (*CREATE[:-1],),
         "build --out": (*READ[:-1],),
     }.items():
         for target, wanted in of_verdicts(OUTPUTS):
-            said = f"folder:{target}" if name == "publish --to" else target
-            # A file of JSON may lie in a folder that is there; the URL is no URL behind "folder:".
+            # A file of JSON may lie in a folder that is there.
             yield Case(
-                "outputs", f"{name} {target[:60]!r}", (*command, said), wanted=wanted, prepare=_outputs,
+                "outputs", f"{name} {target[:60]!r}", (*command, target), wanted=wanted, prepare=_outputs,
                 held=("held", "a/b/held"),
             )  # fmt: skip
 

@@ -49,12 +49,13 @@ BAD_URLS: tuple[BadUrl, ...] = (
         BadUrl("no-package", f"{command} {scheme}://bucket/a", f"'counterfoil[{extra}]'")
         for command in (_DATA, _IMAGES, _VIDEOS, _CACHE)
         for scheme, extra in (("s3", "s3"), ("gs", "gcs"))
+        if (command, scheme) != (_CACHE, "gs")
     ),
     *(
-        BadUrl("unreachable", f"{command} {scheme}://bucket/a{ending}", "cannot be reached")
+        BadUrl("unreachable", f"{command} s3://bucket/a{ending}", "cannot be reached")
         for command, ending in ((_DATA, ".tar"), (_IMAGES, ""), (_CACHE, ""))
-        for scheme in ("s3", "gcs")
     ),
+    BadUrl("unreachable", f"{_CACHE} gs://bucket/a", "given: gcs; allowed: a folder, s3://"),
     *(
         BadUrl("unreachable", f"{command} ftp://host/a", "given: ftp; allowed: a folder, s3")
         for command in (_DATA, _HELD, _IMAGES, _VIDEOS, _CACHE)

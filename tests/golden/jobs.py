@@ -93,17 +93,13 @@ def _tables() -> Iterator[Job]:
         )
         yield Job(f"lengths-{form}", f"compare lengths {runs} --quiet")
     galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
-    yield Job("rankings", f"compare rankings {galleries} {_FEW} --csv r.csv", ("r.csv",))
+    few = "--measure *_map_at_r --measure mean_recall_at_1"
+    yield Job("rankings", f"compare rankings {galleries} {few} {_FEW} --json r.json", ("r.json",))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
     yield Job(
         "annotate-create", "annotate create choose --from world-quads --sample 5 --overlap 2 --out campaign"
     )
     yield Job("preferences", f"annotate preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
-    yield Job(
-        "annotate-plan",
-        "annotate plan match --items 2000 --half-width 0.025 --of agreement --fee 0.333 --json plan.json",
-        ("plan.json",),
-    )
     yield Job(
         "annotate-agreement",
         "annotate agreement judgements.csv --scale ordinal --draws 100 --json agreement.json",

@@ -1,29 +1,25 @@
-"""Servers that speak the language of S3 (moto) and of Google's storage, and a proxy that cuts connections.
+"""A server that speaks the language of S3 (moto), and a proxy that cuts connections.
 
-fsspec keeps one client per process and settings, which environment variables are no part of: `s3_at` and
-`gcs_at` therefore clear its clients.
+fsspec keeps one client per process and settings, which environment variables are no part of: `s3_at`
+therefore clears its clients.
 """
 
-import json
 import logging
 import os
 import secrets
 import socket
 import threading
-import time
 import warnings
 from contextlib import contextmanager, suppress
-from typing import Any
 from unittest.mock import patch
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
-from counterfoil.storage import buckets, open_place
-from loopback import Handler, loopback
+from counterfoil.storage import open_place
 
 #: What of the surroundings decides where a request goes and with which credentials.
-_NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")
+_NAMES = ("AWS_", "FSSPEC_")
 
 
 @contextmanager
@@ -39,29 +35,19 @@ def surroundings(**values):
 
 
 def _forget():
-    import gcsfs
     import s3fs
     from fsspec.config import conf, set_conf_env
 
     conf.clear()
     set_conf_env(conf)
     s3fs.S3FileSystem.clear_instance_cache()
-    gcsfs.GCSFileSystem.clear_instance_cache()
-    buckets._gcs_class().clear_instance_cache()
 
 
 @contextmanager
-def s3_at(url, **more):
-    """S3 is at `url`, with credentials, unless told otherwise."""
+def s3_at(url):
+    """S3 is at `url`, with credentials."""
     own = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests", "AWS_DEFAULT_REGION": "us-east-1"}
-    with surroundings(**{**own, "AWS_ENDPOINT_URL": url, **more}):
-        yield
-
-
-@contextmanager
-def gcs_at(url):
-    """Google's storage is at `url`, without credentials."""
-    with surroundings(STORAGE_EMULATOR_HOST=url, FSSPEC_GCS_TOKEN="anon"):
+    with surroundings(**{**own, "AWS_ENDPOINT_URL": url}):
         yield
 
 
@@ -96,85 +82,6 @@ def copied(folder, url):
     for file in folder.rglob("*.*"):
         open_place(url).write(str(file.relative_to(folder)), file.read_bytes())
     return url
-
-
-class _Objects(Handler):
-    """The routes of Google's storage for objects: upload, read, list, patch, delete, on conditions."""
-
-    wbufsize = 1 << 16
-    buckets: dict[str, dict[str, dict[str, Any]]]
-    lock: threading.Lock
-    page = 3
-
-    def do_GET(self):
-        asked = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(asked.query).items()}
-        body = self.body()
-        bucket, _, *name = asked.path.partition("/b/")[2].split("/", 2)
-        with self.lock:
-            objects = self.buckets.get(bucket)
-            if objects is None:
-                return self.send(
-                    404, {"error": {"code": 404, "message": "The specified bucket does not exist."}}
-                )
-            return self.act(objects, unquote(name[0]) if name else "", query, body)
-
-    do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
-
-    def act(self, objects, name, query, body):
-        about = {}
-        if self.command == "POST":
-            between = self.headers["Content-Type"].partition('boundary="')[2].rstrip('"').encode()
-            _, first, second, _ = body.split(b"--" + between)
-            about = json.loads(first.partition(b"\r\n\r\n")[2])
-            name, body = about["name"], second.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
-        known = objects.get(name)
-        wanted = query.get("ifGenerationMatch")
-        if wanted is not None and wanted != (known["generation"] if known else "0"):
-            return self.send(412, {"error": {"code": 412, "message": "conditionNotMet"}})
-        if self.command == "GET" and not name:
-            names = sorted(each for each in objects if each.startswith(query.get("prefix", "")))
-            at = int(query.get("pageToken", 0))
-            page = {"items": [_shown(objects[each]) for each in names[at : at + self.page]]}
-            more = {"nextPageToken": str(at + self.page)} if at + self.page < len(names) else {}
-            return self.send(200, page | more)
-        if self.command == "POST":
-            generation = str(time.time_ns())
-            about |= {"data": body, "generation": generation, "updated": _now(), "size": str(len(body))}
-            objects[name] = about
-            return self.send(200, _shown(about))
-        if known is None:
-            return self.send(404, {"error": {"code": 404, "message": "No such object"}})
-        if self.command == "PATCH":
-            known["metadata"] = known.get("metadata", {}) | json.loads(body)["metadata"]
-            known["updated"] = _now()
-        if self.command == "DELETE":
-            del objects[name]
-        if query.get("alt") == "media":
-            first, _, last = self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
-            data = known["data"][int(first) : int(last) + 1 if last else None]
-            if not data and known["data"]:
-                return self.send(416, {"error": {"code": 416, "message": "range not satisfiable"}})
-            return self.send(200, data, {"x-goog-generation": known["generation"]})
-        return self.send(200, _shown(known))
-
-
-def _shown(known):
-    return {name: value for name, value in known.items() if name != "data"}
-
-
-def _now():
-    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
-
-
-@contextmanager
-def gcs_server(*buckets):
-    """A server of Google's storage with some empty buckets; its URL."""
-    pytest.importorskip("gcsfs", reason="gcsfs is not installed: pip install '.[gcs]'")
-    kept = {name: {} for name in buckets}
-    handler = type("Objects", (_Objects,), {"buckets": kept, "lock": threading.Lock()})
-    with loopback(handler) as url:
-        yield url
 
 
 class Cutter:

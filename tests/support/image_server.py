@@ -4,7 +4,6 @@ The picture that it makes of a prompt is of the colour that `colour` names, so t
 """
 
 import base64
-import email
 import hashlib
 import io
 from contextlib import contextmanager
@@ -19,11 +18,6 @@ def colour(prompt):
     """The colour of the picture of a prompt."""
     red, green, blue = hashlib.sha256(prompt.encode()).digest()[:3]
     return red, green, blue
-
-
-def edited(prompt, source):
-    """The prompt whose picture an edit gives: it depends on the bytes of the source."""
-    return f"{prompt} of {hashlib.sha256(source).hexdigest()}"
 
 
 def picture(prompt, side):
@@ -58,18 +52,6 @@ class ImageHandler(Handler):
             prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
             self.send(200, picture(prompt, 24))
 
-    def _parsed(self, body):
-        """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""
-        if not self.path.endswith("/images/edits"):
-            return super()._parsed(body)
-        kind = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n"
-        found = {}
-        for part in email.message_from_bytes(kind.encode() + body).get_payload():
-            name = part.get_param("name", header="content-disposition")
-            data = part.get_payload(decode=True)
-            found[name] = (part.get_content_type(), data) if name == "image" else data.decode()
-        return found
-
     def _answer(self, asked):
         if asked["model"] != "painter":
             self.send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
@@ -79,11 +61,6 @@ class ImageHandler(Handler):
         else:
             side = int(asked.get("size", "24x24").partition("x")[0])
             prompt = asked["prompt"] + (f" {asked['seed']}" if "seed" in asked else "")
-            if "image" in asked:
-                kind, source = asked["image"]
-                with PIL.Image.open(io.BytesIO(source)) as opened:
-                    assert opened.get_format_mimetype() == kind
-                prompt = edited(prompt, source)
             found = {"revised_prompt": f"{prompt}, revised"}
             if STATE.always == "url":
                 found["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from counterfoil.benchmarks import Benchmark
 from counterfoil.evaluation.forms.contrast import ContrastEvaluation
-from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measures import Measure
 from counterfoil.metrics.ties import Ties
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from counterfoil.metrics.measure import Measure
+from counterfoil.metrics.measures import Measure
 from counterfoil.metrics.ties import Ties, all_above
 
 

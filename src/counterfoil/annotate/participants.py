@@ -79,12 +79,11 @@ def enter(
     parameters: Mapping[str, str],
     now: float,
     browser: str = "",
-    vouched: bool = False,
 ) -> Entered:
     """Let a person in: a new one, or the same one again with a new token.
 
     `browser` is a secret that only one browser has: whom a platform sends comes again with the one that came
-    first, since anybody can type an id. Where the platform has `vouched` for the address any will do.
+    first, since anybody can type an id.
     `platform` is "link" (`worker` is one of `make_links`), "open" (`parameters` have the campaign's `code`;
     without a worker a new person comes in each time), or the platform that the campaign names. Where people
     do blocks, one who comes again with another assignment wants another block. Raises `InputError` for
@@ -113,7 +112,7 @@ def enter(
         }
         connection.execute(sa.insert(people).values(id=id, state="consent", entered=now, **values))
         log_event(connection, now, "entered", id)
-    elif platform not in ("link", "open") and not vouched:
+    elif platform not in ("link", "open"):
         own = row.browser or token_hash(browser)
         if not hmac.compare_digest(own, token_hash(browser)):
             raise OtherBrowserError(

@@ -153,6 +153,11 @@ def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificS
         tuple(submissions),
         {id: finished is not None for id, finished in rows},
         lambda worker: person_id(campaign, PROLIFIC, worker),
+        {
+            person: (review.reason, review.category)
+            for person, review in reviews(db).items()
+            if review.decision == "rejected"
+        },
     )
 
 

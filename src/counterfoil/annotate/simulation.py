@@ -10,6 +10,7 @@ functions that the server calls. The campaign's own database is never touched.
 
 import heapq
 import itertools
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
 from counterfoil.stats.bootstrap import random_numbers
-from counterfoil.store import begin, end, write_text, writing
+from counterfoil.store import begin, digest, end, write_text, writing
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.
 _SHAPE = 4.0
@@ -74,15 +75,6 @@ class SimulatedPerson:
             raise InputError(
                 "an answer takes time", where=self.name, given=f"{self.seconds}", allowed="above 0"
             )
-
-    def chance_right(self, options: int) -> float:
-        """The chance that an answer among so many options is right, sides being even.
-
-        >>> SimulatedPerson("a", accuracy=0.9, guesses=0.5).chance_right(2)
-        0.7
-        """
-        blind = self.first + self.guesses
-        return blind / options + (1 - blind) * self.accuracy
 
 
 #: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,
@@ -315,8 +307,9 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
                 item = replace(item, truth=str(random_numbers(seed, "truth", item.id).choice(values)))
         items.append(item)
     known = Campaign(campaign.folder, campaign.recipe, campaign.form)
-    # The items of the folder stay as they are; this value alone knows the truth.
-    vars(known).update(items=tuple(items), digest=campaign.digest)
+    # The folder stays as it is; this value alone knows the truth. What people see follows from the salt.
+    secrets = {**campaign.secrets, "salt": digest(f"simulated\0{seed}".encode())}
+    vars(known).update(items=tuple(items), digest=campaign.digest, secrets=secrets)
     return known, drawn
 
 
@@ -337,12 +330,14 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
             return
         # The title says what it is.
         begin(keep, SIMULATED)
-        named = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS, IMAGES, FIGURES)]
+        named = [campaign.folder / name for name in (ITEMS, SOURCE, *TEXTS, IMAGES, FIGURES)]
         files = [file for name in named for file in (name, *sorted(name.rglob("*"))) if file.is_file()]
         copies = {file: keep / file.relative_to(campaign.folder) for file in files}
         for file, to in {**copies, path: keep / DATABASE}.items():
-            with file.open("rb") as source, writing(to, private=file.name == SECRETS) as copy:
+            with file.open("rb") as source, writing(to) as copy:
                 shutil.copyfileobj(source, copy)
+        with writing(keep / SECRETS, private=True) as secrets:
+            secrets.write(json.dumps(campaign.secrets).encode())
         title = f"{SIMULATED}: {campaign.recipe.title}"
         write_text(keep / RECIPE, replace(campaign.recipe, title=title).to_toml())
         end(keep)

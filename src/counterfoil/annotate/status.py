@@ -1,15 +1,13 @@
-"""Status of a campaign: people, answers, what is still needed, time, pay, golden items, storage.
+"""Status of a campaign: people, answers, what is still needed, time, pay, golden items.
 
 The overview has beside it agreement, signs of careless answers, decisions and disputes. Command line and
 researcher's page show the same. Reading holds up no one who works (`Database.reading`).
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,12 +23,7 @@ from counterfoil.annotate.judgement_table import Submissions
 from counterfoil.annotate.quality import PersonQuality, people_quality
 from counterfoil.annotate.review import Review, reviews
 from counterfoil.annotate.tables import people, sa
-from counterfoil.inputs.limits import size
 
-#: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
-TIME_BINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 120)
-#: Files of SQLite beside its database.
-_BESIDE = ("", "-wal", "-shm")
 #: The present pace is that of this long, in seconds: the shortest in which there are answers.
 _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
 
@@ -59,15 +52,6 @@ class PersonProgress(WorkerRow):
 
 
 @dataclass(frozen=True)
-class Storage:
-    """Where answers are: the database without its password, its bytes and those free beside it if known."""
-
-    database: str
-    size: int | None = None
-    free: int | None = None
-
-
-@dataclass(frozen=True)
 class CampaignStatus:
     """Where a campaign stands at one moment.
 
@@ -75,9 +59,9 @@ class CampaignStatus:
     given; of an adaptive campaign that is the least that it can be, and `saved` is by how many answers the
     finished items stay below the most that each could have had. `pace` is answers per hour, `ends` when the
     work is expected to be done (seconds since the epoch); None where there is no pace. `seconds` is the
-    median time per item, `times` how many items took up to each end of `TIME_BINS`. Pay is per hour: what
-    people got in the median, the least, and what was aimed at; `pay_item` is the price of an item, None where
-    there is none, and `pay_warning` says where pay is below the platform's least. `overdue` is whether
+    median time per item. Pay is per hour: what people got in the median, the least, and what was aimed at;
+    `pay_item` is the price of an item, None where there is none, and `pay_warning` says where pay is below
+    the platform's least. `database` is a file's name, or an address without its password, `overdue` whether
     answers are kept too long.
     """
 
@@ -94,7 +78,6 @@ class CampaignStatus:
     pace: float | None
     ends: float | None
     seconds: float | None
-    times: tuple[int, ...]
     golden_right: int
     golden: int
     pay: float | None
@@ -103,7 +86,7 @@ class CampaignStatus:
     pay_item: float | None
     pay_warning: str
     currency: str
-    storage: Storage
+    database: str
     keep_until: str
     overdue: bool
     persons: tuple[PersonProgress, ...]
@@ -117,7 +100,7 @@ def campaign_status(
     *,
     now: float,
     state: str = "open",
-    storage: Storage,
+    database: str,
 ) -> CampaignStatus:
     """The status at `now`, from all judgements (a column `counted` takes those out that do not count).
 
@@ -160,7 +143,6 @@ def campaign_status(
         pace,
         ends,
         float(np.median(times)) if len(times) else None,
-        tuple(int(n) for n in np.bincount(np.searchsorted(TIME_BINS, times), minlength=len(TIME_BINS) + 1)),
         int((done.right == 1).sum()),
         int((done.right >= 0).sum()),
         median,
@@ -169,7 +151,7 @@ def campaign_status(
         pay.per_item if pay.by_item else None,
         pay.below_least(median),
         recipe.currency,
-        storage,
+        database,
         recipe.keep_until,
         kept_too_long(recipe.keep_until, now),
         tuple(persons),
@@ -218,6 +200,8 @@ def read_status(
     db: Database, campaign: Campaign, *, now: float, table: pa.Table | None = None
 ) -> CampaignStatus:
     """The status alone; `table` are all judgements, where they were read before."""
+    url: Any = db.engine.url
+    name = url.database.rpartition("/")[2] if db.is_sqlite else url.render_as_string(hide_password=True)
     return campaign_status(
         campaign,
         judgement_table(db, campaign, everything=True) if table is None else table,
@@ -225,7 +209,7 @@ def read_status(
         counts(db),
         now=now,
         state=running(db),
-        storage=storage(db),
+        database=name,
     )
 
 
@@ -237,16 +221,6 @@ def workers(db: Database, decisions: dict[str, Review]) -> tuple[WorkerRow, ...]
         rows = connection.execute(sa.select(people.c.id, state).order_by(people.c.entered, people.c.id)).all()
     decided = {person: review.decision for person, review in decisions.items()}
     return tuple(WorkerRow(person, state, decided.get(person, "")) for person, state in rows)
-
-
-def storage(db: Database) -> Storage:
-    """Where answers are; sizes are known of a file."""
-    if not db.is_sqlite:
-        return Storage(db.engine.url.render_as_string(hide_password=True))
-    path = Path(db.engine.url.database or "")
-    files = [Path(f"{path}{end}") for end in _BESIDE]
-    size = sum(file.stat().st_size for file in files if file.exists())
-    return Storage(path.name, size, shutil.disk_usage(path.absolute().parent).free)
 
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:
@@ -276,9 +250,7 @@ def facts_of(status: CampaignStatus) -> Mapping[str, str]:
     if status.golden:
         wrong = status.golden - status.golden_right
         facts["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
-    stored = "" if status.storage.size is None else f", {size(status.storage.size)}"
-    free = "" if status.storage.free is None else f", {size(status.storage.free)} free on its disk"
-    facts["Database"] = f"{status.storage.database}{stored}{free}"
+    facts["Database"] = status.database
     if status.keep_until:
         over = (
             ", which has passed: delete them with counterfoil annotate delete-after" if status.overdue else ""

@@ -57,7 +57,7 @@ class Card(BaseModel):
     hub: str = ""
     split: str = ""
     revision: str = ""
-    #: The hub's names of its parts, {subset: config}, where it keeps them apart.
+    #: What folders of benchmarks hold that were saved before; nothing reads it.
     configs: dict[str, str] = Field(default_factory=dict)
     #: The measures its authors report, first the main one.
     measures: tuple[str, ...] = ()
@@ -344,14 +344,14 @@ def cards_of(package: str) -> Iterator[Card]:
     One that is `like` another says what differs; where none names a reader, its layout is read.
     """
     rows = catalog(package)
-
-    def facts_of(name: str) -> dict[str, Any]:
-        facts = {field: value for field, value in rows[name].items() if field not in ("like", "layout")}
-        others = facts_of(rows[name]["like"]) if "like" in rows[name] else {"reader": SPEC_READER}
-        return {**others, **facts}
-
-    for name in rows:
-        yield check_model({"name": name, **facts_of(name)}, Card, where=f"catalog.toml, [{name}]")
+    for name, row in rows.items():
+        facts = dict(row)
+        while (like := row.get("like")) is not None:
+            row = rows[like]
+            facts = row | facts
+        card = {"name": name, "reader": SPEC_READER, **facts}
+        card = {field: value for field, value in card.items() if field not in ("like", "layout")}
+        yield check_model(card, Card, where=f"catalog.toml, [{name}]")
 
 
 @cache

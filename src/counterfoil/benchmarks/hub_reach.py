@@ -1,4 +1,4 @@
-"""Whether the hub of models and data sets answers: asked once, where its libraries would try for a minute.
+"""Whether the hub of models answers: asked once, where its libraries would try for a minute.
 
 Where it cannot, the libraries look in their cache alone, and errors say what the network said.
 """
@@ -6,7 +6,6 @@ Where it cannot, the libraries look in their cache alone, and errors say what th
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 #: Seconds that the hub has to answer.
 _PATIENCE = 5
@@ -42,11 +41,8 @@ def in_cache(name: str) -> bool:
 
 
 @contextmanager
-def cache_alone_where_unreachable(*libraries: Any) -> Iterator[str]:
-    """What `unreachable` says; where it says something, the libraries look in their cache alone meanwhile.
-
-    `libraries` are further modules with a switch HF_HUB_OFFLINE.
-    """
+def cache_alone_where_unreachable() -> Iterator[str]:
+    """What `unreachable` says; where it says something, the libraries look in their cache alone meanwhile."""
     try:
         from huggingface_hub import constants
     except ImportError:
@@ -54,12 +50,9 @@ def cache_alone_where_unreachable(*libraries: Any) -> Iterator[str]:
         return
     reason = unreachable()
     # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
-    switches = [constants, *libraries] if reason else []
-    before = [switch.HF_HUB_OFFLINE for switch in switches]
+    before = constants.HF_HUB_OFFLINE
     try:
-        for switch in switches:
-            switch.HF_HUB_OFFLINE = True
+        constants.HF_HUB_OFFLINE = before or bool(reason)
         yield reason
     finally:
-        for switch, value in zip(switches, before, strict=True):
-            switch.HF_HUB_OFFLINE = value
+        constants.HF_HUB_OFFLINE = before

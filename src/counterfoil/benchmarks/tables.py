@@ -75,7 +75,7 @@ class DataTable:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = {name: len(cells) for name, cells in self.columns.items()}
+        lengths = dict(zip(self.columns, map(len, self.columns.values()), strict=True))
         if not lengths or not max(lengths.values()):
             raise DataError("the table has no rows", where=self.source)
         if len(set(lengths.values())) > 1:

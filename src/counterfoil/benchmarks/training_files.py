@@ -24,7 +24,7 @@ from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
 from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, rows_of_files
-from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source
+from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source, TarSource
 from counterfoil.benchmarks.references import References, bounds
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
 from counterfoil.benchmarks.training_parquet import Columns, Find, Texts
@@ -39,7 +39,6 @@ from counterfoil.benchmarks.training_rows import (
 )
 from counterfoil.benchmarks.training_shards import is_shards, read_shards
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.columns import groups, read_batches
 from counterfoil.storage import Location, as_path, location
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -88,15 +87,20 @@ def read_rows(
             if files
             else open_rows(place, _IMAGE_COLUMNS, split=split or "train")
         )
-    for file in files:
-        _check_cells(file)
     columns = columns or _columns(cells.table.columns, cells.source)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
     def source_of(cell: object, column: str, row: int) -> Source:
         return _source(cell, photos, missing, cells.table.where(row, column))
 
-    shown_images, places = cells.images(columns, source_of)
+    return _assembled(path.stem, cells, columns, source_of, shelf)
+
+
+def _assembled(
+    name: str, cells: "Columns | _MemoryColumns", columns: Mapping[str, str], find: Find, shelf: Path | None
+) -> TrainingSet:
+    """The training set of columns by their roles."""
+    shown_images, places = cells.images(columns, find)
     captions, texts = cells.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
         # One text per row: what was read is what is asked for, and stays in the file that processes share.
@@ -110,11 +114,11 @@ def read_rows(
         }
         rows, source = _rows_of(places, spoken, columns, cells.table)
         labels = cells.labels(source)
-    return TrainingSet(path.stem, shown_images, captions, rows, labels, cells.source)
+    return TrainingSet(name, shown_images, captions, rows, labels, cells.source)
 
 
 def _rows_of(
-    places: dict[str, Ids], spoken: dict[str, References], columns: dict[str, str], table: DataTable
+    places: dict[str, Ids], spoken: dict[str, References], columns: Mapping[str, str], table: DataTable
 ) -> tuple[dict[str, Ids], Ids]:
     """A row per caption: positions by role, and the row of the table that each is from."""
     counts, source = spoken["caption"].counts, spoken["caption"].rows
@@ -162,26 +166,6 @@ def _columns(named: Collection[str], source: str) -> dict[str, str]:
         elif role in _NAMES:
             raise DataError(f"no column of the {role}s", where=source, given=", ".join(named), allowed=names)
     return column_of
-
-
-def _check_cells(file: Path) -> None:
-    """Raise `DataError` for a row whose image cell is empty, without reading the groups that have none.
-
-    The file itself counts its empty cells, group by group; finding one here is better than in the middle of
-    a night of training.
-    """
-    offset = 0
-    for number, group in enumerate(groups(file)):
-        for column in _IMAGE_COLUMNS:
-            if group.nulls.get(f"{column}.bytes", group.nulls.get(column)):
-                batches = read_batches(file, column, row_groups=[number])
-                cells = (cell for batch in batches for cell in batch.to_pylist())
-                for row, cell in enumerate(cells, offset + 1):
-                    # What is no picture (a whole number, say) is the name of one.
-                    value = cell.get("bytes") or cell.get("path") if isinstance(cell, dict) else cell
-                    if value is None or value in (b"", ""):
-                        raise DataError("no image", where=f"{file}, row {row}, column '{column}'")
-        offset += group.rows
 
 
 def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
@@ -234,9 +218,10 @@ class _MemoryColumns:
                 continue
             positions = []
             for row, cell in enumerate(self.table[column]):
-                key = cell if isinstance(cell, str | int) else (column, row)
+                named = isinstance(cell, str | int | TarSource)
+                key = cell if named else (column, row)
                 if key not in known:
-                    name = f"{column}/{row + 1}" if isinstance(key, tuple) else str(cell)
+                    name = str(cell) if named else f"{column}/{row + 1}"
                     known[key] = len(images)
                     images.append(Image(name, find(cell, column, row)))
                 positions.append(known[key])
@@ -283,6 +268,13 @@ class _MemoryColumns:
             for name in LABELS
             if name in self.table
         }
+
+
+def _of_shards(samples: DataTable, path: Path) -> TrainingSet:
+    """A row per sample, or per caption of it where it has a list of them."""
+    columns = {role: role for role in (*IMAGE_ROLES, *CAPTION_ROLES) if role in samples}
+    name = path.name.split(".")[0] or "shards"
+    return _assembled(name, _MemoryColumns(samples), columns, lambda cell, column, row: cell, None)
 
 
 def is_coco(path: Path) -> bool:
@@ -413,7 +405,7 @@ def read(
     path, images = as_path(path), None if images is None else as_path(images)
     if isinstance(location(path), Location):
         if is_shards(path):
-            return read_shards(path, split=split, shelf=shelf)
+            return _of_shards(read_shards(path, split=split, shelf=shelf), path)
         raise DataError(
             "no shards at this URL",
             where=path,
@@ -425,7 +417,7 @@ def read(
             raise InputError("a saved benchmark has no splits", where=path, given=split)
         return from_benchmark(load(path, verify=False), missing=missing)
     if is_shards(path):
-        return read_shards(path, split=split)
+        return _of_shards(read_shards(path, split=split), path)
     if is_coco(path):
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).

@@ -12,6 +12,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -94,7 +95,7 @@ def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
 
 
 #: Where an image is, from the cell of a table that names it, the column and the row.
-Find = Callable[[object, str, int], Source]
+Find = Callable[[Any, str, int], Source]
 
 
 class Images(Parts[Image]):

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import Caption, Image, Source
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
 from counterfoil.errors import DataError, InputError
 
@@ -105,97 +104,6 @@ class TrainingSet:
 
 #: Columns that are kept as groupings of the rows, where they are there.
 LABELS = ("subset", "type", "subtype", "faithful")
-
-
-@dataclass
-class Rows:
-    """Images, captions and rows, collected; `source` names the whole for provenance.
-
-    All records have the roles of the first one. One that has several captions gives a row for each, with
-    the same images; a role with as many texts as there are captions goes along one by one, one with a single
-    text stays.
-    """
-
-    source: str
-    images: list[Image] = field(default_factory=list)
-    captions: list[Caption] = field(default_factory=list)
-    rows: dict[str, list[int]] = field(default_factory=dict)
-    labels: dict[str, list[str]] = field(default_factory=dict)
-    _known: dict[str, int] = field(default_factory=dict, repr=False)
-
-    def add(
-        self,
-        where: str,
-        pictures: Mapping[str, Source],
-        texts: Mapping[str, Sequence[str]],
-        labels: Mapping[str, object],
-    ) -> None:
-        """One record. Raises `DataError` at `where` for what it lacks or has too much.
-
-        Pictures whose sources print the same are one image.
-        """
-        captions = texts.get("caption", ())
-        for role, there in (("image", bool(pictures.get("image"))), ("caption", bool(captions))):
-            if not there:
-                raise DataError(f"no {role}", where=where, hint="every row needs an image and a caption")
-        roles = [role for role in IMAGE_ROLES if role in pictures]
-        roles += [role for role in CAPTION_ROLES if texts.get(role)]
-        first = not self.rows
-        if first:
-            self.rows = {role: [] for role in roles}
-        odd = set(roles).symmetric_difference(self.rows)
-        if odd:
-            raise DataError(
-                f"no {min(odd)}" if min(odd) in self.rows else f"a {min(odd)} that the first row lacks",
-                where=where,
-                given=", ".join(roles),
-                allowed=f"{', '.join(self.rows)}, as in the first row",
-            )
-        columns: dict[str, list[int]] = {}
-        for role in roles:
-            if role in pictures:
-                name = str(pictures[role])
-                if name not in self._known:
-                    self._known[name] = len(self.images)
-                    self.images.append(Image(name, pictures[role]))
-                columns[role] = [self._known[name]] * len(captions)
-                continue
-            given = texts[role]
-            if any(not text.strip() for text in given):
-                raise DataError("empty text", where=f"{where}, '{role}'")
-            if len(given) not in (1, len(captions)):
-                raise DataError(
-                    f"not as many texts in '{role}' as captions",
-                    where=where,
-                    given=len(given),
-                    allowed=f"1 or {len(captions)}",
-                )
-            start = len(self.captions)
-            self.captions += [Caption(f"{role}/{start + at + 1}", text) for at, text in enumerate(given)]
-            columns[role] = [start + (at if len(given) > 1 else 0) for at in range(len(captions))]
-        before = len(self)
-        for role, positions in columns.items():
-            self.rows[role] += positions
-        for name in {**labels, **self.labels}:
-            cell = labels.get(name)
-            column = self.labels.setdefault(name, [""] * before)
-            column += [label(cell, f"{where}, '{name}'")] * len(captions)
-
-    def __len__(self) -> int:
-        return len(self.rows["image"]) if self.rows else 0
-
-    def done(self, *, name: str) -> TrainingSet:
-        """The training set; raises `DataError` where there is no row."""
-        if not len(self):
-            raise DataError("no rows to learn from", where=self.source)
-        return TrainingSet(
-            name=name,
-            images=tuple(self.images),
-            captions=tuple(self.captions),
-            rows={role: np.array(positions, dtype=np.int64) for role, positions in self.rows.items()},
-            groupings={name: tuple(labels) for name, labels in self.labels.items()},
-            source=self.source,
-        )
 
 
 def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[Path]:

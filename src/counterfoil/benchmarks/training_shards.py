@@ -30,15 +30,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from counterfoil.benchmarks.records import TarSource
-from counterfoil.benchmarks.tables import shown
-from counterfoil.benchmarks.training_rows import (
-    CAPTION_ROLES,
-    IMAGE_ROLES,
-    LABELS,
-    Rows,
-    TrainingSet,
-    of_split,
-)
+from counterfoil.benchmarks.tables import DataTable, TablePart, shown
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, of_split
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import decoded, parse_json
@@ -74,8 +67,8 @@ def is_shards(path: Path) -> bool:
     return path.is_dir() and any(path.glob("*.tar"))
 
 
-def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> TrainingSet:
-    """A row per sample, or per caption of it where it has a list of them, shard after shard.
+def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> DataTable:
+    """A row per sample, shard after shard: its images and captions by role, and its labels.
 
     What was found in shards behind a URL is kept in the folder `shelf`, if one is named. Raises `DataError`
     naming the shard that is missing, broken or compressed, and the sample that has no image, no caption, or
@@ -90,11 +83,30 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
         raise DataError(
             "the pattern names no shard", where=path, allowed="{first..last}, first not above last"
         )
-    rows = Rows(located(path))
+    samples: list[dict[str, Any]] = []
+    parts = []
     for shard in shards:
+        keys = []
         for key, members in _samples(shard, shelf):
-            _add(rows, shard, key, members)
-    return rows.done(name=path.name.split(".")[0] or "shards")
+            sample = f"{located(shard)}, sample '{key}'"
+            cells = _cells(shard, sample, members)
+            samples.append(cells)
+            keys.append(key)
+            odd = (cells.keys() ^ samples[0].keys()) - {*LABELS}
+            if odd:
+                there = min(odd) in cells
+                raise DataError(
+                    f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}",
+                    where=sample,
+                    given=", ".join(cells),
+                    allowed=f"{', '.join(samples[0])}, as in the first row",
+                )
+        parts.append(TablePart(located(shard), len(keys), "sample", keys))
+    columns = {
+        name: [cells.get(name) for cells in samples]
+        for name in dict.fromkeys(name for cells in samples for name in cells)
+    }
+    return DataTable(columns, located(path), "shards", tuple(parts))
 
 
 def expand(pattern: str) -> list[str]:
@@ -230,34 +242,31 @@ def _parted(name: str) -> tuple[str, str]:
     return folder + slash + stem, ending.lower()
 
 
-def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) -> None:
-    where = f"{located(shard)}, sample '{key}'"
-    pictures: dict[str, TarSource] = {}
-    texts: dict[str, list[str]] = {}
+def _cells(shard: Path, where: str, members: Mapping[str, ShardMember]) -> dict[str, Any]:
+    """The images, texts and labels of a sample, by role and name."""
+    cells: dict[str, Any] = {}
     facts: Mapping[str, Any] = {}
     for ending, member in members.items():
         role, kind = _role(ending)
         if kind == "image" and role in IMAGE_ROLES:
-            if role in pictures:
+            if role in cells:
                 raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
-            pictures[role] = TarSource(shard, member.offset, member.size, member.name)
+            cells[role] = TarSource(shard, member.offset, member.size, member.name)
         elif ending == "json":
             place = f"{located(shard)}, {member.name}"
             facts = parse_json(member.text or "", where=place)
             if not isinstance(facts, dict):
                 raise DataError("not a JSON object", where=place, given=shown(facts))
         elif member.text is not None:
-            texts[role] = [member.text.strip()]
+            cells[role] = member.text
     for role in CAPTION_ROLES:
-        if role not in texts:
-            given = facts.get(role, facts.get(f"{role}s"))
-            listed = given if isinstance(given, list) else [] if given is None else [given]
-            for text in listed:
-                if not isinstance(text, str):
-                    raise DataError("not a text", where=f"{where}, '{role}'", given=shown(text))
-            if given is not None:
-                texts[role] = [text.strip() for text in listed]
-    rows.add(where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None})
+        given = facts.get(role, facts.get(f"{role}s"))
+        if role not in cells and given not in (None, []):
+            cells[role] = given
+    for role in ("image", "caption"):
+        if role not in cells:
+            raise DataError(f"no {role}", where=where, hint="every row needs an image and a caption")
+    return cells | {name: facts[name] for name in LABELS if facts.get(name) is not None}
 
 
 def _role(ending: str) -> tuple[str, str]:

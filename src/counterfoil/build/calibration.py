@@ -1,4 +1,4 @@
-"""Calibration of a filter `score >= threshold` on a verified sample: what it keeps, loses and costs.
+"""Calibration of a filter `score >= threshold` on a verified sample: what it keeps and loses.
 
 A sample of rows whose truth was verified says how many of the rows that a filter keeps are right
 (precision) and how many of the right rows it keeps (recall). Its rows are drawn at random, all with the same
@@ -248,25 +248,6 @@ def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
 
-def expected(at: Quality | None, rows: int, *, making: float, verified: float) -> dict[str, float | None]:
-    """Of so many rows made: how many are kept, right among them, right ones lost, and the price of one.
-
-    To make one row costs `making`, the sample that was verified `verified` in all: the price of a right row
-    that is kept holds making all rows and verifying the sample once, None where no right row is kept. Nothing
-    is kept where there is no quality.
-    """
-    if at is None:
-        return {"kept": 0.0, "right_kept": 0.0, "right_lost": None, "price_per_right": None}
-    rows_kept, recall = rows * at.kept.value, at.recall.value
-    right = rows_kept * at.precision.value if rows_kept else 0.0
-    return {
-        "kept": rows_kept,
-        "right_kept": right,
-        "right_lost": None if np.isnan(recall) or not recall else right * (1 - recall) / recall,
-        "price_per_right": (rows * making + verified) / right if right else None,
-    }
-
-
 def calibrate(
     sample: Verified,
     rng: np.random.Generator,
@@ -274,14 +255,11 @@ def calibrate(
     threshold: float | None = None,
     precision: float | None = None,
     confidence: float = 0.95,
-    making: float = 0.0,
-    verifying: float = 0.0,
 ) -> tuple[float | None, dict[str, Any]]:
     """The `threshold` that was given, or the lowest one that reaches `precision`, and what is known of it.
 
     The threshold is None where none reaches the precision: the filter then keeps nothing. What is known is
-    plain values: the quality at the threshold, the area, the curve, and what is `expected` of 1,000 rows;
-    to make one row costs `making`, to verify one `verifying`.
+    plain values: the quality at the threshold, the area and the curve.
 
     A given threshold is reported on the whole sample. One that is to reach a precision is chosen on half of
     the sample (`certified`) and reported on the other half, so that its intervals are not flattered by the
@@ -307,8 +285,7 @@ def calibrate(
         first, second = halves(len(sample), rng)
         threshold = certified(sample.take(first), precision, confidence=confidence)
         chosen_on, here = len(first), sample.take(second)
-    at = None if threshold is None else quality(here, threshold)
-    known = None if at is None else at.to_json()
+    known = None if threshold is None else quality(here, threshold).to_json()
     return threshold, {
         "threshold": None if known is None else known["threshold"],
         "target_precision": precision,
@@ -319,5 +296,4 @@ def calibrate(
         "area": auroc(here).to_json(),
         "quality": known,
         "curve": [point.to_json() for point in curve(here)],
-        "per_1000_rows": expected(at, 1000, making=making, verified=len(sample) * verifying),
     }

@@ -1,9 +1,8 @@
 """An OpenAI-compatible image endpoint, of which no image is paid for twice.
 
-Images are made of texts (`POST /v1/images/generations`), or edited as texts say (`POST /v1/images/edits`, a
-form with the image). Answers are read as base64 or fetched from the address that they give. An address is
-written down before it is fetched, so that a process that is killed in between fetches and does not ask again.
-What a filter declines is kept as well.
+Images are made of texts (`POST /v1/images/generations`). Answers are read as base64 or fetched from the
+address that they give. An address is written down before it is fetched, so that a process that is killed in
+between fetches and does not ask again. What a filter declines is kept as well.
 """
 
 import base64
@@ -22,9 +21,8 @@ from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import Identity
-from counterfoil.models.chat.client import Body, Client, ClientSettings, FormData
-from counterfoil.models.chat.endpoint import encoded
-from counterfoil.store import digest, digest_value, write_bytes, write_json
+from counterfoil.models.chat.client import Client, ClientSettings
+from counterfoil.store import digest_value, write_bytes, write_json
 
 REFUSED = "refused by the endpoint"
 #: Answers of an address at which there is nothing any more.
@@ -61,8 +59,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     ) -> None:
         super().__init__(settings, key=key)
         self._step, self._work = step, context
-        if step.edits:
-            self.path = "images/edits"
         self._wanted: dict[str, ImageRequest] = {}
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
@@ -93,17 +89,16 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             here=True,
         )
         used, refused = self.spent, sum(image.cell is None for image in image_of_row.values())
-        cost = f"; cost {self._step.price * used.requests:,.4f} at most" if self._step.price else ""
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "
-            f"before; {refused:,} refused{cost}"
+            f"before; {refused:,} refused"
         )
         return [image_of_row[row] for row in range(len(wanted))]
 
     @property
     def identity(self) -> Identity:
         """Of the address and the model; a request says the rest."""
-        return Identity(self.by, revision="1", options={"edits": self._step.edits})
+        return Identity(self.by, revision="1", options={"edits": False})
 
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The name of each image, a line feed, and its file; nothing but that where the endpoint declines."""
@@ -126,7 +121,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         """Always."""
         return True
 
-    def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
+    def payload(self, request: ImageRequest) -> tuple[Callable[[], bytes], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
         body: dict[str, Any] = {
             "model": self.settings.model,
@@ -139,21 +134,9 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             # Servers hold seeds in 32 bits.
             body["seed"] = request.seed % 2**31
         named = {"url": self.settings.url, "body": body, "seed": request.seed, "saved": self._step.saved}
-        if not self._step.edits:
-            key = digest_value(named)
-            self._wanted[key] = request
-            return lambda: json.dumps(body).encode(), key
-        assert request.source is not None
-        source = self._work.image(request.source)
-        key = digest_value({**named, "source": digest(encoded(source)[0])})
+        key = digest_value(named)
         self._wanted[key] = request
-
-        def form() -> FormData:
-            data, kind = encoded(source)
-            file = (f"image.{kind}", data, f"image/{kind}")
-            return FormData({name: str(value) for name, value in body.items()}, {"image": file})
-
-        return form, key
+        return lambda: json.dumps(body).encode(), key
 
     def read(self, body: Any) -> ImageAnswer:
         """The first image of an answer; raises `ValueError` and the like where there is none."""
@@ -216,8 +199,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
     def _written(self, key: str, data: bytes, facts: Mapping[str, Any]) -> ImageAnswer:
         wanted, cell = self._wanted[key], f"{key}.png"
         known = {"endpoint": self.by, "text": wanted.text, "suffix": self._step.suffix, "seed": wanted.seed}
-        if wanted.source is not None:
-            known["source"] = wanted.source
         picture = decode(data, where=self.by)
         write_bytes(self._work.images / cell, png(picture, {**known, **facts}, self._step.saved))
         return ImageAnswer(cell=cell)

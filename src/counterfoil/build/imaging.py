@@ -1,9 +1,9 @@
 """Images made for captions by diffusion pipelines, and what is asked for and comes of it, whoever makes them.
 
-A pipeline is any of diffusers' that draws from a text, by its name on the hub or a folder, or one that edits
-a source image. Every image has a generator of its own, on the CPU, from the row's seed, so that an image does
-not depend on what is drawn before it. Pixels still differ slightly between devices, versions of the
-libraries and batch sizes: the files are what counts, and each carries what it was made with.
+A pipeline is any of diffusers' that draws from a text, by its name on the hub or a folder. Every image has a
+generator of its own, on the CPU, from the row's seed, so that an image does not depend on what is drawn
+before it. Pixels still differ slightly between devices, versions of the libraries and batch sizes: the files
+are what counts, and each carries what it was made with.
 """
 
 import inspect
@@ -30,7 +30,7 @@ from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
 from counterfoil.models.hf_loading import quiet
 from counterfoil.models.runtime import NO_NETWORK, causes, device_of, precision_of
-from counterfoil.store import digest, digest_value, write_bytes
+from counterfoil.store import digest_value, write_bytes
 from counterfoil.world.painting import STYLES
 
 #: What draws, by name or by what its name begins with.
@@ -49,16 +49,12 @@ _REVISION = 1
 
 @dataclass(frozen=True)
 class ImageRequest:
-    """One image that is asked for: the `number`-th for a row, `text` what it shall show, `seed` its chance.
-
-    `source` is the cell of the image that is edited, None where it is drawn from the text alone.
-    """
+    """One image that is asked for: the `number`-th for a row, what it shall show and its seed."""
 
     row: str
     number: int
     text: str
     seed: int
-    source: str | None = None
 
     def generated(self, by: str, cell: str | None, **more: Any) -> Generated:
         """What came of the request: the image that `cell` names, or none."""
@@ -79,16 +75,10 @@ class ImageSettings(BuiltStep):
         "negative_caption", "The captions that images are made for."
     )
     k: int = setting(1, "Images for each caption.", low=1)
-    source: Literal["image", "negative_image", "generated_image"] | None = setting(
-        None, "Images that are edited; without it images are drawn from captions alone."
-    )
     size: int | None = setting(None, "Pixels to a side; default: 96 drawn, else what the model makes.", low=1)
     suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
     steps: int | None = setting(None, "Of a pipeline: its denoising steps.", low=1)
     guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
-    strength: float | None = setting(
-        None, "Of a pipeline that edits: how much may change, up to 1.", above=0, high=1
-    )
     scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
     unet: str | None = setting(
         None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
@@ -107,15 +97,9 @@ class ImageSettings(BuiltStep):
     concurrency: int = setting(8, "Of an endpoint: requests at a time.")
     rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
     retries: int = setting(6, "Of an endpoint: tries after the first one.")
-    price: float = setting(0.0, "Of an endpoint: what an image costs.")
     seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
     style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
     failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)
-
-    @property
-    def edits(self) -> bool:
-        """Whether images are made of other images."""
-        return self.source is not None
 
 
 class ImagePipeline:
@@ -135,8 +119,7 @@ class ImagePipeline:
         Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
         where the disk is full.
         """
-        # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
-        size = 1 if self.settings.edits else self.settings.batch
+        size = self.settings.batch
         tokenizer = getattr(self._pipe, "tokenizer", None)
         most = getattr(tokenizer, "model_max_length", None)
         # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
@@ -189,7 +172,7 @@ class ImagePipeline:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """All that decides what is drawn besides text, seed and source; the same on every machine."""
+        """All that decides what is drawn besides text and seed; the same on every machine."""
         pipe, settings = self._pipe, self.settings
         models = {
             name: model for name, model in sorted(pipe.components.items()) if hasattr(model, "state_dict")
@@ -208,10 +191,9 @@ class ImagePipeline:
             "revision": next((revision[1] for revision in revisions), None),
             "scheduler": type(pipe.scheduler).__name__,
             "scheduler_config": json.loads(json.dumps(config, default=str)),
-            **{
-                name: getattr(settings, name)
-                for name in ("steps", "guidance", "strength", "suffix", "size", "saved")
-            },
+            **{name: getattr(settings, name) for name in ("steps", "guidance", "suffix", "size", "saved")},
+            # Part of the names and keys of images since editing could be set.
+            "strength": None,
             "precision": self._precision,
             "watermark": "invisible-watermark" if getattr(pipe, "watermark", None) is not None else None,
             "filter": "safety_checker" if getattr(pipe, "safety_checker", None) is not None else None,
@@ -241,20 +223,13 @@ class ImagePipeline:
         with _quiet(library):
             if settings.unet is not None:
                 more["unet"] = _unet(library, settings, dtype)
-            kind = library.AutoPipelineForImage2Image if settings.edits else library.DiffusionPipeline
             more |= {
                 "revision": revision,
                 "variant": settings.variant,
                 "local_files_only": Path(name).is_dir(),
             }
             try:
-                try:
-                    pipe = kind.from_pretrained(name, **more)
-                except ValueError as error:
-                    # One that edits by a class of its own, as diffusers lists no editor of its family.
-                    if "pipeline linked" not in str(error):
-                        raise
-                    pipe = library.DiffusionPipeline.from_pretrained(name, **more)
+                pipe = library.DiffusionPipeline.from_pretrained(name, **more)
             except Exception as error:
                 raise _explained(error, settings.by, "pipeline", name) from None
             if settings.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
@@ -273,8 +248,7 @@ class ImagePipeline:
         return pipe
 
     def _cell(self, wanted: ImageRequest) -> str:
-        source = None if wanted.source is None else digest(self.context.image(wanted.source).read())
-        request = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
+        request = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": None}
         return digest_value({**self.facts, **request}) + ".png"
 
     def _draw(self, batch: Sequence[ImageRequest]) -> list[bytes]:
@@ -287,10 +261,7 @@ class ImagePipeline:
             "generator": [torch.Generator("cpu").manual_seed(request.seed) for request in batch],
             **_call_settings(settings),
         }
-        if settings.edits:
-            sources = [self.context.image(request.source or "").decode() for request in batch]
-            given["image"] = [_resized(picture, settings.size) for picture in sources]
-        elif settings.size is not None:
+        if settings.size is not None:
             given |= {"height": settings.size, "width": settings.size}
         try:
             with _quiet(library), torch.inference_mode():
@@ -311,7 +282,6 @@ class ImagePipeline:
                 **self.facts,
                 "text": request.text,
                 "seed": request.seed,
-                "source": request.source,
                 "unsafe": None if flag is None else bool(flag),
                 "device": torch.cuda.get_device_name(self._device) if on_gpu else str(self._device.type),
                 "batch": len(batch),
@@ -407,27 +377,21 @@ def _call_settings(settings: ImageSettings) -> dict[str, Any]:
     named = {
         "num_inference_steps": settings.steps,
         "guidance_scale": settings.guidance,
-        "strength": settings.strength,
     }
     return {name: value for name, value in named.items() if value is not None}
 
 
 def _check_call(pipe: Any, settings: ImageSettings) -> None:
-    """Raise `ModelError` where a pipeline takes no text, no source, or not what is set."""
+    """Raise `ModelError` where a pipeline takes no text, or not what is set."""
     taken = inspect.signature(pipe.__call__).parameters
     if "prompt" not in taken or "generator" not in taken:
         raise ModelError("the pipeline draws no text", where=settings.by, given=type(pipe).__name__)
     needs = "image" in taken and taken["image"].default is inspect.Parameter.empty
-    if settings.edits and "image" not in taken:
-        raise ModelError("the pipeline edits no images", where=settings.by, given=type(pipe).__name__)
-    if not settings.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
+    if needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline")):
         raise ModelError(
-            "the pipeline edits images, and none are given",
-            where=settings.by,
-            given=type(pipe).__name__,
-            hint="name the column of the images to edit: source = image",
+            "the pipeline edits images, and none are given", where=settings.by, given=type(pipe).__name__
         )
-    sizes = {"height": settings.size} if settings.size is not None and not settings.edits else {}
+    sizes = {} if settings.size is None else {"height": settings.size}
     unknown = [name for name in {**_call_settings(settings), **sizes} if name not in taken]
     if unknown:
         raise InputError(
@@ -435,15 +399,13 @@ def _check_call(pipe: Any, settings: ImageSettings) -> None:
         )
 
 
-def _resized(picture: PIL.Image.Image, side: int | None) -> PIL.Image.Image:
-    return picture if side is None else picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
-
-
 def png(picture: PIL.Image.Image, facts: Mapping[str, Any], side: int | None = None) -> bytes:
     """The picture, `side` pixels to a side if that is given, as a PNG file that carries the facts as text."""
     info, buffer = PngInfo(), io.BytesIO()
     info.add_itxt(_FACTS, json.dumps(facts, sort_keys=True, ensure_ascii=False))
-    _resized(picture, side).convert("RGB").save(buffer, format="PNG", pnginfo=info)
+    if side is not None:
+        picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
+    picture.convert("RGB").save(buffer, format="PNG", pnginfo=info)
     return buffer.getvalue()
 
 

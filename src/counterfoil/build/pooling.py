@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.judgements import Direction, pool_table, read_judgements
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pooling import PoolRound, Tasks, found_by, missing_pairs, unjudged
+from counterfoil.evaluation.pooling import PoolRound, Tasks, found_by, unjudged
 from counterfoil.metrics.annotators import Pool
+from counterfoil.stats.capture_recapture import chao
 
 #: The gain of each row of a table of pairs (image, caption, ...), NaN where there is no answer.
 Judge = Callable[[pa.Table], NDArray[np.float64]]
@@ -68,43 +69,17 @@ class PoolingState:
         for way, names in self.chosen.items():
             width = len(self.models[0].ids(way)[1])
             _, query, item = self._rows(way)
-            judged = query * width + item
             # What was judged of a query may all stand before the next items of a list.
-            most = int(np.bincount(judged // width, minlength=1).max(initial=0))
+            most = int(np.bincount(query, minlength=1).max(initial=0))
             tops = [
                 top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), self.k + most))
                 for model in self.models
             ]
-            pools[way], depths = unjudged(tops, judged, self.k, width)
+            pools[way], depths = unjudged(tops, query * width + item, self.k, width)
             lists[way] = tops, depths
         if not any(len(pool.query) for pool in pools.values()):
             return None
-        table = pool_table(
-            pools,
-            models=[model.name for model in self.models],
-            queries=self.chosen,
-            images=self.models[0].image_ids,
-            captions=self.models[0].caption_ids,
-            texts=next((model.texts for model in self.models if model.texts is not None), None),
-        )
-        # Pairs of positions among the chosen queries and all items, as image * captions + caption.
-        parts = []
-        for way, pool in pools.items():
-            place = {name: at for at, name in enumerate(self.models[0].ids(way)[0])}
-            at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[pool.query]
-            image, caption = (at, pool.item) if way == "i2t" else (pool.item, at)
-            parts.append(image * len(self.models[0].caption_ids) + caption)
-        codes = np.concatenate(parts)
-        gains = np.asarray(judge(table), dtype=np.float64)
-        if gains.shape != codes.shape:
-            raise InputError(
-                "the judge gave other pairs", given=f"{gains.shape} gains", allowed=f"{codes.shape}"
-            )
-        self.tables.append(
-            table.set_column(0, "pair", pa.array(codes))
-            .append_column("gain", pa.array(gains, from_pandas=True))
-            .append_column("round", pa.array(np.full(len(codes), number)))
-        )
+        codes, gains = self._judged(number, pools, judge)
         new, first = np.unique(codes, return_index=True)
         answered = ~np.isnan(gains[first])
         own = np.concatenate([pools[way].place for way in pools]) > 0
@@ -131,9 +106,41 @@ class PoolingState:
             all_judged=self.answered,
             all_right=int(right.sum()),
             cost=self.tasks.of(self.answered) * self.tasks.price,
-            missing=missing_pairs(self.finds[right]),
+            at_least=chao(self.finds[right]) if len(self.models) > 1 and right.any() else None,
             total=self.total,
         )
+
+    def _judged(
+        self, number: int, pools: Mapping[Direction, Pool], judge: Judge
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The pairs of the pools as image * captions + caption, and their gains, which go into the table."""
+        reference = self.models[0]
+        table = pool_table(
+            pools,
+            models=[model.name for model in self.models],
+            queries=self.chosen,
+            images=reference.image_ids,
+            captions=reference.caption_ids,
+            texts=next((model.texts for model in self.models if model.texts is not None), None),
+        )
+        parts = []
+        for way, pool in pools.items():
+            place = {name: at for at, name in enumerate(reference.ids(way)[0])}
+            at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[pool.query]
+            image, caption = (at, pool.item) if way == "i2t" else (pool.item, at)
+            parts.append(image * len(reference.caption_ids) + caption)
+        codes = np.concatenate(parts)
+        gains = np.asarray(judge(table), dtype=np.float64)
+        if gains.shape != codes.shape:
+            raise InputError(
+                "the judge gave other pairs", given=f"{gains.shape} gains", allowed=f"{codes.shape}"
+            )
+        self.tables.append(
+            table.set_column(0, "pair", pa.array(codes))
+            .append_column("gain", pa.array(gains, from_pandas=True))
+            .append_column("round", pa.array(np.full(len(codes), number)))
+        )
+        return codes, gains
 
     def table(self) -> pa.Table:
         """All judgements, with the round of each."""

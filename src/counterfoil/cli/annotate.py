@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from counterfoil.cli.groups import CommandGroup
+from counterfoil.cli.usage import CommandGroup
 from counterfoil.inputs.options import Option
 
 if TYPE_CHECKING:
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "forms": "list:forms list:show_entries",
     "create": "jobs.annotate_create:create_campaign",
-    "plan": "jobs.annotate_plan:annotate_plan annotate:show_lines",
-    "simulate": "jobs.annotate_plan:annotate_simulate",
+    "simulate": "jobs.annotate_simulate:annotate_simulate",
     "status": "jobs.annotate_campaign:annotate_status annotate:show_status",
     "agreement": "jobs.annotate_judgements:annotate_agreement",
     "review": "jobs.annotate_campaign:annotate_review annotate:show_lines",
@@ -32,7 +31,7 @@ COMMANDS = {
     "preferences": "jobs.preferences:preferences",
     "prolific": "annotate:prolific",
 }
-_PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
+_PROLIFIC = ("create", "status", "approve", "reject")
 
 app = CommandGroup(
     COMMANDS,
@@ -42,7 +41,7 @@ app = CommandGroup(
 )
 prolific = CommandGroup(
     {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC},
-    help="Prolific: a study for a campaign, its submissions, and what people are paid.",
+    help="Prolific: the draft of a study for a campaign, its submissions, and their review.",
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
 )
 

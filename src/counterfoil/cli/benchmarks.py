@@ -36,9 +36,9 @@ def fetch(
         mirror: Fetch from here, in place of the repository's own host.
         overwrite: Replace other files of the same names.
     """
-    from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetch, fetched, release, releases
     from counterfoil.catalog import benchmark_name
+    from counterfoil.storage.location import data_folder
 
     if not names:
         from counterfoil.cli.list import print_words

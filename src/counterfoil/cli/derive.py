@@ -14,7 +14,6 @@ import click
 
 from counterfoil import terminal
 from counterfoil.cli import usage
-from counterfoil.cli.errors import main_process
 from counterfoil.cli.usage import Documented, described
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
@@ -141,8 +140,9 @@ class Command(Documented):
             for name, argument in {**self.of_show, **self.of_page, **self.of_job}.items():
                 value = typed.get(name)
                 if argument.option.complete == "benchmarks":
-                    names = value if isinstance(value, list) else [value] if value else []
-                    usage.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+                    for text in value if isinstance(value, list) else [value] if value else []:
+                        if benchmark_name(text) in benchmarks():
+                            usage.not_read(text)
                 elif argument.choices and isinstance(value, str):
                     usage.not_read(value)
             json: Any = targets.get("json")
@@ -156,7 +156,7 @@ class Command(Documented):
 
             given: dict[str, Any] = self.filled({name: typed[name] for name in self.of_job if name in typed})
             # Of several processes that work together one prints and writes.
-            first = main_process()
+            first = usage.main_process()
             if self.job.reports:
                 given["feedback"] = replace(
                     terminal_feedback(quiet=not first), result=print_result if first else ignore

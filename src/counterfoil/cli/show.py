@@ -12,67 +12,32 @@ from rich.text import Text
 from counterfoil import terminal
 
 if TYPE_CHECKING:
-    from counterfoil.evaluation.findings import Finding
     from counterfoil.jobs.reproduce import Ledger
-    from counterfoil.jobs.study import StudyReport
     from counterfoil.jobs.tour import ExampleFiles, Tour
     from counterfoil.jobs.world import Drawn
     from counterfoil.report.reproduction import Entry
-    from counterfoil.studies.demo import Study
 
-_MARKS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "undecided": ("?", "yellow")}
-_POINT = ("•", "")
 #: Stands after the column of a number that follows from others printed in the same paper, or from arithmetic.
 DERIVED_MARK = "†"
 
 
-def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: Console) -> None:
-    """What the tour or the study says, how long it took, and last the path of its page; or the files."""
+def show_demo(demo: "Tour | ExampleFiles", console: Console) -> None:
+    """The comparison of the tour, how long it took, and last the path of its page; or the files."""
     from counterfoil.cli.tables import show
-    from counterfoil.jobs.tour import ExampleFiles, Tour
+    from counterfoil.jobs.tour import ExampleFiles
 
     if isinstance(demo, ExampleFiles):
         console.print(f"{demo.folder}: {', '.join(demo.names)}", soft_wrap=True)
         return
-    if isinstance(demo, Tour):
-        show(console, demo.comparison.tables)
-        parts, what = "", "page"
-    else:
-        show_study(demo.study, console)
-        spent = {**demo.study.seconds, "the report": demo.seconds - sum(demo.study.seconds.values())}
-        parts = ": " + ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
-        what = "report"
-    terminal.note(f"{demo.seconds:.0f} s in all{parts} ({demo.processor:.0f} s of processor time)")
-    console.print(f"The {what} is in {demo.path.resolve()}", soft_wrap=True)
-
-
-def show_study(study: "Study", console: Console) -> None:
-    """The end of a demo: the main measures of the models, then each finding and its verdict."""
-    from counterfoil.cli.tables import show
-    from counterfoil.report.comparison_tables import overview
-    from counterfoil.report.study_page import known
-
-    show(console, [overview(comparison, finer=False) for comparison in study.comparisons])
-    console.print(Text(f"Networks of seed {study.plan.seed}.", style="dim"))
-    sentences = [_verdict(finding) for finding in study.findings]
-    if study.order is not None:
-        sentences.append((_POINT, "The trainings in order.", study.order.sentence))
-    sentences += [(_POINT, "Caption metrics.", known(study.captions.comparisons))]
-    sentences += [_verdict(finding) for finding in study.captions.findings]
-    for mark, head, words in sentences:
-        console.print(Text.assemble(mark, f" {head} ", (words, "dim")))
+    show(console, demo.comparison.tables)
+    terminal.note(f"{demo.seconds:.0f} s in all ({demo.processor:.0f} s of processor time)")
+    console.print(f"The page is in {demo.path.resolve()}", soft_wrap=True)
 
 
 def show_drawn(drawn: "Drawn", console: Console) -> None:
     """What `counterfoil world` drew, where the command is not quiet."""
     for line in () if terminal.quiet else drawn.lines:
         console.print(line, soft_wrap=True)
-
-
-def _verdict(finding: "Finding") -> tuple[tuple[str, str], str, str]:
-    """A finding's mark, its claim and its verdict."""
-    sentence = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
-    return _MARKS[finding.verdict], finding.claim, sentence
 
 
 def show_ledger(ledger: "Ledger", console: Console) -> None:

@@ -1,10 +1,9 @@
 """Tables in a terminal, as wide as that is: what does not fit is stacked or split, never left out."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from rich.console import Console, Group
 from rich.table import Table as Rich
 from rich.text import Text
@@ -14,17 +13,14 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.inputs.options import Option
-from counterfoil.metrics.measure import DIRECTIONS
-from counterfoil.report.comparison_tables import compact, reported_groups, style_of
-from counterfoil.report.labels import measure_label, short
+from counterfoil.report.comparison_tables import compact
+from counterfoil.report.labels import measure_label, short, style_of
 from counterfoil.report.notes import rests_on
-from counterfoil.report.result_tables import RESULTS
-from counterfoil.report.tables import Cell, Column, Table, least_width, number, written
+from counterfoil.report.result_tables import RESULTS, reported_groups
+from counterfoil.report.tables import Cell, Column, Table, number, written
 
 if TYPE_CHECKING:
-    from counterfoil.evaluation.list_overlap import Diversity
-    from counterfoil.evaluation.rank_correlation import RankCorrelation
-    from counterfoil.jobs.compare import ModelRankings, RunComparison
+    from counterfoil.jobs.compare import RunComparison
     from counterfoil.jobs.results import EvaluationRun, Tabular
 
 #: The terminal's width from which the finer measures have room.
@@ -46,12 +42,15 @@ def printed(
     that is still too wide the columns go into several tables under one another. `label` says what stands over
     a column; names of rows are shortened to `names` letters.
     """
-    called = [short(row.name, names or max(24, 2 * width // 5)) for row in table.rows]
+    room = names or max(24, 2 * width // 5)
+    called = ["\n".join(short(line, room) for line in row.name.split("\n")) for row in table.rows]
     longest = max(len(line) for name in [table.corner, *called] for line in name.split("\n"))
     blocks = [column.block for column in table.columns]
     sides = _SIDES if len(set(blocks)) > 1 else {}
     heads = [
-        label(column) if label else sides.get(column.block, "") + short(column.label, 14)
+        label(column)
+        if label
+        else sides.get(column.block, "") + "\n".join(short(part, 14) for part in column.label.split(" · "))
         for column in table.columns
     ]
     for stacked in (False, True):
@@ -136,10 +135,11 @@ def print_signatures(console: Console, lines: Iterable[str]) -> None:
         console.print(Text(line, style="dim", no_wrap=True, overflow="ignore"), soft_wrap=True)
 
 
-def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
-    """What the intervals rest on, and warnings where that is little."""
-    first, *more = rests_on(benchmark, results)
-    return Group(Text(first, style="dim"), *(Text(f"warning: {line}", style="yellow") for line in more))
+def print_resting(console: Console, lines: Sequence[str]) -> None:
+    """Print what the intervals rest on, and warnings where that is little (`rests_on`)."""
+    first, *more = lines
+    warnings = (Text(f"warning: {line}", style="yellow") for line in more)
+    console.print(Group(Text(first, style="dim"), *warnings))
 
 
 def comparison_table(comparison: Comparison, *, width: int) -> Group:
@@ -193,84 +193,6 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     return Group(*printed(Table.of(heading, "scorer", columns, rows), width, names=2 * width))
 
 
-#: So many pairs of measures are listed with their intervals.
-_FEW_PAIRS = 15
-#: Of so many models, places are shown with how often there is none.
-_FEW_MODELS = 10
-
-
-def correlation_tables(correlation: "RankCorrelation") -> list[Table]:
-    """Kendall's tau-b of all pairs of columns; the intervals too where there are few of them."""
-    from counterfoil.report.rankings_page import agreement_rows, labels
-    from counterfoil.report.rankings_page import written as tau
-
-    at = {column.name: i for i, column in enumerate(correlation.columns)}
-    cells = {
-        (at[pair.b], at[pair.a]): "–" if np.isnan(pair.tau) else tau(pair.tau) + "*" * pair.sure
-        for pair in correlation.pairs
-    }
-    n = f"{len(correlation.models)} models"
-    heading = f"Kendall's tau-b between measures, {n} (*: the 95 % interval leaves out 0)"
-    # The first row and the last column of the lower triangle are empty.
-    tables = [_matrix(heading, labels(correlation), cells, columns=len(at) - 1)]
-    if 0 < len(correlation.pairs) <= _FEW_PAIRS:
-        rows = agreement_rows(correlation, [str(i + 1) for i in at.values()], "[{}, {}]")
-        heads = ("tau-b", "95 % interval", "Spearman", "95 % interval", "models")
-        tables.append(Table.of("", "pair", heads, rows))
-    return tables
-
-
-def rank_table(correlation: "RankCorrelation", *, values: bool) -> Table:
-    """The rank of each model under each measure, "=" where it is shared; and its value, in per cent."""
-    ranks, n = correlation.ranks, len(correlation.columns)
-    rows: list[list[str | Cell]] = []
-    for i in np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable").tolist():
-        rows.append([correlation.models[i]])
-        for j in range(n):
-            shared = (ranks[:, j] == ranks[i, j]).sum() > 1
-            text = "" if np.isnan(ranks[i, j]) else f"{ranks[i, j]:.0f}{'=' if shared else ''}"
-            if values and text:
-                text = f"{100 * correlation.values[i, j]:.2f} {text:>3}"
-            rows[-1].append(Cell(text, rank=int(ranks[i, j] == 1)))
-    heading = f"{'Values in % and ranks' if values else 'Ranks'} of {len(correlation.models)} models"
-    return Table.of(heading, "", [str(j + 1) for j in range(n)], rows)
-
-
-def diversity_tables(diversity: "Diversity") -> list[Table]:
-    """How alike the first items of models are, and where one's first choice stands with another."""
-    from counterfoil.report.rankings_page import written as tau
-
-    n, few = len(diversity.models), len(diversity.models) <= _FEW_MODELS
-    taus, places = {}, {}
-    for at in ((i, j) for i in range(n) for j in range(n) if i != j):
-        overlap, place = tau(float(diversity.tau[at])), f"{diversity.place[at]:.1f}"
-        if few:
-            overlap += f" {100 * diversity.common[at]:3.0f} %"
-            place = f"{diversity.place[at]:.2f} {100 * diversity.beyond[at]:3.0f} %"
-        taus[at] = "–" if np.isnan(diversity.tau[at]) else overlap
-        places[at] = "–" if np.isnan(diversity.place[at]) else place
-    direction = DIRECTIONS[diversity.direction].title.lower()
-    where = f"{diversity.title}, {direction}, {diversity.queries:,} queries"
-    alike = f"Kendall's tau-b of the first {diversity.k}{', and the share of common ones' if few else ''}"
-    average = "average place of the row's first choice with the column"
-    if few:
-        average += f", and how often not in its first {diversity.k}"
-    headed = ((f"{where}: {alike}", taus), (f"{where}: {average}", places))
-    return [_matrix(heading, diversity.models, cells, columns=n) for heading, cells in headed]
-
-
-def _matrix(
-    heading: str, names: Sequence[str], cells: Mapping[tuple[int, int], str], *, columns: int
-) -> Table:
-    """Cells by row and column, where columns have the numbers of rows; those with a star are bold."""
-    rows = []
-    for i, name in enumerate(names):
-        texts = [cells.get((i, j), "") for j in range(columns)]
-        starred = (Cell(text, rank=int(text.endswith("*"))) for text in texts)
-        rows.append((f"{i + 1:>{len(str(len(names)))}}  {name}", *starred))
-    return Table.of(heading, "", [str(j + 1) for j in range(columns)], rows)
-
-
 SIGNATURES = Option(
     "Also a line per measure of all that its numbers depend on, to be cited with them.",
     False,
@@ -289,7 +211,7 @@ def show_run(
     groups = groups_table(result, benchmark, width=console.width)
     if groups is not None:
         console.print(groups)
-    console.print(resting_lines(benchmark, [result]))
+    print_resting(console, rests_on(benchmark, [result]))
     console.print(ties_line(result, benchmark), style="dim")
     if signatures:
         print_signatures(console, map(result.signature, result.measures))
@@ -306,20 +228,8 @@ def show_comparison(
         differences = differences_table(comparison, width=console.width)
         if differences is not None:
             console.print(differences)
-        console.print(resting_lines(comparison.runs[0].benchmark, [run.result for run in comparison.runs]))
+        results = [run.result for run in comparison.runs]
+        print_resting(console, rests_on(comparison.runs[0].benchmark, results))
         if signatures:
             names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
             print_signatures(console, (signature_of(comparison.runs, name) for name in names))
-
-
-def show_rankings(ranked: "ModelRankings", console: Console) -> None:
-    """Correlations of measures, ranks of models, and how far their first items agree."""
-    show(console, correlation_tables(ranked.correlation))
-    ranks = rank_table(ranked.correlation, values=True)
-    if least_width(ranks) > console.width:
-        ranks = rank_table(ranked.correlation, values=False)
-    show(console, [ranks])
-    for lists in ranked.lists:
-        show(console, diversity_tables(lists))
-    for note in ranked.notes:
-        terminal.note(note)

@@ -1,12 +1,17 @@
-"""Usage of commands: their help, mistyped options in one line, files that they read and write, --quiet."""
+"""Usage of commands: groups, help, mistyped options in one line, files that are read and written, --quiet."""
 
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
+from inspect import cleandoc
 from pathlib import Path
 from textwrap import wrap
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,18 +66,58 @@ def as_meant(args: Iterable[str], options: Collection[str], lists: Collection[st
     return words
 
 
+_ON_PROLIFIC = "on the study's page at app.prolific.com"
 _RETRAIN = "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs"
+_COST = "multiply the numbers of rows and answers, which are reported, by the price"
+_EDIT = "edit pictures with diffusers itself, and name the files in column negative_image"
+_HUB = "'hf upload OWNER/NAME FOLDER --repo-type dataset' puts a published folder on the hub"
 #: Commands and options that were removed, and what to do instead.
 _REMOVED = {
+    "annotate plan": "create the campaign, which counts hours and pay, and run annotate simulate on it",
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+    "annotate import --labelling-config": "name questions with several answers by --many",
+    "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
+    **{
+        f"annotate prolific create {name}": f"set it {_ON_PROLIFIC}, before you publish the draft"
+        for name in ("--description", "--device", "--filter-set", "--project")
+    },
+    "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
+    "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
+    "annotate prolific start": f"start it again {_ON_PROLIFIC}",
+    "annotate prolific stop": f"stop it {_ON_PROLIFIC}",
+    "annotate prolific places": f"increase places {_ON_PROLIFIC}",
+    "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
+    "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
+    "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "
     "benchmarks/noise_filter.py of the repository for what wrong negatives cost",
+    "benchmarks publish --to": f"use --out FOLDER; {_HUB}",
+    **{f"benchmarks publish {name}": _HUB for name in ("--execute", "--private")},
+    "compare rankings --csv": "write all numbers with --json, or take to_arrow(by='pair') in Python",
+    "explain --grade": "hold the cells of --json, or of to_arrow(by='cell'), against masks of your own",
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
     "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
+    "build merge": "concatenate the tables of pairs, as with pandas.concat, for 'build assemble'",
+    "world sheet": "run examples/draw_a_world.py of the repository",
+    **{f"build imagine {name}": _EDIT for name in ("--source", "--strength")},
+    "build negate --wordnet": "let a language model write the negatives, with --by",
+    "build format --spelling": "replace the words in the table before, as with pandas.Series.str.replace",
+    **{
+        f"build {step} {name}": _COST for step in ("filter", "choose") for name in ("--making", "--verifying")
+    },
+    "build imagine --price": _COST,
+    "build refine --scales": "divide the scores by the number in the table before",
+    "build select --minus": "add a column of the difference to the table before, and name it with --by",
+    "build select --lowest": "add a column of the negated scores to the table before, and name it with --by",
+    **{
+        f"build clean {name}": "give the table of the other split with --against"
+        for name in ("--split", "--drop-from")
+    },
+    "train --tensorboard": "read journal.csv in the folder of the training, which has the same numbers",
     "train --checkpoint-activations": "use --chunk-size N, whose gradient is that of the whole batch",
     "pool --device": "leave it out: embeddings are compared on the processor",
     **{f"pool rounds {name}": _RETRAIN for name in ("--retrain", "--retrain-command", "--start", "--set")},
@@ -189,6 +234,93 @@ class Documented(click.Command):
         return "\n\n".join((*parts, *_paragraphs(self.epilog or "", width)))
 
 
+class CommandGroup(Documented, click.Group):
+    """Commands that are imported when they are asked for.
+
+    `rows` says of each name, of one word or two, which job it is, "jobs.module:function" of `counterfoil` or
+    "module:function" of `counterfoil.cli`, perhaps followed by what shows its result; or which group, itself
+    or as "module:app". What commands of a `private` group write is readable by its owner alone.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, "str | CommandGroup"], *, private: bool = False, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.rows, self.private = rows, private
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order of the table; "compare rankings" is beside "compare" and not listed."""
+        return [name for name in self.rows if " " not in name]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
+        """The command of a name, made once; None for an unknown name."""
+        if cmd_name in self.commands or cmd_name not in self.rows:
+            return self.commands.get(cmd_name)
+        command: Any = self.rows[cmd_name]
+        show = ""
+        if isinstance(command, str):
+            source, _, show = command.partition(" ")
+            command = imported(source)
+        if not isinstance(command, CommandGroup):
+            from counterfoil.cli.derive import Command
+            from counterfoil.jobs.job import job_of
+
+            job = job_of(command)
+            below = [f"counterfoil {name}" for name in self.rows if name.startswith(f"{cmd_name} ")]
+            epilog = job.examples + (f"\n\nSee also: {', '.join(below)}" if below else "")
+            command = Command(cmd_name, job, show, private=self.private, epilog=epilog)
+        self.commands[cmd_name] = command
+        return self.commands[cmd_name]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As Click does it; without arguments the help is shown."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that is asked for; of one that was removed or moved what to use instead."""
+        check_former(ctx, args[:1])
+        words = " ".join(args[:2])
+        name, rest = (words, args[2:]) if words in self.rows else (args[0], args[1:])
+        command = self.get_command(ctx, name)
+        if command is None and not ctx.resilient_parsing:
+            near = get_close_matches(name, {**dict.fromkeys(self.list_commands(ctx)), **self.rows})
+            hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+            raise click.UsageError(f"No such command {name!r}{hint}", ctx)
+        return name, command, rest
+
+    def listed(self) -> Sections:
+        """Names and summaries of its commands by heading."""
+        return {"Commands": [(name, self._summary(name)) for name in self.rows if " " not in name]}
+
+    def sections(self, ctx: click.Context) -> Sections:
+        """Its options, and its commands."""
+        return {**super().sections(ctx), **self.listed()}
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Its commands that begin as what was typed, or its options."""
+        from click.shell_completion import CompletionItem
+
+        rows = [row for rows in self.listed().values() for row in rows if row[0].startswith(incomplete)]
+        items = [CompletionItem(name, help=summary) for name, summary in rows]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _summary(self, name: str) -> str:
+        """The first paragraph of a command's help; of a job from the compiled module, which stays unread."""
+        row = self.rows[name]
+        if isinstance(row, str):
+            module, function = place(row.partition(" ")[0])
+            spec: Any = find_spec(module)
+            code = spec.loader.get_code(spec.name)
+            docs = {one.co_name: one.co_consts[0] for one in code.co_consts if isinstance(one, CodeType)}
+            text = docs.get(function) or self.get_command(None, name).help  # type: ignore[union-attr]
+        else:
+            text = row.help
+        return cleandoc(text or "").partition("\n\n")[0]
+
+
 def described(argument: Argument) -> str:
     """The help of an argument with what it may be, and what it is where it is not given."""
     option, default = argument.option, argument.default
@@ -279,6 +411,11 @@ def not_read(*names: str) -> None:
         outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
 
 
+def main_process() -> bool:
+    """Whether this process is the one that prints: of several that torchrun or Fabric started, the first."""
+    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK"))
+
+
 @contextmanager
 def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Iterator[None]:
     """The run of a command: `--quiet` and `--verbose` hold, and what its arguments name is guarded.
@@ -286,9 +423,9 @@ def running(command: str, arguments: Mapping[str, Any], *, private: bool) -> Ite
     What it writes is readable by its owner alone where it is `private`, about people.
     """
     from counterfoil import terminal
-    from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.image_files import outside_allowed
     from counterfoil.outputs import Outputs, existing_paths, guarding
+    from counterfoil.storage.location import data_folder
     from counterfoil.store import owner_only
 
     quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))

@@ -303,21 +303,6 @@ class Executor(Protocol):
         """
 
 
-class LocalExecutor:
-    """This process computes everything, one shard after the other."""
-
-    distant: ClassVar[bool] = False
-
-    def run(self, work: ShardWork, advance: Advance) -> bool:
-        """Compute all shards here."""
-        for _ in work.run(range(len(work)), advance):
-            pass
-        return True
-
-
-LOCAL = LocalExecutor()
-
-
 @dataclass(frozen=True)
 class RankExecutor:
     """This process is number `rank` of `of` that share a cache, and nothing else.

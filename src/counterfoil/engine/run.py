@@ -136,9 +136,10 @@ def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: S
     `Scores.unanswered` marks the questions of which some pair has no answer. Raises `ScoreError` for those
     where the scorer refuses them, and for infinite scores.
     """
+    work, cache = session.prepare(benchmark, scorer)
     if not hasattr(scorer, "unanswered"):
-        return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
-    work, _ = session.prepare(benchmark, scorer)
+        scores = work.spread(session.score_pairs(scorer, work, cache))
+        return _signed(benchmark, scorer, scores, session)
     size, total = session.batch_size, len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
     batches = [pairs[start : start + size] for start in range(0, total, size)]
@@ -239,7 +240,6 @@ def score_items(
     else:
         assert not isinstance(scorer, Embedder)
         values = session.score_pairs(scorer, work, cache)
-        session.note_truncated(scorer, work, cache, scorer.identity.name)
     if not np.isfinite(values).all():
         raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
     return work.spread(values)

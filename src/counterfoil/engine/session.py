@@ -34,7 +34,6 @@ from counterfoil.engine.deduplicate import (
     warn,
 )
 from counterfoil.engine.executor import (
-    LOCAL,
     BatchGenerator,
     Compute,
     Executor,
@@ -87,9 +86,9 @@ class Session:
 
     Finished shards go to the folder `cache` (None keeps nothing). `batch_size` rows go through the model at a
     time and `workers` processes decode images; neither changes what is computed. `progress` is called after
-    every batch, `note` with what went wrong without stopping the run. `executor` says who computes what the
-    cache lacks: this process, or others beside it. Raises `InputError` for a batch size below 1, a number of
-    workers below 0, and an executor of other processes where nothing is kept that they could share.
+    every batch, `note` with what went wrong without stopping the run. An `executor` has other processes
+    compute what the cache lacks; without one this process does. Raises `InputError` for a batch size below 1,
+    a number of workers below 0, and an executor where nothing is kept that its processes could share.
 
     >>> Session(batch_size=64).workers
     0
@@ -100,14 +99,14 @@ class Session:
     workers: int = 0
     progress: Progress = silent
     note: Note = warn
-    executor: Executor = LOCAL
+    executor: Executor | None = None
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise InputError("batch size", given=self.batch_size, allowed="1 or more")
         if self.workers < 0:
             raise InputError("number of workers", given=self.workers, allowed="0 or more")
-        if self.cache is None and self.executor is not LOCAL:
+        if self.cache is None and self.executor is not None:
             raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
     def cache_for(self, scorer: Any) -> Cache:
@@ -230,17 +229,16 @@ class Session:
         if numbers.shape[1] != 1:
             problem = "a scorer of pairs gave more than one number for a pair"
             raise ScoreError(problem, where=scorer.identity.name)
+        self.note_truncated(scorer, work, cache, scorer.identity.name)
         scores: ndarray = numbers[:, 0]
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
 
     def scores(
-        self, benchmark: Benchmark, scorer: PairScorer | Scorer, pairs: Asked | None = None
+        self, benchmark: Benchmark, scorer: PairScorer | Scorer, pairs: Asked
     ) -> Float64[ndarray, "*asked"]:
-        """The scores of a benchmark's pairs, or of other `pairs` of its items, each distinct one once."""
+        """The scores of `pairs` of a benchmark's items, each distinct one once."""
         work, cache = self.prepare(benchmark, scorer, pairs=pairs)
-        scores = work.spread(self.score_pairs(scorer, work, cache))
-        self.note_truncated(scorer, work, cache, scorer.identity.name)
-        return scores
+        return work.spread(self.score_pairs(scorer, work, cache))
 
     def frames(
         self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache
@@ -306,8 +304,8 @@ class Session:
         once; this one alone takes what others left there, and keeps nothing. With `here` workers of
         a cluster are not asked, as for endpoints, whose keys and pace are this process's.
         """
-        session = replace(self, executor=LOCAL) if here and self.executor.distant else self
-        values = GeneratedBytes("made", keys, take, keeps=self.executor is not LOCAL)
+        session = replace(self, executor=None) if here and self.executor and self.executor.distant else self
+        values = GeneratedBytes("made", keys, take, keeps=self.executor is not None)
         cache, compute = self.cache_for(maker), generated_parts
         session._finish(
             maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
@@ -356,12 +354,12 @@ class Session:
         """
         scores = bool(items) and isinstance(items[0], tuple)
         stage = stage or f"{'scoring' if scores else 'embedding'} {values.kind}"
-        executor = LOCAL if cache.folder is None else self.executor
+        executor = None if cache.folder is None else self.executor
         for _ in range(_ATTEMPTS):
             known, broken = values.read(cache)
             for path in broken:
                 self.note(f"{located(path)}: damaged cache file passed over; what it held is computed again")
-                if executor is not LOCAL:
+                if executor is not None:
                     # Its name would say to all processes that it is finished.
                     cache.drop(values.kind, path)
             done = len(known)
@@ -379,18 +377,23 @@ class Session:
                 done += rows
                 self.progress(stage, done, len(items))
 
+            if executor is None:
+                for _ in work.run(range(len(work)), advance):
+                    pass
+                return values
             if executor.run(work, advance):
                 return values
         hint = "is it one folder for all processes, and does another one empty it meanwhile?"
         raise StorageError("the cache does not keep what was computed for it", where=cache.folder, hint=hint)
 
 
-def executor_named(name: str) -> Executor:
+def executor_named(name: str) -> Executor | None:
     """The executor of a name.
 
-    "local"; "rank:R/N" for number R of N processes that share a cache; "ray" for all of this machine, or the
-    cluster that RAY_ADDRESS names; "ray:HOST:PORT" for a cluster that this machine is part of, and
-    "ray://HOST:PORT" for one that it is not. "?cpus=4" behind the last three gives each worker 4 processors.
+    "local" is none: this process does the work; "rank:R/N" is number R of N processes that share a cache;
+    "ray" all of this machine, or the cluster that RAY_ADDRESS names; "ray:HOST:PORT" a cluster that this
+    machine is part of, and "ray://HOST:PORT" one that it is not. "?cpus=4" behind the last three gives each
+    worker 4 processors.
     Raises `InputError` for other names, and what the executor raises.
 
     >>> executor_named("rank:3/64")
@@ -399,7 +402,7 @@ def executor_named(name: str) -> Executor:
     RayExecutor(address='ray://head:10001', cpus=4.0)
     """
     if name == "local":
-        return LOCAL
+        return None
     if ranks := _RANKS.fullmatch(name):
         return RankExecutor(int(ranks[1]), int(ranks[2]))
     if ray := _RAY.fullmatch(name):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.evaluation.duplicates import Leakage, Repeated
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.intervals import LEVEL, OF_FOLDS, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import signed

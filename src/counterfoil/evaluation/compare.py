@@ -6,11 +6,9 @@ from itertools import combinations
 from math import ceil
 
 import numpy as np
-from scipy.special import ndtri
 
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures, of
 from counterfoil.evaluation.forms.base import PairedRuns
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Plain, Run, difference_signature
@@ -288,6 +286,8 @@ def questions_to_decide(value: float, low: float, high: float, n: int, *, power:
     >>> questions_to_decide(0.02, -0.03, 0.07, 280)
     3576
     """
+    from scipy.special import ndtri
+
     if value == 0:
         return None
     interval, wanted = float(ndtri(1 - LEVEL / 2)), float(ndtri(power))

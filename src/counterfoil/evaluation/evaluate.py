@@ -1,22 +1,48 @@
 """One scorer on one benchmark: per-item values, then numbers with intervals, over everything and by group."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, provenance_of
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, command, provenance_of
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Forms
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.forms.base import EvaluationSettings
+from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation
 from counterfoil.evaluation.intervals import IntervalMethod as IntervalMethod
-from counterfoil.evaluation.result import Result
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.ties import Ties
 
+#: Raised when the layout of a run folder changes.
+SCHEMA = 4
+
+#: What of a result's provenance a manifest says.
+_MADE = ("benchmark", "scorer", "versions", "interval")
+
 _Name = TypeVar("_Name", bound=StrEnum)
+
+#: The evaluation of every form, by the form's name.
+FORMS: Forms[FormEvaluation] = Forms(
+    {
+        "quad": "counterfoil.evaluation.forms.contrast:QuadEvaluation",
+        "choice": "counterfoil.evaluation.forms.contrast:ChoiceEvaluation",
+        "paraphrase": "counterfoil.evaluation.forms.contrast:ChoiceEvaluation",
+        "preference": "counterfoil.evaluation.forms.contrast:PreferenceEvaluation",
+        "statement": "counterfoil.evaluation.forms.statement:StatementEvaluation",
+        "gallery": "counterfoil.evaluation.forms.gallery:GalleryEvaluation",
+        "rated": "counterfoil.evaluation.forms.rated:RatedEvaluation",
+    },
+    "evaluation",
+)
+
+
+def of(benchmark: Benchmark) -> FormEvaluation:
+    """The evaluation of a benchmark's form."""
+    return FORMS[benchmark.questions.form]
 
 
 def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
@@ -128,10 +154,41 @@ def evaluate(
                 "these answers do not say which scorer gave them", allowed="evaluate(..., scorer=NAME)"
             )
         scorer = str(identity.get("title") or identity["name"])
-    check(benchmark, answers, where=scorer)
-    provenance = {**provenance_of(benchmark, answers), **(provenance or {})}
-    settings = EvaluationSettings(scorer, ties, interval, draws, seed, measures, provenance)
-    return of(benchmark).evaluate(benchmark, answers, settings)
+    form, questions = of(benchmark), benchmark.questions
+    form.check(benchmark, answers, where=scorer)
+    settings = EvaluationSettings(ties, interval, draws, seed, measures)
+    ready = form.prepared(benchmark, answers, settings)
+    overall = ready.estimates(questions.measured)
+    masks = questions.groups(without=ready.without)
+    groups = {label: ready.estimates(mask & questions.measured) for label, mask in masks.items()}
+    if not form.values_per_item:
+        # Measures of all questions together may not be defined; a group without any is left out.
+        groups = {label: values for label, values in groups.items() if values}
+    facts = {name: fact for name, fact in ready.facts.items() if fact is not None}
+    made = {**provenance_of(benchmark, answers), **(provenance or {}), **facts}
+    return Result(benchmark.name, scorer, overall, groups, ready.ties, made)
+
+
+def measured_run(
+    benchmark: Benchmark, answers: Answers, result: Result, manifest: Mapping[str, Any] | None = None
+) -> Run:
+    """The run as `save_run` writes it, in memory alone: its manifest has no digests of files."""
+    full = {
+        "schema": SCHEMA,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command(),
+        "scorer": {"name": result.scorer},
+        **provenance_of(benchmark, answers),
+        **{key: result.provenance[key] for key in _MADE if key in result.provenance},
+        **(manifest or {}),
+    }
+    return Run(result.scorer, benchmark, answers, item_values(benchmark, answers, result), result, full)
+
+
+def item_values(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, Float[ndarray, "n"]]:
+    """The values per question: of a gallery those measures that the result has, for recall has any K."""
+    chosen = tuple(result.measures) if benchmark.questions.directed else None
+    return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 
 def _named(names: type[_Name], kind: str, name: str) -> _Name:

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtridf
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import of_form
+from counterfoil.metrics.measures import Measure, of_form
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import macro_weights, spread, t_over_folds
 from counterfoil.stats.score_intervals import Spread, normal_quantile, wilson
@@ -57,6 +55,7 @@ def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] 
 def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
     sharing = benchmark.measured_sharing
+    given = {"images": int(sharing.given_images.sum()), "captions": int(sharing.given_captions.sum())}
     images, captions = sharing.counts
     described: dict[str, Any] = {
         "method": str(method(sharing, interval)),
@@ -66,11 +65,8 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
         "clusters": sharing.clustered,
         "apart": round(sharing.shared.n_independent, 1),
     }
-    if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):
-        of_each = (("images", sharing.given_images), ("captions", sharing.given_captions))
-        given = {kind: int(of.sum()) for kind, of in of_each}
-        if any(given.values()):
-            described["given"] = given
+    if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED) and any(given.values()):
+        described["given"] = given
     return described
 
 
@@ -191,6 +187,8 @@ def one_sided(estimate: Estimate, *, above: bool, correlation: bool = False, wid
     >>> round(one_sided(Estimate(0.6, 0.5020, 0.6906, 100, 0.5, 100.0), above=True), 3)
     0.023
     """
+    from scipy.special import stdtr, stdtridf
+
     value, chance = estimate.value, estimate.chance
     if chance is None or not (value > chance if above else value < chance):
         return 1.0

@@ -16,8 +16,7 @@ from scipy.special import stdtr, stdtrit
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.readers.specs import caption_words
 from counterfoil.errors import DataError
-from counterfoil.evaluation.evaluate import main_measures
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import main_measures, of
 from counterfoil.evaluation.result import Plain, Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.stats.dependence import Sharing

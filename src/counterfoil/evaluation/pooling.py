@@ -11,14 +11,13 @@ overlap (`counterfoil.stats.capture_recapture`).
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.metrics.annotators import Pool, pool_yield
-from counterfoil.stats.capture_recapture import MOST, Population, chao, graded, independent
+from counterfoil.stats.capture_recapture import Population
 
 
 @dataclass(frozen=True)
@@ -222,55 +221,12 @@ def found_by(
 
 
 @dataclass(frozen=True)
-class MissingPairs:
-    """Estimates of all right pairs from which models found which: None where a method needs more models.
-
-    All rest on overlap. Models that find the same easy pairs overlap more than independent ones do, so that
-    `independent` is too low; `chao` is a lower bound where some pairs are harder than others; `graded` is a
-    figure for pairs that differ by one grade that all models share. Pairs that no list reaches, however deep,
-    are in none of them.
-    """
-
-    independent: Population | None
-    chao: Population | None
-    graded: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values; an end without bound is null, and `graded` has no ends."""
-
-        def plain(**numbers: float) -> dict[str, float | None]:
-            return {name: None if number == inf else number for name, number in numbers.items()}
-
-        of_grades = None if self.graded is None else plain(total=self.graded)
-        both = {
-            name: of and plain(found=of.n_found, total=of.total, low=of.low, high=of.high)
-            for name, of in (("independent", self.independent), ("chao", self.chao))
-        }
-        return {**both, "graded": of_grades}
-
-
-def missing_pairs(finds: NDArray[np.bool_]) -> MissingPairs:
-    """The estimates from which of the models found which right pair, (pairs, models).
-
-    >>> here = missing_pairs(np.array([[True, True]] * 30 + [[True, False]] * 10 + [[False, True]] * 10))
-    >>> round(here.independent.total, 1), here.graded
-    (52.5, None)
-    """
-    several = finds.shape[1] >= 2 and bool(finds.any())
-    return MissingPairs(
-        independent(finds) if several else None,
-        chao(finds) if several else None,
-        graded(finds) if several and 3 <= finds.shape[1] <= MOST else None,
-    )
-
-
-@dataclass(frozen=True)
 class PoolRound:
     """One round: pairs that were `proposed`, `judged` (not all may have an answer), and `right` among them.
 
     `by_model` has for each model how many pairs it proposed, how many of those were judged, and right.
-    `all_judged` and `all_right` count this round and all before. `missing` are estimates of all right pairs;
-    `total` is how many there are, where that is known.
+    `all_judged` and `all_right` count this round and all before. `at_least` is a lower bound of
+    all right pairs, None for one model; `total` is how many there are, where that is known.
     """
 
     number: int
@@ -281,7 +237,7 @@ class PoolRound:
     all_judged: int
     all_right: int
     cost: float
-    missing: MissingPairs
+    at_least: Population | None
     total: int | None = None
 
     @property
@@ -299,5 +255,7 @@ class PoolRound:
         named = ("proposed", "judged", "right")
         by_model = {name: dict(zip(named, of, strict=True)) for name, of in self.by_model.items()}
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        whole = {**fields, "by_model": by_model, "missing": self.missing.to_json()}
+        bound = fields.pop("at_least")
+        chao = bound and {"found": bound.n_found, "total": bound.total, "low": bound.low, "high": bound.high}
+        whole = {**fields, "by_model": by_model, "missing": {"chao": chao}}
         return {"round": whole.pop("number"), **whole, "recall": self.recall}

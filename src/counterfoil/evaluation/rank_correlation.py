@@ -45,8 +45,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned, by_benchmark
-from counterfoil.evaluation.evaluate import leading, main_measures
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import leading, main_measures, of
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none

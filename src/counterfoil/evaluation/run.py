@@ -12,26 +12,21 @@ computed from the other tables, and loading computes it again.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from counterfoil.benchmarks.answers import Answers, command, provenance_of
+from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.tables import ITEM_FILES, TABLES, Facts
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.evaluation.evaluate import per_item
-from counterfoil.evaluation.forms import FORMS
+from counterfoil.evaluation.evaluate import FORMS, SCHEMA, item_values, measured_run
 from counterfoil.evaluation.result import Result
 from counterfoil.evaluation.result import Run as Run
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import Stored, check_model, read_json
-from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import UNFINISHED
 from counterfoil.store import (
     begin,
@@ -44,14 +39,9 @@ from counterfoil.store import (
 
 _Count = Annotated[int, Field(ge=0)]
 
-#: Raised when the layout of a run folder changes.
-SCHEMA = 4
-
 ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 #: All files that runs have, whatever their form.
 FILES = ("manifest.json", RESULT, UNFINISHED, *ITEM_FILES, ANSWERS, ITEMS, *TABLES)
-#: What of a result's provenance a manifest says.
-_MADE = ("benchmark", "scorer", "versions", "interval")
 
 
 class About(Stored):
@@ -102,22 +92,6 @@ class ResultModel(Stored):
     groups: dict[str, dict[str, EstimateModel]] = Field(default_factory=dict)
     ties: TiesModel
     provenance: dict[str, Any] = Field(default_factory=dict)
-
-
-def measured_run(
-    benchmark: Benchmark, answers: Answers, result: Result, manifest: Mapping[str, Any] | None = None
-) -> Run:
-    """The run as `save_run` writes it, in memory alone: its manifest has no digests of files."""
-    full = {
-        "schema": SCHEMA,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command(),
-        "scorer": {"name": result.scorer},
-        **provenance_of(benchmark, answers),
-        **{key: result.provenance[key] for key in _MADE if key in result.provenance},
-        **(manifest or {}),
-    }
-    return Run(result.scorer, benchmark, answers, _items(benchmark, answers, result), result, full)
 
 
 def save_run(
@@ -201,7 +175,7 @@ def load_run(folder: str | Path) -> Run:
     answers = form.read_answers(benchmark, table, where=folder / ANSWERS)
     try:
         form.check(benchmark, answers, where=str(folder / ANSWERS))
-        items = _items(benchmark, answers, result)
+        items = item_values(benchmark, answers, result)
     except UnknownNameError as error:
         raise DataError(str(error), where=folder / RESULT, hint="was it edited?") from None
     except InputError as error:
@@ -253,12 +227,6 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
                 "the file is not the one the run wrote", where=file, hint="evaluate again to replace it"
             )
     return manifest, known
-
-
-def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
-    """The values per question: of a gallery those measures that the result has, for recall has any K."""
-    chosen = tuple(result.measures) if benchmark.questions.directed else None
-    return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 
 def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:

@@ -5,9 +5,8 @@
     arrays    npy and npz files, never objects
     pickled   pickles of texts, numbers and arrays, never through NumPy's own unpickling
     pictures  the formats of images that are opened
-    fields    fields of dataclasses from files and command lines
+    fields    fields of dataclasses from files and command lines, keys of endpoints
     limits    numbers that decide how large something gets, and memory that is free
-    secrets   keys and tokens
 
 Everything here raises `DataError` or `InputError` with the file and the field or row.
 """

@@ -2,11 +2,6 @@
 
 A schema says of every column what it holds, whether a cell may be empty, the range, and whether values may
 occur twice. `read_columns` reads a table, or says in one line which file, column and row is not so.
-
-Column statistics in a Parquet file's footer, group by group, read without Arrow.
-
-To ask Arrow about one column of a group of a damaged file ends the process; here the worst is a `DataError`.
-The footer is Thrift's compact protocol (parquet.thrift: FileMetaData, RowGroup, ColumnMetaData, Statistics).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,18 +116,15 @@ def read_parquet(path: str | Path) -> pa.Table:
         raise (broken(path, error) if error.errno is None else unreadable(path, error)) from None
 
 
-def read_batches(
-    path: Path, column: str, *, rows: int = 1 << 16, row_groups: Sequence[int] | None = None
-) -> Iterator[pa.Array]:
+def read_batches(path: Path, column: str, *, rows: int = 1 << 16) -> Iterator[pa.Array]:
     """A column of a Parquet file of any origin, some rows at a time, from the file mapped into memory.
 
-    Of some row groups, or of all. Raises `DataError` naming the file where it is damaged, also where that
-    shows only as rows are read. The file is opened for this alone: two threads that use one `ParquetFile` end
-    the process.
+    Raises `DataError` naming the file where it is damaged, also where that shows only as rows are read. The
+    file is opened for this alone: two threads that use one `ParquetFile` end the process.
     """
     try:
         with _opened(path, memory_map=True) as opened:
-            batches = opened.iter_batches(rows, row_groups=row_groups, columns=[column], use_threads=False)
+            batches = opened.iter_batches(rows, columns=[column], use_threads=False)
             while (batch := next(batches, None)) is not None:
                 # Cells of a damaged file may point outside its bytes, and Arrow follows them.
                 batch.validate(full=True)
@@ -292,112 +284,3 @@ _KINDS: dict[Kind, tuple[str, pa.DataType, Sequence[Callable[[pa.DataType], bool
     "reals": ("lists of numbers", pa.list_(pa.float64()), _LISTS, "real"),
     "wholes2": ("lists of lists of whole numbers", pa.list_(pa.list_(pa.int64())), _LISTS, "wholes"),
 }
-
-
-_MAGIC = b"PAR1"
-#: No footer nests structs or lists any deeper.
-_DEEPEST = 24
-
-
-@dataclass(frozen=True)
-class Group:
-    """A row group: its rows, and how many cells of a leaf are null, by the leaf's path ("image.bytes").
-
-    Leaves of which the file does not say it are not there.
-    """
-
-    rows: int
-    nulls: Mapping[str, int]
-
-
-def groups(path: Path) -> tuple[Group, ...]:
-    """The row groups of a Parquet file, in order; raises `DataError` where its footer cannot be read."""
-    regular(path)
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - 8))
-            end = file.read()
-            length = int.from_bytes(end[:4], "little")
-            if end[4:] != _MAGIC or length > size - 12:
-                raise ValueError("no footer at its end")
-            file.seek(size - 8 - length)
-            facts = _Compact(file.read(length)).struct()
-        row_groups = []
-        for group in facts[4]:
-            abouts = [column.get(3, {}) for column in group[1]]
-            counts = [(about, about.get(12, {}).get(3)) for about in abouts]
-            nulls = {
-                b".".join(about[3]).decode("utf-8", "replace"): int(count)
-                for about, count in counts
-                if count is not None
-            }
-            row_groups.append(Group(int(group[3]), nulls))
-        return tuple(row_groups)
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        words = str(error) if isinstance(error, ValueError) else "its footer lacks what it must have"
-        raise broken(path, ValueError(words)) from None
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-
-
-class _Compact:
-    """A reader of Thrift's compact protocol: structs as values by the number of their field."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The struct that begins here. Raises `ValueError` or `IndexError` where there is none."""
-        if depth > _DEEPEST:
-            raise ValueError("a footer that nests too deep")
-        fields: dict[int, Any] = {}
-        field = 0
-        while head := self._byte():
-            field = field + (head >> 4) if head >> 4 else self._signed()
-            fields[field] = self._value(head & 15, depth + 1)
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in (1, 2):
-            return kind == 1
-        if kind in (4, 5, 6):
-            return self._signed()
-        if kind in (9, 10):
-            head = self._byte()
-            size = head >> 4 if head >> 4 < 15 else self._unsigned()
-            if depth > _DEEPEST:
-                raise ValueError("a footer that nests too deep")
-            if size > len(self._data) - self._at:
-                raise ValueError("a footer with a list longer than the file")
-            inner = head & 15
-            # In a list a truth takes a byte; in a struct it is part of the field's own.
-            truths = inner in (1, 2)
-            return [self._byte() == 1 if truths else self._value(inner, depth + 1) for _ in range(size)]
-        if kind == 12:
-            return self.struct(depth)
-        # A byte, a double, bytes, a UUID; Parquet has no maps.
-        if kind not in (3, 7, 8, 13):
-            raise ValueError(f"a footer with a value of kind {kind}")
-        size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}[kind]
-        if size > len(self._data) - self._at:
-            raise ValueError("a footer with bytes beyond its end")
-        self._at += size
-        return self._data[self._at - size : self._at]
-
-    def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
-
-    def _unsigned(self) -> int:
-        number = 0
-        for shift in range(0, 70, 7):
-            byte = self._byte()
-            number |= (byte & 127) << shift
-            if byte < 128:
-                return number
-        raise ValueError("a footer with a number that does not end")
-
-    def _signed(self) -> int:
-        number = self._unsigned()
-        return (number >> 1) ^ -(number & 1)

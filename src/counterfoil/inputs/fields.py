@@ -1,4 +1,7 @@
-"""Fields of dataclasses from what files and command lines hold: every key known, every value of its type."""
+"""Fields of dataclasses from what files and command lines hold: every key known, every value of its type.
+
+Keys of endpoints too: without the line break that a file adds, and in no message or representation.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +49,7 @@ def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
     place = f"{where}, key '{key}'"
     if value == "none" and known[key].optional:
         return None
-    if value == "":
+    if value == "" and known[key].default != "":
         raise InputError("no value", where=place, given="''", allowed=known[key].allowed or None)
     return known[key].converted(value, place)
 
@@ -97,3 +100,36 @@ def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> 
         return kind(**values)
     except InputError as error:
         raise InputError(str(error), where=where) from None
+
+
+class Secret(str):
+    """A text that is sent and never shown: its representation hides it.
+
+    >>> Secret("sk-1")
+    (hidden)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "(hidden)"
+
+
+def secret(text: str, *, where: str) -> Secret:
+    """The key without blanks and line breaks around it; raises `InputError` for one that no header can hold.
+
+    >>> secret("sk-1\\n", where="the key") == "sk-1"
+    True
+    >>> secret("sk-1\\nsk-2", where="COUNTERFOIL_API_KEY")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: COUNTERFOIL_API_KEY: not a key: it holds blanks, line breaks or ...
+    """
+    key = text.strip()
+    if not all("!" <= character <= "~" for character in key):
+        raise InputError(
+            "not a key: it holds blanks, line breaks or characters beyond ASCII",
+            where=where,
+            given=f"{len(key):,} characters",
+            hint="is it one key, and nothing else?",
+        )
+    return Secret(key)

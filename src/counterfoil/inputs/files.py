@@ -12,7 +12,6 @@ import re
 import stat
 import tomllib
 from collections.abc import Collection, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -220,9 +219,9 @@ def _check_depth(value: Any, kind: str, where: object) -> None:
     """Raise `DataError` where lists and objects are nested deeper than `MAX_DEPTH`; level by level."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
-        inner = chain.from_iterable(
-            container.values() if isinstance(container, dict) else container for container in level
-        )
+        inner: list[Any] = []
+        for container in level:
+            inner += container.values() if isinstance(container, dict) else container
         level = [container for container in inner if isinstance(container, dict | list)]
         if not level:
             return

@@ -17,8 +17,8 @@ from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.job import job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
+from counterfoil.outputs import guarded
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
 from counterfoil.store import write_csv

@@ -40,9 +40,8 @@ from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared, lines
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
 

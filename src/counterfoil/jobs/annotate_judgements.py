@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
@@ -12,26 +11,22 @@ import pyarrow as pa
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
-from counterfoil.annotate.golden import is_right
 from counterfoil.annotate.judgement_table import (
-    answer_value,
     check_table_kind,
     read_judgement_table,
     write_judgement_table,
 )
 from counterfoil.annotate.labels import Partly
-from counterfoil.annotate.platforms.label_studio import read_controls, read_export
+from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
-from counterfoil.inputs.files import read_text
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.jobs.arguments import DRAWS, OVERWRITE, SEED, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded, write
-from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.results import Tabular, declared, lines, write
 from counterfoil.metrics.agreement import Scale
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
 
@@ -299,91 +294,50 @@ class ImportedJudgements:
     examples="""Examples:
   counterfoil annotate import results.csv --format mturk --item "Input.image{n}" --item "Input.caption{n}"
   --question-column "match=Answer.match{n}" --out judgements.parquet
-  counterfoil annotate import export.json --format label-studio --labelling-config labelling.xml --out j.csv
-  counterfoil annotate import answers.csv --format table --campaign campaign/ --out judgements.parquet
+  counterfoil annotate import export.json --format label-studio --many kinds --out judgements.csv
 
 The table that comes out has a row per item, person and question (columns item, person, question, answer,
 seconds, golden); all that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
 )
 def import_judgements(
     path: Annotated[Path, option(metavar="FILE")],
-    source: Annotated[Literal["mturk", "label-studio", "table"], option(flag="--format")],
+    source: Annotated[Literal["mturk", "label-studio"], option(flag="--format")],
     *,
     item: Annotated[Sequence[str], option(metavar="COLUMN")] = (),
     question: Annotated[Settings, option(flag="--question-column", metavar="NAME=COLUMN")] = None,
     many: Annotated[Sequence[str], option(metavar="NAME")] = (),
     golden: Annotated[str | None, option(flag="--golden-column", metavar="COLUMN")] = None,
-    config: Annotated[Path | None, option(flag="--labelling-config", metavar="XML")] = None,
-    campaign: Path | None = None,
     keep_ids: bool = False,
     **reporting: Unpack[Reporting],
 ) -> ImportedJudgements:
-    """Read judgements of Mechanical Turk, Label Studio or a table into the one table of judgements.
+    """Read judgements of Mechanical Turk or Label Studio into the one table of judgements.
 
     Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
 
-    People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `InputError` for what cannot
-    be read, and for items and questions that the campaign does not have.
+    People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `DataError` for what cannot
+    be read.
 
     Arguments:
-        path: Results, an export, or a table.
+        path: Results, or an export.
         source: The tool that it came from.
         item: Mechanical Turk: input columns that together name an item.
         question: Mechanical Turk: a question and its answer column.
-        many: Mechanical Turk: a question with several options as an answer.
+        many: A question with several options as an answer.
         golden: Mechanical Turk: the right answer of the first question.
-        config: Label Studio: the labelling configuration.
-        campaign: Hash ids as this campaign does, and judge its golden items.
         keep_ids: Leave ids of people as they are; else they are numbered.
     """
     if isinstance(question, list | tuple):
         question = key_values(question, "--question-column", "match=Answer.match{n}")
     questions = {name.strip(): column.strip() for name, column in cast(Any, question or {}).items()}
+    numbers: dict[str, str] = {}
+    identify: Callable[[str], str] = str
+    if not keep_ids:
+        identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
+    if source == "label-studio":
+        return ImportedJudgements(*read_export(path, frozenset(many), identify=identify))
     usual = HitLayout()
     layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
-    opened = None if campaign is None else open_campaign(campaign)
-    identify: Callable[[str], str] = str
-    numbers: dict[str, str] = {}
-    if not keep_ids and source != "table":
-        identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
-        if opened is not None:
-            # Only this needs the library of the database.
-            from counterfoil.annotate.participants import person_id
-
-            identify = partial(person_id, opened, source)
-    left_out: Mapping[str, int] = {}
-    if source == "table":
-        table = read_judgement_table(path)
-    elif source == "mturk":
-        table, left_out = read_results(path, layout, identify=identify)
-    else:
-        controls = None if config is None else read_controls(read_text(config), where=config)
-        table, left_out = read_export(path, controls, identify=identify)
-    return ImportedJudgements(table if opened is None else _held(table, opened, path), left_out)
-
-
-def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
-    """The table with its golden items held to the answers that the campaign knows."""
-    fields = {
-        item.id: {field.name: field for field in campaign.form.page(item).fields} for item in campaign.items
-    }
-    answers: dict[tuple[str, str], dict[str, Any]] = {}
-    judgements = table.to_pylist()
-    for number, judged in enumerate(judgements, 1):
-        item, question, where = judged["item"], judged["question"], f"{path}, judgement {number}"
-        if item not in fields:
-            raise DataError("no such item in the campaign", where=where, given=item)
-        if question not in fields[item]:
-            allowed = list(fields[item])
-            raise DataError("no such question of this item", where=where, given=question, allowed=allowed)
-        value = answer_value(judged["answer"], fields[item][question].kind, where=f"{path}, item {item}")
-        answers.setdefault((item, judged["person"]), {})[question] = value
-    golden = [
-        is_right(campaign.items[campaign.places[row["item"]]], answers[row["item"], row["person"]])
-        for row in judgements
-    ]
-    at = table.column_names.index("golden")
-    return table.set_column(at, "golden", pa.array(golden, pa.bool_()))
+    return ImportedJudgements(*read_results(path, layout, identify=identify))
 
 
 #: What reads a table, by its name.

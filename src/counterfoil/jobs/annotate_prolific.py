@@ -1,4 +1,4 @@
-"""Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid.
+"""Jobs on Prolific for a campaign: the draft of its study, its submissions, and their review.
 
 Each is a command of `counterfoil annotate prolific`, and gives a `Change`.
 """
@@ -18,17 +18,14 @@ from counterfoil.annotate.platforms.prolific import (
     ProlificStudy,
     ProlificSubmission,
     Reconciled,
-    Rejection,
     StudyChoices,
 )
-from counterfoil.benchmarks.tables import labels, read_table
-from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.inputs.limits import most
+from counterfoil.errors import MissingExtraError
 from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.store import csv_text, write_json
+from counterfoil.store import write_json
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -62,8 +59,8 @@ YES = Option("Do it. Without this it is only shown what would be done.")
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
 The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
-nothing is paid: the study is a draft until 'counterfoil annotate prolific publish'. The same command finds
-the draft that it made before.""",
+nothing is paid: the study is a draft. Its page on Prolific changes it (who may take part, on which devices,
+what people read), previews and publishes it. The same command finds the draft that it made before.""",
 )
 def create(
     campaign: Annotated[Path, CAMPAIGN],
@@ -107,52 +104,6 @@ def create(
 
 @job(
     outputs="json",
-    examples="""Example:
-  counterfoil annotate prolific publish campaign/
-
-People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
-reached at the study's address.""",
-)
-def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Publish the campaign's study; one that is published already stays so."""
-    return _moved(campaign, "PUBLISH", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific pause campaign/")
-def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Pause the campaign's study: no new people come, those at work go on."""
-    return _moved(campaign, "PAUSE", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific start campaign/")
-def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Start a paused study again."""
-    return _moved(campaign, "START", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific stop campaign/")
-def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Change:
-    """Stop the campaign's study for good; submissions can still be reviewed."""
-    return _moved(campaign, "STOP", access)
-
-
-@job(outputs="json", examples="Example: counterfoil annotate prolific places campaign/ 60")
-def places(
-    campaign: Annotated[Path, CAMPAIGN],
-    total: Annotated[int, option(low=1, high=most("people"))],
-    **access: Unpack[Access],
-) -> Change:
-    """Add places to the campaign's study: their number can only grow.
-
-    Arguments:
-        total: Places in all.
-    """
-    with _prolific(access) as client:
-        return _facts(client.add_places(_study(campaign), total))
-
-
-@job(
-    outputs="json",
     examples="""Examples:
   counterfoil annotate prolific status campaign/
   counterfoil annotate prolific status campaign/ --release-items
@@ -179,17 +130,19 @@ def status(
     ):
         study = client.study(_study(campaign))
         aside = give_back(db, source, known.free, time.time()) if release else 0
-    waiting = {
-        "to approve": ("payable", known.payable),
-        "not done in the campaign": ("unfinished", known.unfinished),
-        "never entered the campaign": ("unseen", known.unseen),
+    ids = {
+        "payable": [submission.id for submission in known.payable],
+        "rejected": [rejection.submission for rejection in known.rejected],
+        "unfinished": [submission.id for submission in known.unfinished],
+        "unseen": [submission.id for submission in known.unseen],
     }
+    names = ("to approve", "to reject", "not done in the campaign", "never entered the campaign")
+    waiting = dict(zip(names, map(len, ids.values()), strict=True))
     by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
     shown, free, strangers = _facts(study), len(known.free), len(known.strangers)
-    facts = {**shown.facts, "submissions": by_state, **{name: len(of) for name, (_, of) in waiting.items()}}
+    facts = {**shown.facts, "submissions": by_state, **waiting}
     facts |= {"people whose place is free again": free, "people without a submission": strangers}
     facts |= {"answers set aside": aside} if release else {}
-    ids = {name: [submission.id for submission in of] for name, of in waiting.values()}
     counts = {"free": free, "strangers": strangers, "set_aside": aside}
     return Change({**shown.value, "submissions": by_state, **ids, **counts}, facts=facts)
 
@@ -205,7 +158,10 @@ Without --yes it is only shown how many would be approved. Approved submissions 
 def approve(
     campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
 ) -> Change:
-    """Approve all submissions that wait for review and whose people have done their work here."""
+    """Approve all submissions that wait for review and whose people did their work here.
+
+    Submissions of people whose work was rejected are left to 'counterfoil annotate prolific reject'.
+    """
     with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         waiting = [submission.id for submission in known.payable]
         if yes:
@@ -216,99 +172,24 @@ def approve(
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil annotate prolific reject campaign/ --from rejections.csv
-  counterfoil annotate prolific reject campaign/ --from rejections.csv --yes
+  counterfoil annotate reject campaign/ 3fa9c1 --category LOW_EFFORT --reason "..."
+  counterfoil annotate prolific reject campaign/
+  counterfoil annotate prolific reject campaign/ --yes
 
-rejections.csv has columns submission, message and category. A message has 100 characters or more and tells
-the person what was wrong; all of them are checked before the first is sent. A rejected person is not paid,
-and too many rejections end an account: keep them to work that was plainly not done.""",
+Without --yes it is only shown how many would be rejected. A rejected person is not paid, and too many
+rejections end an account: keep them to work that was plainly not done.""",
 )
 def reject(
-    campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
-    *,
-    yes: Annotated[bool, YES] = False,
-    **access: Unpack[Access],
+    campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
 ) -> Change:
-    """Reject submissions, each with a message and a category.
+    """Reject all submissions that wait for review and whose people's work was rejected here, with the reason.
 
-    Raises `InputError` for one that is of another study, or that does not wait for review.
-
-    Arguments:
-        source: The rejections.
+    Decide about people with 'counterfoil annotate reject', or on the researcher's page.
     """
-    rejections = read_rejections(source)
-    with _prolific(access) as client:
-        study = _study(campaign)
-        known = {submission.id: submission for submission in client.submissions(study)}
-        for rejection in rejections:
-            where, state = f"submission {rejection.submission}", "AWAITING REVIEW"
-            if (submission := known.get(rejection.submission)) is None:
-                given = rejection.submission
-                raise InputError("no submission of this study", where=f"study {study}", given=given)
-            if submission.status not in (state, "REJECTED"):
-                raise InputError(
-                    "cannot be rejected now", where=where, given=submission.status, allowed=state
-                )
+    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         if yes:
-            client.reject([of for of in rejections if known[of.submission].status != "REJECTED"])
-    return _reviewed("rejected", yes, [rejection.submission for rejection in rejections])
-
-
-@job(
-    outputs="json",
-    examples="""Examples:
-  counterfoil annotate prolific bonus campaign/ --from bonuses.csv
-  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --yes
-  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --round "second week" --yes
-
-bonuses.csv has columns person (Prolific's id) and amount (1.50). The same bonuses are paid once, whatever
-happens in between: to pay the same people the same amounts again, name another round.""",
-)
-def bonus(
-    campaign: Annotated[Path, CAMPAIGN],
-    source: Annotated[Path, option(flag="--from", metavar="TABLE")],
-    *,
-    round_name: Annotated[str, option(flag="--round", metavar="NAME")] = "",
-    yes: Annotated[bool, YES] = False,
-    **access: Unpack[Access],
-) -> Change:
-    """Pay bonuses to people of the campaign's study, after showing what they cost.
-
-    Arguments:
-        source: The bonuses.
-        round_name: Tells rounds apart.
-    """
-    bonuses = prolific.read_bonuses(source)
-    with _prolific(access) as client:
-        from counterfoil.annotate.platforms.prolific_api import pay, set_up
-
-        notes = prolific.BonusNotes(campaign, _study(campaign))
-        batch = set_up(client, notes, bonuses, round_name)
-        if batch is not None and yes:
-            pay(client, notes, bonuses, batch, round_name)
-    if batch is None:
-        feedback_of(access).note("these bonuses were paid before; nothing was done")
-        return Change({"paid": False, "before": True})
-    amounts = {"amount": batch.amount, "fees": batch.fees, "tax": batch.tax, "total": batch.total}
-    names = ("bonuses", "fees", "tax", "paid" if yes else "would be paid (--yes does it)")
-    facts = {name: f"{amount / 100:,.2f}" for name, amount in zip(names, amounts.values(), strict=True)}
-    return Change({"paid": yes, "before": False, **amounts}, facts=facts)
-
-
-def read_rejections(path: Path) -> tuple[Rejection, ...]:
-    """Rejections in a table with columns `submission`, `message` and `category`, all of them checked."""
-    table = read_table(path)
-    columns = [
-        [csv_text(cell) for cell in labels(table, name)] for name in ("submission", "message", "category")
-    ]
-    rejections: dict[str, Rejection] = {}
-    for row, (submission, message, category) in enumerate(zip(*columns, strict=True)):
-        if not submission or submission in rejections:
-            what = "empty" if not submission else "occurs twice"
-            raise DataError(what, where=table.where(row, "submission"), given=submission or None)
-        rejections[submission] = Rejection(submission, message, category)
-    return tuple(rejections.values())
+            client.reject(known.rejected)
+    return _reviewed("rejected", yes, [rejection.submission for rejection in known.rejected])
 
 
 @contextmanager
@@ -335,12 +216,6 @@ def _submitted(
     submissions = tuple(client.submissions(_study(folder)))
     with closing(open_database(campaign, options["database"])) as db:
         yield campaign, db, submissions, reconciled(db, campaign, submissions)
-
-
-def _moved(folder: Path, action: str, access: Access) -> Change:
-    """The campaign's study after PUBLISH, PAUSE, START or STOP."""
-    with _prolific(access) as client:
-        return _facts(client.move(_study(folder), action))
 
 
 def _reviewed(verdict: str, yes: bool, submissions: list[str]) -> Change:

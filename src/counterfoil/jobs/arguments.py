@@ -157,7 +157,7 @@ class Sources(TypedDict, total=False):
 
     Data:
         data: File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that
-            of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought, or the hub.
+            of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought.
         images: Folder of the images, where the data name files; NAME=FOLDER for one benchmark.
     """
 
@@ -187,11 +187,10 @@ def feedback_of(reporting: Reporting) -> Feedback:
 
 def session_of(work: Work, feedback: Feedback, scorer: object = "") -> Session:
     """The session of a job's work; a `scorer` of one's own may have no place in the default cache."""
-    executor = work["executor"]
-    if isinstance(executor, str):
-        executor = executor_named(executor)
-        if executor.distant:
-            at_end(cast(Any, executor).close)
+    named = work["executor"]
+    executor = executor_named(named) if isinstance(named, str) else named
+    if isinstance(named, str) and executor is not None and executor.distant:
+        at_end(cast(Any, executor).close)
     cache, workers = cache_for(scorer, work["cache"]), processes(work["workers"])
     return Session(cache, work["batch_size"], workers, note=feedback.remark, executor=executor)
 
@@ -253,7 +252,7 @@ def api_key(variable: str | None = None) -> str:
 
     Raises `InputError` for a variable that is named and not set.
     """
-    from counterfoil.inputs.secrets import secret
+    from counterfoil.inputs.fields import secret
 
     name = variable or "COUNTERFOIL_API_KEY"
     key = secret(os.environ.get(name, ""), where=name)

@@ -25,8 +25,7 @@ from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, write
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import DEFAULT, abilities
 from counterfoil.report import audit_page, html

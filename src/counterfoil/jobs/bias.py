@@ -1,11 +1,12 @@
 """Bias of machine annotators: what the choice of models that proposed pairs does to a benchmark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -21,9 +22,8 @@ from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
-from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.results import Tabular, declared, lines, write
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table
@@ -214,27 +214,13 @@ def bias(
     for one in chosen:
         with feedback.progress() as report:
             verified, unjudged = _verified(models, one, k, clustering, report)
-        way = WAYS[one.direction]
-        if unjudged:
-            total = unjudged + int(verified.proposed.sum())
-            notes.append(f"{way}: {unjudged:,} of {total:,} proposals were never judged and count as wrong")
-        if stray := int((~verified.proposed.any(axis=1)).sum()):
-            notes.append(
-                f"{way}: {stray:,} judged pairs were proposed by no model here and make no benchmark"
-            )
         with feedback.busy("measuring on the benchmarks of all sets"):
             measured = study(
                 verified, tuple(dict.fromkeys(measures)), undefined=undefined, draws=draws, seed=seed
             )
         studies += measured
+        notes += _remarks(verified, unjudged, measured[0].queries, undefined)
         crossed = crossed or verified.sharing.crossed
-        least, most_queries = int(measured[0].queries[:-1].min()), int(measured[0].queries[-1])
-        if least != most_queries:
-            how = "left out of its means" if undefined == "out" else "counted as 0"
-            notes.append(
-                f"{way}: all models found something for {most_queries:,} queries, some sets "
-                f"for as few as {least:,}; a query without right answers was {how}"
-            )
         some, many = judged_pairs.against(one, galleries, sharing=verified.sharing)
         coverages += some
         counts += many
@@ -256,6 +242,25 @@ def bias(
         policies={"several_answers": aggregate, "queries_without_right_answers": undefined},
         interval={"method": method, "level": 0.95, "draws": draws, "seed": seed},
     )
+
+
+def _remarks(
+    verified: judged_pairs.JudgedPairs, unjudged: int, queries: NDArray[np.int64], undefined: str
+) -> Iterator[str]:
+    """What of a direction was not judged or not proposed, and for how many queries sets found nothing."""
+    way = WAYS[verified.direction]
+    if unjudged:
+        total = unjudged + int(verified.proposed.sum())
+        yield f"{way}: {unjudged:,} of {total:,} proposals were never judged and count as wrong"
+    if stray := int((~verified.proposed.any(axis=1)).sum()):
+        yield f"{way}: {stray:,} judged pairs were proposed by no model here and make no benchmark"
+    least, most_queries = int(queries[:-1].min()), int(queries[-1])
+    if least != most_queries:
+        how = "left out of its means" if undefined == "out" else "counted as 0"
+        yield (
+            f"{way}: all models found something for {most_queries:,} queries, some sets "
+            f"for as few as {least:,}; a query without right answers was {how}"
+        )
 
 
 def _verified(

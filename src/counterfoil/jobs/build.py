@@ -22,7 +22,7 @@ from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
 from counterfoil.build.rows import read_rows
 from counterfoil.build.step import REASON, Output, Step, StepContext, check_columns
-from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_files, listing
+from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, StepRecord, check_files, listing
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.audit import BenchmarkAudit
@@ -31,10 +31,9 @@ from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.audit import audit
 from counterfoil.jobs.job import Feedback, documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
 from counterfoil.report.tables import Cell, Column, Table
 from counterfoil.store import (
@@ -479,57 +478,10 @@ def build_report(
     feedback: Feedback,
 ) -> str:
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
-    steps = []
-    for record, artefact in zip(build.records, build.folders, strict=True):
-        rows, dropped, order = artefact.rows(), artefact.dropped(), list[int]()
-        if len(dropped):
-            reasons = np.array(dropped[REASON].to_pylist())
-            for reason in record.dropped:
-                order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
-        spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
-        settings = {
-            name: ", ".join(map(str, value if isinstance(value, list) else [value]))
-            for name, value in record.settings.items()
-        }
-        settings |= {name: "" for name, value in record.settings.items() if value is None}
-        section = StepSection(
-            record.label,
-            STEPS[record.step].summary if record.step in STEPS else "",
-            record.rows_in,
-            record.rows_out,
-            record.dropped,
-            settings,
-            record.facts,
-            tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
-            tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
-        )
-        steps.append(section)
+    pairs = zip(build.records, build.folders, strict=True)
+    steps = [_section(record, artefact, work) for record, artefact in pairs]
     last = build.folders[-1].rows()
     paired = {"caption", "negative_caption"}.issubset(last.column_names)
-    audits: list[BenchmarkAudit] = []
-    if paired:
-        first = next(
-            rows
-            for rows in (artefact.rows() for artefact in build.folders)
-            if {"caption", "negative_caption"}.issubset(rows.column_names)
-        )
-        named = [("as assembled", last)]
-        if first["id"].to_pylist() != last["id"].to_pylist():
-            named.insert(0, ("before the first row was dropped", first))
-        quiet = replace(feedback, remark=feedback.note)
-        # Each by itself: the tables share rows, and that is no leakage.
-        for title, rows in named:
-            audits += audit(
-                _choices(title, rows),
-                pictures=False,
-                limit=_AUDITED,
-                draws=1000,
-                seed=work.seed,
-                cache=work.session.folder,
-                batch_size=work.session.batch_size,
-                workers=0,
-                feedback=quiet,
-            ).audits
     # What was built, by category and by how often an image occurs.
     tables = []
     if "subset" in last.column_names:
@@ -546,8 +498,62 @@ def build_report(
         right=last["caption"].to_pylist() if paired else (),
         wrong=last["negative_caption"].to_pylist() if paired else (),
         tables=tables,
-        audits=audits,
+        audits=_audits(build, last, work, feedback) if paired else (),
     )
+
+
+def _section(record: StepRecord, artefact: StepFolder, work: StepContext) -> StepSection:
+    """What the page says of a step, with examples of rows that it kept and dropped."""
+    rows, dropped, order = artefact.rows(), artefact.dropped(), list[int]()
+    if len(dropped):
+        reasons = np.array(dropped[REASON].to_pylist())
+        for reason in record.dropped:
+            order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
+    spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
+    settings = {
+        name: "" if value is None else ", ".join(map(str, value if isinstance(value, list) else [value]))
+        for name, value in record.settings.items()
+    }
+    return StepSection(
+        record.label,
+        STEPS[record.step].summary if record.step in STEPS else "",
+        record.rows_in,
+        record.rows_out,
+        record.dropped,
+        settings,
+        record.facts,
+        tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
+        tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
+    )
+
+
+def _audits(
+    build: pipeline.Build, last: pa.Table, work: StepContext, feedback: Feedback
+) -> list[BenchmarkAudit]:
+    """What blind scorers make of the last rows, and of those before the first one was dropped."""
+    first = next(
+        rows
+        for rows in (artefact.rows() for artefact in build.folders)
+        if {"caption", "negative_caption"}.issubset(rows.column_names)
+    )
+    named = [("as assembled", last)]
+    if first["id"].to_pylist() != last["id"].to_pylist():
+        named.insert(0, ("before the first row was dropped", first))
+    audits: list[BenchmarkAudit] = []
+    # Each by itself: the tables share rows, and that is no leakage.
+    for title, rows in named:
+        audits += audit(
+            _choices(title, rows),
+            pictures=False,
+            limit=_AUDITED,
+            draws=1000,
+            seed=work.seed,
+            cache=work.session.folder,
+            batch_size=work.session.batch_size,
+            workers=0,
+            feedback=replace(feedback, remark=feedback.note),
+        ).audits
+    return audits
 
 
 def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:

@@ -22,8 +22,7 @@ from counterfoil.jobs import captions
 from counterfoil.jobs.arguments import DRAWS, SEED, feedback_of
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
 from counterfoil.jobs.job import job, option
-from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import SavedTable, TextTables, declared
+from counterfoil.jobs.results import SavedTable, TextTables, declared, write
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report import html
 from counterfoil.report.labels import amount

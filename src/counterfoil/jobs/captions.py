@@ -432,7 +432,6 @@ class MetricRequest:
         in it is found. References that say what the candidate says are dealt with as the policy says; without
         one they are kept, and `note` is told. Candidates that are empty are left out where `empty` says so.
         """
-        needs = {need for name in self.names for need in entry(name).needs}
         embedded = self.options.backbone.startswith("embeddings:")
         written = read_candidates(candidates, several=several, empty=empty)
         path, counts = written.path, [len(texts) for texts in written.captions.values()]
@@ -446,24 +445,7 @@ class MetricRequest:
             note(f"{path}: {many}, {least}{max(counts):,} of each")
         people = None if references is None else read_references(references)
         images = self.media.items(written, note)
-        if people is None and self.policy is not None:
-            raise InputError(
-                "there are no references that could contain a candidate",
-                given=f"--references-contain {self.policy}",
-                hint="name their file with --references",
-            )
-        if "images" in needs and images is None and not embedded:
-            raise InputError(
-                "there is a metric that looks at images, and none were given",
-                where=candidates,
-                hint="name their folder with --images, or that of videos with --videos",
-            )
-        if "references" in needs and people is None:
-            raise InputError(
-                "there is a metric that compares with references, and none were given",
-                where=candidates,
-                hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
-            )
+        self._check_needs(candidates, images=images is not None or embedded, references=people is not None)
         captions = [
             Caption(f"{name}@{number}" if number else name, text)
             for name, texts in written.captions.items()
@@ -507,6 +489,28 @@ class MetricRequest:
         if reference_rows is None:
             return together
         return _without_themselves(together, reference_rows, self.policy, note)
+
+    def _check_needs(self, candidates: Path, *, images: bool, references: bool) -> None:
+        """Raise `InputError` where a metric, or the policy, needs what was not given."""
+        needs = {need for name in self.names for need in entry(name).needs}
+        if self.policy is not None and not references:
+            raise InputError(
+                "there are no references that could contain a candidate",
+                given=f"--references-contain {self.policy}",
+                hint="name their file with --references",
+            )
+        if "images" in needs and not images:
+            raise InputError(
+                "there is a metric that looks at images, and none were given",
+                where=candidates,
+                hint="name their folder with --images, or that of videos with --videos",
+            )
+        if "references" in needs and not references:
+            raise InputError(
+                "there is a metric that compares with references, and none were given",
+                where=candidates,
+                hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
+            )
 
     def load(self, inputs: CaptionInputs, cache: Path | None, feedback: Feedback) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""

@@ -8,22 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
-from counterfoil.benchmarks.data_paths import Places
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
 from counterfoil.evaluation.compare import compare as tested
-from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.evaluate import evaluate, measured_run
 from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import measured_run
+from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as arguments
-from counterfoil.jobs.evaluation_inputs import whole_benchmark
+from counterfoil.jobs.evaluation_inputs import Places, whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
-from counterfoil.jobs.outputs import load_runs, write
-from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write_page
+from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
@@ -250,7 +248,7 @@ def compare(
     ('blind:random', 'blind:length', 'group')
     """
     feedback = arguments.feedback_of(reporting)
-    loaded = load_runs(runs, feedback)
+    loaded = _load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
     if ties is not None:
         loaded = [_with_ties(run, Ties(ties)) for run in loaded]
@@ -327,11 +325,12 @@ class ModelRankings(Tabular):
         ]
 
     @property
-    def tables(self) -> tuple[Table, ...]:
-        """The agreement of measures, and the ranks of the models."""
-        from counterfoil.report.rankings_page import agreements_table, ranks_table
+    def tables(self) -> list[Table]:
+        """The agreement of measures, the ranks of the models, and how far their first items agree."""
+        from counterfoil.report.rankings_page import agreements_table, list_tables, ranks_table
 
-        return agreements_table(self.correlation), ranks_table(self.correlation)
+        of_lists = (table for lists in self.lists for table in list_tables(lists))
+        return [agreements_table(self.correlation), ranks_table(self.correlation), *of_lists]
 
     @property
     def notes(self) -> list[str]:
@@ -344,12 +343,6 @@ class ModelRankings(Tabular):
             **self.correlation.to_json(),
             "lists": [diversity_of.to_json() for diversity_of in self.lists],
         }
-
-    def to_csv(self) -> str:
-        """All numbers as CSV, one a line."""
-        from counterfoil.report.rankings_page import to_csv
-
-        return to_csv(self.correlation, self.lists)
 
     def to_html(
         self,
@@ -375,7 +368,7 @@ class ModelRankings(Tabular):
 
 
 @job(
-    outputs="html csv json",
+    outputs="html json",
     examples="""Examples:
   counterfoil compare rankings runs/*
   counterfoil compare rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r
@@ -415,6 +408,17 @@ def rank(
     >>> rank(runs, draws=100, quiet=True).correlation.models
     ('one', 'two', 'three')
     """
-    loaded = load_runs(runs, arguments.feedback_of(reporting))
+    loaded = _load_runs(runs, arguments.feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
     return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))
+
+
+def _load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) -> list[Run]:
+    """The runs among `runs`, then those in folders (however deep); raises `InputError` for none."""
+    loaded = [run for run in runs if isinstance(run, Run)]
+    folders = [run for run in runs if not isinstance(run, Run)]
+    if folders:
+        loaded += find_runs(folders, note=feedback.note)
+    if not loaded:
+        raise InputError("no runs", hint="give runs, run folders, or folders of them")
+    return loaded

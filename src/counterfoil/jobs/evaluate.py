@@ -7,6 +7,7 @@ ranked together, from one pass over the scores.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
 
@@ -17,19 +18,19 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
-from counterfoil.evaluation.evaluate import IntervalMethod, binarize
+from counterfoil.evaluation.evaluate import IntervalMethod, binarize, measured_run
 from counterfoil.evaluation.evaluate import evaluate as measure
+from counterfoil.evaluation.run import FILES, is_run_of, save_run
 from counterfoil.evaluation.run import load_run as load_plain_run
-from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as reading
 from counterfoil.jobs.evaluation_inputs import measures
 from counterfoil.jobs.job import Feedback, documented, job, option
-from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
-from counterfoil.outputs import Outputs, existing_paths, guarding
+from counterfoil.models.base import Identity
+from counterfoil.outputs import Folder, Outputs, existing_paths, guarded, guarding, overwriting
 from counterfoil.store import check_writable
 
 
@@ -113,21 +114,89 @@ class _Part:
 
 @dataclass(eq=False)
 class _Evaluation:
-    """A scorer and benchmarks that are ready: all is read, loaded and checked, nothing is computed yet.
+    """A scorer and benchmarks whose names, files and settings were checked.
 
-    `missing` are the benchmarks that could not be read, or measured so far, each with its error.
+    `parts` are the benchmarks that are read; `missing` are those that could not be read, or measured so far,
+    each with its error.
     """
 
-    scorer: Any
     inputs: reading.JobInputs
-    missing: list[tuple[str, CounterfoilError]]
-    parts: Sequence[_Part]
+    #: As it is named, or loaded before.
+    named: Any
     first_stage: Any
-    called: str
-    manifest: dict[str, Any]
-    out: Path | None
+    #: The name of the scorer in results, as far as it is known before anything is loaded.
+    run_name: str
     outputs: Outputs
+    #: The scorer, once it is loaded.
+    scorer: Any = None
+    parts: list[_Part] = field(default_factory=list)
+    missing: list[tuple[str, CounterfoilError]] = field(default_factory=list)
     _ranked: dict[str, Answers] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """What results call the scorer."""
+        own = getattr(self.scorer, "title", "") if self.inputs.rows["name"] is None else ""
+        return own or self.run_name
+
+    @property
+    def out(self) -> Path | None:
+        """The folder of the run folders."""
+        return shared.path_of(self.inputs.rows["out"])
+
+    def load(self) -> None:
+        """Load the scorer, where it is named."""
+        self.scorer = self.named
+        if isinstance(self.named, str):
+            path = reading.beside_data(self.named, self.inputs.sources.data.plain)
+            self.scorer = self.inputs.load(path, name=self.named)
+            if (described := getattr(self.scorer, "described", None)) is not None:
+                self.inputs.feedback.note(f"{self.named}: {described}")
+
+    def narrowed(self, key: str, benchmark: Benchmark) -> _Part:
+        """A benchmark that was read, narrowed to the questions that are asked for."""
+        rows, options, feedback = self.inputs.rows, self.inputs.options, self.inputs.feedback
+        if rows["available"]:
+            benchmark = reading.at_hand(benchmark, feedback)
+        if any(words in (benchmark.source or "") for words in ("left out", "taken out")):
+            # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
+            feedback.note(f"{benchmark.name}: {benchmark.source}")
+        limit: float | None = rows["limit"]
+        if limit is not None:
+            limit = max(1, round(limit * len(benchmark))) if limit < 1 else int(limit)
+        given, questions, empty = reading.narrowed(
+            self.scorer, benchmark, limit, options.unanswered, feedback=feedback
+        )
+        if isinstance(self.named, str):
+            reading.check_at_hand(self.named, options.backbone, questions)
+        partial = limit is not None and len(questions) < len(benchmark)
+        return _Part(key, questions, given, empty, benchmark if partial else None)
+
+    def check(self) -> None:
+        """Load what is left to load, and check that scorer, benchmarks and outputs fit.
+
+        Raises `InputError` where they do not, where no benchmark could be read, and for outputs that would
+        replace something else.
+        """
+        rows, inputs = self.inputs.rows, self.inputs
+        if not self.parts:
+            raise reading.not_measured(self.missing, len(inputs.sources.names))
+        for key, _ in self.missing:
+            inputs.feedback.warn(f"{key} is not at hand; the others are measured")
+        self.outputs.read(*(part.benchmark.path for part in self.parts if part.benchmark.path is not None))
+        if self.scorer is None:
+            self.load()
+        if isinstance(self.first_stage, str):
+            bare = replace(inputs.options, ids=None, column=None, whole_rows=False, backbone="", settings={})
+            path = reading.beside_data(self.first_stage, inputs.sources.data.plain)
+            self.first_stage = inputs.load(path, bare, self.first_stage)
+        for part in self.parts:
+            reading.check(self.scorer, part.benchmark)
+            if self.out is not None and rows["name"] is not None:
+                identity = reading.scorer_for(self.scorer, part.benchmark).identity
+                _check_identity(_run_folder(self.out, part.key), self.run_name, identity)
+        reported = measures([part.benchmark for part in self.parts], rows["measures"])
+        self.parts = [replace(part, measures=names) for part, names in zip(self.parts, reported, strict=True)]
 
     def answers(self, part: _Part) -> tuple[Answers, str | None]:
         """The answers to a benchmark; of some of its questions also what all of them would take."""
@@ -158,7 +227,7 @@ class _Evaluation:
                 self._ranked = dict(zip((gallery.key for gallery in galleries), rankings, strict=True))
             return self._ranked[part.key], None
 
-    def narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
+    def counted(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
         """The questions that count, where a model left some without an answer."""
         missing = getattr(answers, "unanswered", None)
         if missing is None or not missing.any() or answers.has_rankings:
@@ -199,11 +268,14 @@ class _Evaluation:
             measures=part.measures,
             provenance={"benchmark": facts},
         )
+        # A loaded scorer has a name of its own; a run of a named one is called after its folder.
+        named = rows["name"] is not None or not isinstance(self.named, str)
+        manifest = {"named": named, "asked": self.run_name}
         if self.out is None:
-            return EvaluationRun.of(measured_run(part.benchmark, answers, result, self.manifest))
-        folder = run_folder(self.out, part.key)
+            return EvaluationRun.of(measured_run(part.benchmark, answers, result, manifest))
+        folder = _run_folder(self.out, part.key)
         with guarding(self.outputs):
-            run = save_run(folder, part.benchmark, answers, result, self.manifest)
+            run = save_run(folder, part.benchmark, answers, result, manifest)
         self.inputs.feedback.note(f"run written to {folder}")
         return EvaluationRun.of(run)
 
@@ -236,8 +308,21 @@ def evaluate_all(
     is as in `evaluate`.
     """
     with guarded("evaluate", overwrite=options["overwrite"]) as outputs:
-        evaluation = _prepare(scorer, benchmarks, options, outputs)
-    runs, feedback = [], evaluation.inputs.feedback
+        evaluation = _named(scorer, benchmarks, options, outputs)
+        sources, feedback = evaluation.inputs.sources, evaluation.inputs.feedback
+        # A model is loaded once the data are known to be there. Given answers may carry the questions along.
+        if not isinstance(evaluation.named, str) or not catalog.has_model(evaluation.named):
+            evaluation.load()
+        for key, benchmark in zip(sources.names, sources.benchmarks, strict=True):
+            try:
+                whole = sources.read(benchmark, feedback, evaluation.scorer, counts=options["counts"])
+                evaluation.parts.append(evaluation.narrowed(key, whole))
+            except CounterfoilError as error:
+                if len(benchmarks) == 1:
+                    raise
+                evaluation.missing.append((key, error))
+        evaluation.check()
+    runs = []
     for part in evaluation.parts:
         try:
             answers, whole_time = evaluation.answers(part)
@@ -248,7 +333,7 @@ def evaluate_all(
             continue
         if (spent := getattr(evaluation.scorer, "spent", None)) is not None:
             feedback.note(f"{evaluation.called}: {spent()}")
-        run = evaluation.measured(*evaluation.narrowed(part, answers))
+        run = evaluation.measured(*evaluation.counted(part, answers))
         feedback.result(run)
         runs.append(run)
         if whole_time is not None:
@@ -291,14 +376,13 @@ def load_run(folder: Annotated[str | Path, option()]) -> EvaluationRun:
     return EvaluationRun.of(load_plain_run(folder))
 
 
-def _prepare(
+def _named(
     scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
-    """The evaluation of `scorer` on `benchmarks`: names, files, questions and settings are read and checked.
+    """The evaluation of `scorer` on `benchmarks`, of which nothing is read or loaded.
 
-    A model that is named is loaded last. Of several benchmarks one that cannot be read is left out with a
-    warning; one alone raises its error. Raises `InputError` for unknown names, outputs that would replace
-    something else, and settings that do not fit.
+    Raises `InputError` for unknown names, outputs that would replace something else, and settings that do not
+    fit.
     """
     feedback = shared.feedback_of(rows)
     scorer, backbone, first_stage = (
@@ -318,7 +402,6 @@ def _prepare(
         api_key=shared.api_key(rows["api_key_env"]) if chat else "",
     )
     sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])
-    # The name of the scorer in results, as far as it is known before anything is loaded.
     run_name = rows["name"]
     if run_name is None and first_stage is not None:
         from counterfoil.engine.rank import name as reranked
@@ -326,7 +409,7 @@ def _prepare(
         run_name = reranked(reading.title_of(scorer), reading.title_of(first_stage), rows["depth"])
     elif run_name is None:
         run_name = f"{reading.title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
-    for folder in run_folders(out, keys, run_name):
+    for folder in _run_folders(out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
     sources.check_names()
@@ -346,48 +429,7 @@ def _prepare(
     specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
     files = [] if options.ids is None else [options.ids]
     outputs.read(*existing_paths([*specs, *sources.paths, *files]))
-
-    # A model is loaded once the data are known to be there. Given answers may carry the questions along.
-    has_model = isinstance(scorer, str) and catalog.has_model(scorer)
-    loaded = None if has_model else _loaded(scorer, inputs)
-    parts: list[_Part] = []
-    missing: list[tuple[str, CounterfoilError]] = []
-    for key, benchmark in zip(keys, sources.benchmarks, strict=True):
-        try:
-            parts.append(_read(key, benchmark, scorer, loaded, inputs))
-        except CounterfoilError as error:
-            if len(keys) == 1:
-                raise
-            missing.append((key, error))
-    if not parts:
-        raise reading.not_measured(missing, len(keys))
-    for key, _ in missing:
-        feedback.warn(f"{key} is not at hand; the others are measured")
-    outputs.read(*(part.benchmark.path for part in parts if part.benchmark.path is not None))
-    if has_model:
-        loaded = _loaded(scorer, inputs)
-    if isinstance(first_stage, str):
-        bare = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-        first_stage = _loaded(first_stage, replace(inputs, options=bare))
-    for part in parts:
-        reading.check(loaded, part.benchmark)
-        if out is not None and rows["name"] is not None:
-            check_identity(
-                run_folder(out, part.key), run_name, reading.scorer_for(loaded, part.benchmark).identity
-            )
-    reported = measures([part.benchmark for part in parts], rows["measures"])
-    return _Evaluation(
-        scorer=loaded,
-        inputs=inputs,
-        missing=missing,
-        parts=[replace(part, measures=names) for part, names in zip(parts, reported, strict=True)],
-        first_stage=first_stage,
-        called=run_name if rows["name"] is not None else getattr(loaded, "title", "") or run_name,
-        # A loaded scorer has a name of its own; a run of a named one is called after its folder.
-        manifest={"named": rows["name"] is not None or not isinstance(scorer, str), "asked": run_name},
-        out=out,
-        outputs=outputs,
-    )
+    return _Evaluation(inputs, scorer, first_stage, run_name, outputs)
 
 
 def _with_kind(scorer: Any, feedback: Feedback) -> Any:
@@ -403,31 +445,48 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     return full
 
 
-def _loaded(scorer: Any, inputs: reading.JobInputs) -> Any:
-    if not isinstance(scorer, str):
-        return scorer
-    loaded = inputs.load(reading.beside_data(scorer, inputs.sources.data.plain), name=scorer)
-    if (described := getattr(loaded, "described", None)) is not None:
-        inputs.feedback.note(f"{scorer}: {described}")
-    return loaded
+def _run_folder(out: Path, benchmark: str) -> Path:
+    """Where the run on a benchmark goes: a folder in `out` of its name, or of that of its own folder.
+
+    Raises `InputError` where neither is the name of a folder.
+
+    >>> _run_folder(Path("runs/clip"), "world/quads").as_posix()
+    'runs/clip/quads'
+    """
+    name = Path(benchmark).name
+    if name in ("", ".", ".."):
+        name = Path(benchmark).resolve().name
+    if not name:
+        raise InputError("the benchmark has no name for its run folder", given=benchmark)
+    return out / name
 
 
-def _read(key: str, benchmark: str | Benchmark, scorer: Any, loaded: Any, inputs: reading.JobInputs) -> _Part:
-    """The benchmark with its data, narrowed to what is asked of it."""
-    rows, options, feedback = inputs.rows, inputs.options, inputs.feedback
-    unlimited = inputs.sources.read(benchmark, feedback, loaded, counts=rows["counts"])
-    if rows["available"]:
-        unlimited = reading.at_hand(unlimited, feedback)
-    if any(words in (unlimited.source or "") for words in ("left out", "taken out")):
-        # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
-        feedback.note(f"{unlimited.name}: {unlimited.source}")
-    limit: float | None = rows["limit"]
-    if limit is not None:
-        limit = max(1, round(limit * len(unlimited))) if limit < 1 else int(limit)
-    given, questions, empty = reading.narrowed(
-        loaded, unlimited, limit, options.unanswered, feedback=feedback
-    )
-    if isinstance(scorer, str):
-        reading.check_at_hand(scorer, options.backbone, questions)
-    partial = limit is not None and len(questions) < len(unlimited)
-    return _Part(key, questions, given, empty, unlimited if partial else None)
+def _run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> list[Folder]:
+    """The folders of runs of `scorer`, to be declared; raises `InputError` where two would be one."""
+    if out is None:
+        return []
+    folders: dict[str, str] = {}
+    for benchmark in benchmarks:
+        name = _run_folder(out, benchmark).name
+        if name.casefold() in folders:
+            raise InputError(
+                "two benchmarks would be written to one run folder",
+                where=out / name,
+                given=f"{folders[name.casefold()]} and {benchmark}",
+                hint="evaluate them in two calls with two --out",
+            )
+        folders[name.casefold()] = benchmark
+    resumes = partial(is_run_of, scorer=scorer)
+    return [Folder(_run_folder(out, name_of_run), FILES, resumes, alone=True) for name_of_run in benchmarks]
+
+
+def _check_identity(folder: Path, scorer: str, identity: Identity) -> None:
+    """Raise `InputError` where the run there is of a scorer that has the same name but is another."""
+    if overwriting() or not (folder / "manifest.json").exists():
+        return
+    if not is_run_of(folder, scorer=scorer, identity=(identity.name, identity.key)):
+        raise InputError(
+            "the folder holds a run of another scorer of this name",
+            where=folder,
+            hint="name another folder, or replace it with --overwrite",
+        )

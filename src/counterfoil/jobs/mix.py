@@ -17,11 +17,10 @@ from counterfoil.inputs.options import with_default
 from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources, feedback_of
 from counterfoil.jobs.evaluation_inputs import BenchmarkSources, at_hand
 from counterfoil.jobs.job import job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.jobs.training import network
 from counterfoil.models import checkpoint
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Cell, Column, Row, Table
 
 if TYPE_CHECKING:

@@ -26,10 +26,9 @@ from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.job import SILENT, documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.stats.capture_recapture import Population
 from counterfoil.store import check_writable, write_csv, write_json
@@ -166,12 +165,8 @@ class PoolRounds(Tabular):
             if by == "model":
                 rows += [{"round": one.number, "model": name, **row} for name, row in of_models.items()]
             else:
-                ends = {
-                    f"{name}_{end}": None if of is None else of[end]
-                    for name, of in missing.items()
-                    for end in (("total",) if name == "graded" else ("total", "low", "high"))
-                }
-                rows.append({**facts, **ends})
+                bound = missing["chao"] or {}
+                rows.append({**facts, **{f"chao_{end}": bound.get(end) for end in ("total", "low", "high")}})
         return rows
 
     @property
@@ -183,13 +178,9 @@ class PoolRounds(Tabular):
             "right of judged": lambda one: f"{100 * one.yielded:.1f} %" if one.judged else "–",
             "all right": lambda one: f"{one.all_right:,}",
             "cost": lambda one: f"{one.cost:,.2f}",
-            "independent": lambda one: _written(one.missing.independent),
-            "at least": lambda one: _written(one.missing.chao),
-            "graded": lambda one: "–" if one.missing.graded is None else _count(one.missing.graded),
+            "at least": lambda one: _written(one.at_least),
             "all there are": lambda one: "–" if one.total is None else f"{one.total:,}",
         }
-        if all(one.missing.graded is None for one in self.rounds):
-            del cells["graded"]
         if all(one.total is None for one in self.rounds):
             del cells["all there are"]
         rows = [(str(one.number), *(cell(one) for cell in cells.values())) for one in self.rounds]
@@ -207,15 +198,9 @@ class PoolRounds(Tabular):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided, and what the estimates rest on."""
-        rests = (
-            "estimates of all right pairs are from how the models' finds overlap: 'independent' is too low "
-            "where models find the same easy pairs, 'at least' is a lower bound, and 'graded' holds if no "
-            "pair is out of every model's reach and no models are near copies, which the finds cannot show",
-        )
-        if len(self.models) < 2:
-            return self.remarks
-        return (*self.remarks, *rests)
+        """What was decided, and what the lower bound of all right pairs rests on."""
+        rests = "'at least' is a lower bound of all right pairs, from how the models' finds overlap (Chao)"
+        return (*self.remarks, rests) if len(self.models) > 1 else self.remarks
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -237,11 +222,7 @@ class PoolRounds(Tabular):
 
 
 def _written(of: Population | None) -> str:
-    return "–" if of is None else f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
-
-
-def _count(number: float) -> str:
-    return "∞" if number == np.inf else f"{number:,.0f}"
+    return "–" if of is None else f"{of.total:,.0f} [{of.low:,.0f}, {of.high:,.0f}]"
 
 
 @job(

@@ -1,8 +1,7 @@
-"""Publication of a benchmark, as a folder or on the hub, checked against its licence."""
+"""Publication of a benchmark as a folder, checked against its licence."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -13,7 +12,6 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.publishing import writing
 from counterfoil.benchmarks.publishing.facts import UNKNOWN_DATE, Provenance, Publication
-from counterfoil.benchmarks.publishing.hub import Upload, check_repository, upload
 from counterfoil.benchmarks.publishing.licences import Licence, conflicts, find, stated
 from counterfoil.benchmarks.publishing.writing import PublishedFolder, publish_folder
 from counterfoil.benchmarks.tables import read_table
@@ -24,9 +22,8 @@ from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
 from counterfoil.store import check_writable
 
@@ -65,23 +62,17 @@ class PublishRows(shared.Reporting, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Published(Tabular):
-    """What was published, or would be. `upload` is the answer of the hub."""
+    """What was published, and to which folder."""
 
-    to: str
+    to: Path
     folder: PublishedFolder
     licence: Licence
     remarks: tuple[str, ...]
-    upload: Upload | None = field(default=None)
 
     rows_by = declared(file="`path` and `bytes: int`")
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
         return [{"path": path, "bytes": n} for path, n in self.folder.sizes.items()]
-
-    @property
-    def executed(self) -> bool:
-        """Whether it is where it should be: always for a folder, for the hub where it was uploaded."""
-        return self.upload is not None or not self.to.startswith("hub:")
 
     @property
     def tables(self) -> tuple[Table]:
@@ -95,36 +86,27 @@ class Published(Tabular):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where it is, or what it takes to put it there, and what was left open."""
-        if self.upload is not None:
-            where = f"{self.upload.url} at revision {self.upload.revision}"
-        elif self.executed:
-            where = f"published to {self.to.removeprefix('folder:')}"
-        else:
-            where = f"nothing was uploaded to {self.to}; --execute does it"
-        return (where, *self.remarks)
+        """Where it is, and what was left open."""
+        return (f"published to {self.to}", *self.remarks)
 
     def to_json(self) -> dict[str, Any]:
-        facts = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
-        sent = {} if self.upload is None else {"url": self.upload.url, "revision": self.upload.revision}
-        return {**facts, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}
+        licence = self.licence.spdx or self.licence.url
+        files, notes = dict(self.folder.sizes), [*self.remarks]
+        return {"to": str(self.to), "licence": licence, "files": files, "notes": notes}
 
 
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil benchmarks publish sets/mine --to folder:release --licence CC-BY-4.0 --split 0.2
-  counterfoil benchmarks publish pairs --data my.csv --images photos/ --to folder:release --licence CC-BY-4.0
-  counterfoil benchmarks publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute""",
+  counterfoil benchmarks publish sets/mine --out release --licence CC-BY-4.0 --split 0.2
+  counterfoil benchmarks publish pairs --data my.csv --images photos/ --out release --licence CC-BY-4.0""",
 )
 def publish(
     benchmark: Annotated[shared.AnyBenchmark, shared.BENCHMARK],
-    to: Annotated[str, option(flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
+    out: Annotated[str | Path, option(flag="--out", metavar="FOLDER")],
     *,
     licence: Annotated[str, option(metavar="SPDX|ADDRESS")] = "",
-    execute: bool = False,
     anyway: bool = False,
-    private: bool = False,
     split: Annotated[float | None, option(low=0, high=1, metavar="SHARE")] = None,
     seed: Annotated[int, shared.SEED] = 0,
     overwrite: Annotated[bool, shared.OVERWRITE] = False,
@@ -133,33 +115,26 @@ def publish(
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
     What was published is measured like the benchmark: 'counterfoil evaluate SCORER OUT'. Equal benchmarks
-    give equal bytes.
+    give equal bytes. 'hf upload OWNER/NAME OUT --repo-type dataset' puts it on the hub.
 
     `provenance` may also be a mapping (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises what
     reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it (unless
-    `anyway`), for a place that cannot be written, and where the hub refuses.
+    `anyway`) and for a folder that cannot be written.
 
     Arguments:
-        to: Where it is published.
+        out: The folder it is published in.
         licence: Its licence, such as CC-BY-4.0. Default: what its card states.
-        execute: Upload to the hub; without it, what would be is printed.
         anyway: Publish although a licence forbids it; the card says so.
-        private: Make a repository on the hub that others do not see.
 
     Data:
         split: Share of the questions in the split 'test', such as 0.2; no image is in two splits.
 
-    >>> published = publish("world-choices", "hub:ann/shapes", quiet=True)
-    >>> published.licence.spdx, published.executed, len(published.folder.sizes) > 3
-    ('Apache-2.0', False, True)
+    >>> import tempfile
+    >>> published = publish("world-choices", f"{tempfile.mkdtemp()}/shapes", quiet=True)
+    >>> published.licence.spdx, len(published.folder.sizes) > 3
+    ('Apache-2.0', True)
     """
-    feedback, origin = shared.feedback_of(options), options["provenance"]
-    kind, _, place = to.partition(":")
-    if kind not in ("folder", "hub") or not place:
-        raise InputError(
-            "no place to publish to", where="--to", given=to, allowed="folder:OUT, hub:OWNER/NAME"
-        )
-    place = check_repository(place) if kind == "hub" else place
+    feedback, origin, out = shared.feedback_of(options), options["provenance"], Path(out)
     provenance = _provenance(origin, benchmark)
     # What campaigns say of their people.
     sheets: list[str] = []
@@ -172,7 +147,6 @@ def publish(
         sheets += data_sheet(judged.campaign, judged.table)
     about = partial(
         Publication,
-        repository=place if kind == "hub" else "",
         creators=tuple(options["creators"]),
         date=options["date"],
         version=options["release"],
@@ -185,16 +159,14 @@ def publish(
     where = {"data": options["data"], "images": options["images"]}
     reads = [source for source in (benchmark, *where.values(), origin) if isinstance(source, str | Path)]
     with guarded("benchmarks publish", overwrite=overwrite, reads=reads) as outputs:
-        if kind == "folder":
-            check_writable(Path(place), folder=True)
+        check_writable(out, folder=True)
         source = benchmark
         if not isinstance(source, Benchmark):
             with feedback.busy(f"reading {source}"):
                 source = catalog.benchmark(str(source), **where, counts=options["counts"])
         if options["available"]:
             source = at_hand(source, feedback)
-        if kind == "folder":
-            outputs.folder(Folder(Path(place), writing.FILES, alone=True))
+        outputs.folder(Folder(out, writing.FILES, alone=True))
         if source.path is not None:
             outputs.read(source.path)
         named = named or stated(source.card.licence)
@@ -214,21 +186,9 @@ def publish(
             )
         stated_facts = about(licence=named, overridden=tuple(against))
         remarks = _remarks(source, stated_facts, against)
-        publishing = partial(publish_folder, source, about=stated_facts, split=split, seed=seed)
-        if kind == "folder":
-            with feedback.progress() as progress:
-                written = publishing(Path(place), progress=progress)
-            return Published(to, written, named, remarks)
-        with tempfile.TemporaryDirectory(prefix="counterfoil-publish-") as temporary:
-            data_set = Path(temporary) / "data-set"
-            with feedback.progress() as progress:
-                written = publishing(data_set, progress=progress)
-            sent = None
-            if execute:
-                with feedback.busy(f"uploading {written.bytes:,} bytes to {place}"):
-                    message = f"{source.card.title or source.name}, release {options['release']}"
-                    sent = upload(data_set, place, private=private, update=overwrite, message=message)
-            return Published(to, written, named, remarks, sent)
+        with feedback.progress() as progress:
+            written = publish_folder(source, out, stated_facts, split=split, seed=seed, progress=progress)
+        return Published(out, written, named, remarks)
 
 
 def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:

@@ -16,12 +16,12 @@ import pyarrow as pa
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
-from counterfoil.jobs.outputs import guarded_file, write
+from counterfoil.outputs import guarded_file
 from counterfoil.report import comparison_tables
 from counterfoil.report.labels import amount
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Column, Table, to_csv, to_latex, to_markdown, to_text
-from counterfoil.store import check_table_kind, write_table
+from counterfoil.store import check_table_kind, write_table, write_text
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
 Pictures = Literal["auto", "always", "never"]
@@ -316,6 +316,12 @@ def write_page(
     check()
     html = page(comparisons, title=title, pictures=pictures, private=private)
     write(path, html, command="compare", overwrite=overwrite)
+
+
+def write(path: str | Path, text: str, *, command: str, overwrite: bool) -> None:
+    """Write a text file as `guarded_file` allows it."""
+    with guarded_file(path, command=command, overwrite=overwrite):
+        write_text(Path(path), text)
 
 
 def measure_rows(run: Run) -> list[dict[str, Any]]:

@@ -20,16 +20,15 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
-from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
+from counterfoil.inputs.options import with_default
+from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of
 from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
 from counterfoil.jobs.job import SILENT, Feedback, ignore, job, option
-from counterfoil.jobs.outputs import guarded, guarded_file
-from counterfoil.jobs.study import FIRST_SEED, StudyReport, study
 from counterfoil.jobs.training import train_model
-from counterfoil.outputs import each_guarded
+from counterfoil.outputs import each_guarded, guarded, guarded_file
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.tour_page import Built, Campaigned
@@ -101,40 +100,31 @@ class ExampleFiles(NamedTuple):
   counterfoil demo
   counterfoil demo --seed 3 --out another
   counterfoil demo --files first                 # small files to try every command on, as README does
-  counterfoil demo --full                        # which of BiVLC's findings hold: some minutes"""
+"""
 )
 def demo(
-    out: Annotated[
-        str | Path | None, option(flag="--out", shown="demo-report; with --full study-report")
-    ] = None,
+    out: Annotated[str | Path, option(flag="--out")] = "demo-report",
     *,
-    full: bool = False,
-    seed: Annotated[int, FIRST_SEED] = 0,
+    seed: Annotated[int, with_default(SEED, 0, help="The seed of the networks.", panel="")] = 0,
     files: str | Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
-) -> Tour | StudyReport | ExampleFiles:
+) -> Tour | ExampleFiles:
     """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
 
     The page has a picture, what follows from it and the commands of each; the files of all stay in the
     folder, where the commands run as they are printed. Nothing is downloaded. The last line is the path of
-    the page. --full trains four networks instead and says which of BiVLC's findings hold. A demo that was
-    stopped goes on where it was.
-
-    Raises what `tour` and `study` raise.
+    the page. A demo that was stopped goes on where it was. Raises what `tour` raises.
 
     Arguments:
         out: The folder.
-        full: The study of four trainings, which takes some minutes.
         files: Only write small files of every kind that commands read into this folder.
     """
     feedback = feedback_of(reporting)
     if files is not None:
         with guarded("demo", overwrite=overwrite):
             return ExampleFiles(Path(files), write_example_files(Path(files), seed=seed))
-    if full:
-        return study(out or "study-report", seed=seed, feedback=feedback)
-    return tour(out or "demo-report", seed=seed, overwrite=overwrite, feedback=feedback)
+    return tour(out, seed=seed, overwrite=overwrite, feedback=feedback)
 
 
 def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str, ...]]:
@@ -260,7 +250,7 @@ class _Making:
         """A campaign about every question, answered by simulated people."""
         from counterfoil.jobs.annotate_create import create_campaign
         from counterfoil.jobs.annotate_judgements import annotate_agreement
-        from counterfoil.jobs.annotate_plan import annotate_simulate
+        from counterfoil.jobs.annotate_simulate import annotate_simulate
 
         people = self.sizes.people
         with self._timed("asking", f"asked {people} simulated people"):

@@ -29,10 +29,10 @@ from counterfoil.jobs.arguments import (
     processes,
 )
 from counterfoil.jobs.job import documented, job, job_of, option
-from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
+from counterfoil.outputs import guarded as guarding
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -72,7 +72,6 @@ class RunRows(Reporting, total=False):
         devices: How many of them.
         chunk_size: Rows that go through the network at a time, on each device, where a batch does not fit
             into memory: the gradients are those of the whole batch (GradCache).
-        tensorboard: Write the journal for TensorBoard as well (extra 'tensorboard').
     """
 
     images: Annotated[Path | None, option(None)]
@@ -89,7 +88,6 @@ class RunRows(Reporting, total=False):
     workers: Annotated[int | None, WORKERS]
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
     cache: Annotated[Cache, CACHE]
-    tensorboard: Annotated[bool, option(False)]
 
 
 class TrainRows(RunRows, total=False):
@@ -644,7 +642,7 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         validation=rows.validation,
         monitors=Monitors(guard=guard, at_start=True),
         out=wanted["out"],
-        saving=Saving(resume=resume, tensorboard=wanted["tensorboard"]),
+        saving=Saving(resume=resume),
         device=wanted["device"],
         computing=Computing(wanted["devices"] or 1, wanted["chunk_size"]),
         workers=processes(wanted["workers"]),

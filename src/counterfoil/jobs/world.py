@@ -1,8 +1,7 @@
-"""Benchmarks, training sets and a contact sheet of the drawn world, in folders and files."""
+"""Benchmarks and training sets of the drawn world, in folders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
@@ -13,15 +12,11 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, rows_of, with_default
 from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.jobs.outputs import guarded
-from counterfoil.outputs import Folder
+from counterfoil.outputs import Folder, guarded
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.labels import amount
-from counterfoil.store import check_writable, write_bytes
+from counterfoil.store import check_writable
 from counterfoil.world import benchmarks, ratings, sample
-from counterfoil.world.drawings import contact_sheet
-from counterfoil.world.edits import SUBSETS
-from counterfoil.world.painting import STYLES
 from counterfoil.world.training import TRAIN, VALIDATION, save_training, training
 
 
@@ -50,15 +45,13 @@ _KINDS = {
 _What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "clips", "training"]
 #: Default pixels to a side: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
-#: Kinds of picture a sheet may be, by suffix.
-_PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _SAME = with_default(SEED, 0, help="Same seed, same bytes.", panel="")
 _PIXELS = Option("", None, low=sample.SMALLEST, high=most("size"))
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn: the folder or file, and what it holds in lines."""
+    """What was drawn: the folder, and what it holds in lines."""
 
     path: Path
     lines: tuple[str, ...]
@@ -176,49 +169,3 @@ def build_world(
         out,
         (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {kind_of.scorer} {out}"),
     )
-
-
-@job(
-    examples="""Examples:
-  counterfoil world sheet --out sheet.png
-  counterfoil world sheet --each 3 --style natural --size 256 --seed 5 --out sheet.jpg"""
-)
-def draw_sheet(
-    out: Annotated[Path, option(flag="--out")],
-    *,
-    number: Annotated[int, option(flag="--each", low=1, high=most("items"))] = 1,
-    seed: Annotated[int, _SAME] = 0,
-    size: Annotated[int, with_default(_PIXELS, _SIZE, help="Pixels to the side of each picture.")] = _SIZE,
-    style: Literal["natural", "synthetic"] | None = None,
-    overwrite: bool = False,
-    **reporting: Unpack[Reporting],
-) -> Drawn:
-    """Draw a contact sheet: pairs of pictures with the captions that tell them apart.
-
-    The pairs are the first questions of 'world build quads' under the same seed.
-
-    Raises `InputError` for a picture of another kind, and where it exists, unless `overwrite`.
-
-    Arguments:
-        out: The picture to write: png or jpg.
-        number: How many pairs of each of the seven kinds of edit.
-        style: Only this one; default: both, side by side.
-    """
-    kind = _PICTURES.get(out.suffix.lower())
-    if kind is None:
-        raise InputError(
-            "unknown kind of picture", where=out, given=out.suffix or "(no suffix)", allowed=_PICTURES
-        )
-    with guarded("world sheet", overwrite=overwrite) as outputs:
-        check_writable(out)
-        outputs.file(out)
-        feedback_of(reporting).note(f"drawing {number * len(SUBSETS)} pairs")
-        # The kinds take turns, so as many sevens have as many of each.
-        contrasts = sample.contrasts(number * len(SUBSETS), seed=seed)
-        pairs = sorted(contrasts, key=lambda pair: SUBSETS.index(pair.subset))
-        picture = contact_sheet(pairs, size=size, styles=STYLES if style is None else (style,))
-        encoded = BytesIO()
-        picture.save(encoded, format=kind)
-        write_bytes(out, encoded.getvalue())
-    line = f"{len(pairs)} pairs, {picture.width} x {picture.height} pixels: {out}"
-    return Drawn(out, (line,))

@@ -262,19 +262,7 @@ def weighted_agreement(
         distance, expected = pairs - equal, n**2 - (marginal[fixed] ** 2).sum(axis=0)
         expected = expected - joint**2 * one_in - (1 - one_in) * (loose * loose).sum(axis=0)
     else:
-        # Where each category stands, the widest gap being 1: by its middle rank among answers, or its value.
-        values = data.categories[present]
-        if scale == Scale.ORDINAL:
-            x = np.cumsum(marginal, axis=0) - marginal / 2
-        elif values.dtype.kind in "biuf":
-            x = values.astype(np.float64)[:, None]
-        else:
-            raise InputError(
-                "an interval scale needs numbers", given=values[0], allowed="numbers, or another scale"
-            )
-        x = x - x[0]
-        # Around the middle, so that little cancels.
-        x = x / np.maximum(x[-1], 1e-300) - 0.5
+        x = _positions(scale, data.categories[present], marginal)
         placed = cell * x[of_cell]
         first, second = into_items @ placed, into_items @ (placed * x[of_cell])
         distance = 2 * (total * second - first * first)
@@ -284,6 +272,21 @@ def weighted_agreement(
     alpha = 1 - _over(observed, expected)
     full = (np.broadcast_to(array, draws) for array in (raw, kappa, alpha, 1 - by_chance, expected))
     return WeightedAgreement(*full)
+
+
+def _positions(scale: Scale, values: ndarray, marginal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where each category stands, the widest gap being 1: by its middle rank among answers, or its value."""
+    if scale == Scale.ORDINAL:
+        x = np.cumsum(marginal, axis=0) - marginal / 2
+    elif values.dtype.kind in "biuf":
+        x = values.astype(np.float64)[:, None]
+    else:
+        raise InputError(
+            "an interval scale needs numbers", given=values[0], allowed="numbers, or another scale"
+        )
+    x = x - x[0]
+    # Around the middle, so that little cancels.
+    return np.asarray(x / np.maximum(x[-1], 1e-300) - 0.5)
 
 
 def _sparse(

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.metrics.measure import Measure, by_name
+from counterfoil.metrics.measures import Measure, by_name
 
 
 @dataclass(frozen=True, eq=False)

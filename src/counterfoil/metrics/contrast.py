@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.metrics.measure import Measure, by_name
+from counterfoil.metrics.measures import Measure, by_name
 from counterfoil.metrics.ties import Ties, all_above, any_tied
 
 #: The single directions of BiVLC, Table 3: the cells (caption, image) of the right pair and of the wrong one.

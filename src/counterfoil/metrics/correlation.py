@@ -21,7 +21,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.measure import Measure, by_name
+from counterfoil.metrics.measures import Measure, by_name
 
 
 def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[float, float]:

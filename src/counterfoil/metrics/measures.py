@@ -1,21 +1,258 @@
-"""The registry of measures: all of them by form of question, in the order of reports.
+"""Measures as values: the name, the label, the meaning, the range, chance and the arithmetic of each.
 
-Names, labels, meanings, chance, tables, `counterfoil list measures` and "did you mean" follow from it.
+A measure is declared once, beside its arithmetic; `MEASURES` holds all of them by form of question, in the
+order of reports. Labels, tables, `counterfoil list measures` and "did you mean" follow from it. Those of
+galleries have a value in each of two directions and their mean, and some look at the first K places:
+`i2t_recall_at_5` is recall at 5 from images to captions. Such names parse and print alike.
+
 Another package adds a measure by an entry point, whose name is the form and the name with a dot between them:
 
     [project.entry-points."counterfoil.measures"]
     "quad.first" = "my_package.measures:FIRST"
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
 from importlib.metadata import EntryPoint
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.measure import FORMS, Declared, Measure, MeasureAtK, split_direction
 from counterfoil.registry import Registry, resolve
+
+#: counterfoil's own forms of question, in the order of lists.
+FORMS = ("quad", "choice", "paraphrase", "preference", "statement", "rated", "gallery")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A direction of retrieval, as names of measures begin with it, as labels, headings and meanings do."""
+
+    name: str
+    label: str
+    title: str
+    arrow: str
+    meaning: str
+
+
+#: Both directions of a gallery and their mean, in the order of reports.
+DIRECTIONS: Mapping[str, Side] = {
+    side.name: side
+    for side in (
+        Side("i2t", "I2T", "Image to text", "image → text", "each image looks for its captions"),
+        Side("t2i", "T2I", "Text to image", "text → image", "each caption looks for its images"),
+        Side("mean", "mean", "Mean of both", "mean", "the mean of both directions"),
+    )
+}
+
+
+def split_direction(name: str) -> tuple[str, str]:
+    """The direction and the rest of the name of a gallery's measure; no direction in other names.
+
+    >>> split_direction("i2t_recall_at_5"), split_direction("group_match")
+    (('i2t', 'recall_at_5'), ('', 'group_match'))
+    """
+    side, _, base = name.partition("_")
+    return (side, base) if side in DIRECTIONS and base else ("", name)
+
+
+class Declared:
+    """A measure, or a measure for any K, as registries hold it: under its form and its name."""
+
+    name: Any
+    form: Any
+
+    #: The measure, where it takes a K that of a K which is left open.
+    general: Any
+    #: The measures that are reported unless others are chosen.
+    reported: Any
+
+    @property
+    def key(self) -> str:
+        """The form and the name, such as "quad.group": forms may share names."""
+        return f"{self.form}.{self.name}"
+
+    def find(self, name: str) -> "Measure | None":
+        """The measure whose name is exactly `name`, or None."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Measure(Declared):
+    """One measure of one form of question.
+
+    * `name` is what JSON, run folders and `--measure` call it, `label` what tables do, and `meaning` is one
+      line for readers who meet it for the first time.
+    * `chance` is the value of random, never equal scores: a number ("1/6"), or a formula where the value
+      depends on the question.
+    * `per_item(...)` gives an array of one value in [0, 1] per question, `of_all(scores, ratings)` one number
+      of all of them, `of_all(scores, truth)` of statements. What `per_item` takes depends on the form: scores
+      (n, 2, 2) of quads; scores (n, k) and `correct` of choices and paraphrases; scores (n, 2) and the
+      preferred candidates of preferences; `Ranks` of galleries; all of them `ties`. `macro_of` names another
+      measure instead: then the value is the mean over the benchmark's groups of that measure's means.
+    * `range` holds all values; only that of an `of_all` is not [0, 1].
+    * `main` measures are those that comparisons test where a benchmark's card names none.
+    * `within` names a grouping of the benchmark, and how many questions each of its groups has: a question's
+      value is then the product over the questions of its group, and 0 outside of every group and in a group
+      that lacks some; the measure is reported where the benchmark has the grouping.
+    * `needs` restricts a gallery's measure to galleries whose right answers have "gains" other than 1, or
+      follow from "classes" (`class_rules.Plausible`; then `per_item` takes their shares), or to those whose
+      "card" names it.
+
+    Calling a measure calls its arithmetic. Raises `InputError` unless it has exactly one of the three.
+
+    >>> import numpy as np
+    >>> right = Measure("right", "quad", "Right", "the first pair scores above 0", "1/2",
+    ...                 per_item=lambda scores, *, ties: (scores[:, 0, 0] > 0) * 1.0)
+    >>> right(np.ones((1, 2, 2)), ties="strict"), right.expected, str(right)
+    (array([1.]), 0.5, 'right')
+    """
+
+    name: str
+    form: str
+    label: str
+    meaning: str
+    chance: str
+    per_item: Callable[..., Any] | None = None
+    of_all: Callable[..., float] | None = None
+    macro_of: str = ""
+    range: tuple[float, float] = field(default=(0.0, 1.0), kw_only=True)
+    main: bool = field(default=False, kw_only=True)
+    within: tuple[str, int] | None = field(default=None, kw_only=True)
+    needs: Literal["", "gains", "classes", "card"] = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.per_item, self.of_all, self.macro_of))) != 1:
+            raise InputError(
+                "a measure needs one arithmetic", where=self.name, allowed="per_item, of_all or macro_of"
+            )
+        if self.of_all is None and self.range != (0.0, 1.0):
+            raise InputError(
+                "values per question must be in [0, 1]: their intervals are those of shares",
+                where=self.name,
+                given=self.range,
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        arithmetic = self.per_item or self.of_all
+        if arithmetic is None:
+            raise InputError(f"{self.name} is a mean over groups", hint=f"measure '{self.macro_of}'")
+        return arithmetic(*args, **options)
+
+    @property
+    def signed(self) -> bool:
+        """Whether values can be below 0, as correlations are: printed times a hundred, never as per cent."""
+        return self.range[0] < 0
+
+    @property
+    def expected(self) -> float | None:
+        """Chance as a number; None where it is a formula.
+
+        Then it is the value of a scorer that returns a constant, under the tie policy `half`.
+        """
+        return float(Fraction(self.chance)) if re.fullmatch(r"\d+(/\d+)?", self.chance) else None
+
+    def toward(self, direction: str) -> "Measure":
+        """The measure of one direction of a gallery, or of the mean of both.
+
+        Raises `KeyError` for another direction.
+        """
+        of = DIRECTIONS[direction]
+        return replace(
+            self,
+            name=f"{of.name}_{self.name}",
+            label=f"{of.label} {self.label}",
+            meaning=f"{self.meaning}; {of.meaning}",
+        )
+
+    @property
+    def general(self) -> "Measure":
+        """The measure itself, which takes no K."""
+        return self
+
+    @property
+    def reported(self) -> "tuple[Measure, ...]":
+        """The measure alone."""
+        return (self,)
+
+    def find(self, name: str) -> "Measure | None":
+        return self if name == self.name else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts of the measure as plain values, without its arithmetic."""
+        return {
+            "name": self.name,
+            "form": self.form,
+            "label": self.label,
+            "range": list(self.range),
+            "chance": self.chance,
+            "meaning": self.meaning,
+        }
+
+
+@dataclass(frozen=True)
+class MeasureAtK(Declared):
+    """A measure that looks at the first K places, for any K of 1 or more.
+
+    `at(k)` makes the measure of one K, and with the letter "K" that of lists and messages. `ks` are reported
+    unless others are chosen.
+
+    >>> from counterfoil.metrics.ranking import MEASURES
+    >>> recall = MEASURES["recall_at_K"]
+    >>> recall.name, recall.at(5).label, recall.k_of("recall_at_20"), recall.k_of("recall_at_all")
+    ('recall_at_K', 'R@5', 20, None)
+    """
+
+    at: Callable[[Any], Measure]
+    ks: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name with the letter K in it."""
+        return self.general.name
+
+    @property
+    def form(self) -> str:
+        """The form of question."""
+        return self.general.form
+
+    @cached_property
+    def general(self) -> Measure:
+        """The measure for a K that is left open."""
+        return self.at("K")
+
+    @cached_property
+    def reported(self) -> tuple[Measure, ...]:
+        """The measures of the usual Ks."""
+        return tuple(map(self.at, self.ks))
+
+    def k_of(self, name: str) -> int | None:
+        """The K in a name; None where it is the name of something else. K may be 0 or begin with zeros."""
+        before, _, after = self.name.partition("K")
+        match = re.fullmatch(f"{re.escape(before)}([0-9]{{1,18}}){re.escape(after)}", name)
+        return int(match[1]) if match else None
+
+    def find(self, name: str) -> Measure | None:
+        """The measure whose name is exactly `name`, or None."""
+        k = self.k_of(name)
+        measure = self.at(k) if k else None
+        return measure if measure is not None and measure.name == name else None
+
+
+_Declared = TypeVar("_Declared", Measure, Measure | MeasureAtK)
+
+
+def by_name(*declared: _Declared) -> Mapping[str, _Declared]:
+    """Measures by their names, in the order given."""
+    return {measure.name: measure for measure in declared}
+
 
 #: Where the measures of counterfoil's own forms stand: "module:mapping" of `counterfoil.metrics`.
 _OWN = {
@@ -29,17 +266,13 @@ _OWN = {
 }
 
 
-def _own(form: str) -> Iterator[Declared]:
-    for source in _OWN.get(form, ()):
-        yield from resolve(f"counterfoil.metrics.{source}").values()
-
-
 class MeasureRegistry(Registry[Declared]):
     """The measures by form and name ("quad.group"); those that are added must have a value per question."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self._of: dict[tuple[str, tuple[str, ...]], list[Declared]] = {}
+        #: The measures of each form that was looked up.
+        self._of: dict[str, list[Declared]] = {}
 
     def register(self, entry: Declared) -> Declared:
         """Add a measure, so that `evaluate` reports it, and tables, pages and lists show it; returns it.
@@ -64,19 +297,27 @@ class MeasureRegistry(Registry[Declared]):
         if other is not None and other.label != label:
             what = f"form '{other.form}' has a measure of this name with another label"
             raise InputError(what, where=name, given=label, allowed=other.label)
+        self._of.pop(general.form, None)
         return super().register(entry)
 
     def of(self, form: str) -> list[Declared]:
         """The measures of a form, counterfoil's own first; the modules of other forms stay unread."""
-        added = tuple(key for key in self.added() if key.startswith(f"{form}."))
-        if (form, added) not in self._of:
-            own = {entry.key: entry for entry in _own(form)}
-            self._of[form, added] = [*own.values(), *(self[key] for key in added if key not in own)]
-        return self._of[form, added]
+        if form not in self._of:
+            measures: dict[str, Declared] = {}
+            for source in _OWN.get(form, ()):
+                for entry in resolve(f"counterfoil.metrics.{source}").values():
+                    measures[entry.key] = entry
+            for key in (*self._known, *self._offered()):
+                if key.startswith(f"{form}.") and key not in measures:
+                    measures[key] = self[key]
+            self._of[form] = [*measures.values()]
+        return self._of[form]
 
-    def added(self) -> list[str]:
-        """The names of measures that are registered, or offered by other packages."""
-        return [*self._known, *self._offered()]
+    @property
+    def forms(self) -> list[str]:
+        """All forms that have measures, counterfoil's own first."""
+        added = (key.partition(".")[0] for key in (*self._known, *self._offered()))
+        return list(dict.fromkeys((*FORMS, *added)))
 
     def _load(self, point: EntryPoint) -> Declared:
         entry = super()._load(point)
@@ -95,7 +336,11 @@ def _check(declared: Declared) -> None:
 
 MEASURES = MeasureRegistry(
     *("measure", Declared, "counterfoil.measures"),
-    lambda: (entry for form in _OWN for entry in _own(form)),
+    lambda: (
+        entry
+        for source in chain.from_iterable(_OWN.values())
+        for entry in resolve(f"counterfoil.metrics.{source}").values()
+    ),
     name="key",
 )
 
@@ -122,7 +367,7 @@ def find(name: str, form: str = "") -> Measure | None:
     >>> find("i2t_recall_at_20").label, find("accuracy", "preference").meaning, find("recall_at_0")
     ('I2T R@20', 'the preferred caption scores above the other', None)
     """
-    for candidate in (form,) if form else _forms():
+    for candidate in (form,) if form else MEASURES.forms:
         for declared in MEASURES.of(candidate):
             if (measure := declared.find(name)) is not None:
                 return measure
@@ -155,13 +400,8 @@ def signed(name: str) -> bool:
 def every() -> tuple[Measure, ...]:
     """All measures as lists show them: those that take a K for the usual ones and for any."""
     measures: list[Measure] = []
-    for declared in chain.from_iterable(map(MEASURES.of, _forms())):
+    for declared in chain.from_iterable(map(MEASURES.of, MEASURES.forms)):
         measures += declared.reported
         if isinstance(declared, MeasureAtK):
             measures.append(declared.general)
     return tuple(measures)
-
-
-def _forms() -> list[str]:
-    """All forms that have measures, counterfoil's own first."""
-    return list(dict.fromkeys((*FORMS, *(key.partition(".")[0] for key in MEASURES.added()))))

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.measure import Measure, MeasureAtK, by_name
+from counterfoil.metrics.measures import Measure, MeasureAtK, by_name
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties, chance_within, positions, tied_items
 

@@ -21,7 +21,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.measure import Measure, by_name
+from counterfoil.metrics.measures import Measure, by_name
 from counterfoil.metrics.ties import Ties
 
 #: The threshold of scorers that give probabilities.

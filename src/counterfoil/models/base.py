@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from importlib import metadata
+from itertools import starmap
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -132,7 +133,7 @@ def _digests(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tupl
 
 def _inside(value: Any) -> list[tuple[str, Any]]:
     """What `value` holds, with a name for each that is the same in every process."""
-    if isinstance(value, str | bytes | int | float | complex | type | ModuleType | None):
+    if isinstance(value, str | bytes | int | float | complex | type | ModuleType | Identity | None):
         return []
     if isinstance(value, Mapping):
         return [(str(key), inner) for key, inner in value.items()]
@@ -264,7 +265,7 @@ def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: 
     """
     if isinstance(scorer, PairScorer):
         return scorer.score_pairs(batches, workers=workers)
-    return (scorer.score(*(list(side) for side in zip(*batch, strict=True))) for batch in batches)
+    return starmap(scorer.score, (map(list, zip(*batch, strict=True)) for batch in batches))
 
 
 @runtime_checkable

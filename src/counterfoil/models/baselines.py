@@ -115,7 +115,8 @@ class Length:
         >>> Length(base.Identity("blind:length")).score([Image("a"), Image("a")], captions)
         array([3., 1.])
         """
-        return np.asarray([len(base.text_of(caption).split()) for caption in captions], dtype=np.float64)
+        words = map(str.split, map(base.text_of, captions))
+        return np.fromiter(map(len, words), dtype=np.float64, count=len(captions))
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,8 +174,28 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
 
 def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
     """Every layout that the header fits, first the likeliest."""
-    lower = _lower(table)
-    # What detectors of synthetic captions and images gave, as BiVLC's authors released it.
+    yield from _released(table, identifier)
+    yield from _scores(table, identifier)
+    # Right or wrong, of the four directions of quads, then of whole questions.
+    directions = [first_column(table, names) for names in DIRECTIONS.values()]
+    if all(name is not None for name in directions):
+        yield _layout("quad_outcomes", tuple(map(str, directions)), identifier, "outcomes of quads")
+    first = "" if identifier is None else str(table.columns[identifier][0]).strip()
+    of_pairs = bool(PAIR_ID.fullmatch(first) or ONE_ID.fullmatch(first))
+    # Ones and zeros under the name of a score are outcomes, unless ids say which pair a row is of.
+    scores = {name: cells for name, cells in table.columns.items() if name.lower() in SCORES}
+    truths = () if of_pairs else tuple(name for name, cells in scores.items() if _is_truth(cells))
+    for name, values in table.columns.items():
+        if name in truths or (name.lower() in OUTCOMES and _is_truth(values, empty=True, parts=True)):
+            yield _outcome(name, identifier)
+    for name, values in scores.items():
+        if name not in truths and _is_number(values):
+            yield _pairs(table, identifier, name)
+
+
+def _released(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
+    """Layouts that authors of papers released."""
+    # What detectors of synthetic captions and images gave, by BiVLC's authors.
     if "text_pred" in table and "label" in table:
         both = "img_pred" in table
         kind: Kind = "quad_outcomes" if both else "choice_outcome"
@@ -184,25 +204,26 @@ def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayou
         what = f"outputs of detectors of synthetic {items}, which item in 'label'"
         described = f"{what}; answers by the rule of two steps"
         yield TableLayout(kind, columns, None, described, folded=True, detected=True)
-    # Free text of a chat model that names the letter of a caption, as ColorSwap's authors released.
+    # Free text of a chat model that names the letter of a caption, by ColorSwap's authors.
     if all(name in table for name in (*RESPONSES, *LOGS)) and all(
         isinstance(table[name][0], Mapping) for name in LOGS if len(table)
     ):
-        what = f"letters of captions in the free text of {', '.join(RESPONSES)}; ids in '{identifier}'"
-        described = what if identifier else "letters of captions in the free text of"
+        described = f"letters of captions in the free text of {', '.join(RESPONSES)}"
+        described += f"; ids in '{identifier}'" if identifier else ""
         yield TableLayout("quad_outcomes", RESPONSES, identifier, described, texts=True)
-    # Scores of quads, one column per pair.
-    matches = ((name, _CELL.fullmatch(name)) for name in table.columns)
-    cells = {(match[1], match[2]): name for name, match in matches if match}
-    numbers = {name.lower(): name for name in table.columns if _CANDIDATE.fullmatch(name)}
-    if not cells and set(numbers) == {"s00", "s01", "s10", "s11"}:
+
+
+def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
+    """Layouts with a column for each pair or candidate, or a row for each candidate."""
+    lower = _lower(table)
+    cells = {(match[1], match[2]): name for name, match in _matches(table, _CELL)}
+    numbered = {int(match[1]): name for name, match in _matches(table, _CANDIDATE)}
+    if not cells and set(lower) >= {"s00", "s01", "s10", "s11"}:
         # s with the caption's number and the image's, as BiVLC's paper writes it.
-        cells = {(name[1], name[2]): column for name, column in numbers.items()}
+        cells = {(c, i): lower[f"s{c}{i}"] for c in "01" for i in "01"}
     if len(cells) >= 4:
         columns = tuple(cells[c, i] for c in "01" for i in "01")
         yield _layout("quad_scores", columns, identifier, "scores of quads")
-    # Scores of choices, one column per candidate.
-    numbered = {int(m.group(1)): name for name in table.columns if (m := _CANDIDATE.fullmatch(name))}
     if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
         columns = tuple(numbered[slot] for slot in range(len(numbered)))
         yield _layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates")
@@ -211,8 +232,7 @@ def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayou
             what = "scores of the right and the wrong candidate"
             yield _layout("choice_scores", (lower[good], lower[bad]), identifier, what)
     # The two candidates of a preference, as runs keep them: a and b, or a_d0, b_d0, a_d1, ...
-    matches = ((name, _DRAW.fullmatch(name)) for name in lower.values())
-    draws = {(match[1].lower(), int(match[2])): name for name, match in matches if match}
+    draws = {(match[1].lower(), int(match[2])): name for name, match in _matches(table, _DRAW)}
     count = len(draws) // 2
     if draws and draws.keys() == {(side, draw) for side in "ab" for draw in range(count)}:
         columns = tuple(draws[side, draw] for side in "ab" for draw in range(count))
@@ -231,22 +251,10 @@ def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayou
             what = f"scores of candidates in column {name}, which one in '{side_column}'"
             described = f"{what}; ids in '{identifier}'"
             yield TableLayout("choice_scores", (name,), identifier, described, folded=True, side=side_column)
-    # Right or wrong, of the four directions of quads, then of whole questions.
-    directions = [first_column(table, names) for names in DIRECTIONS.values()]
-    if all(name is not None for name in directions):
-        columns = tuple(str(name) for name in directions)
-        yield _layout("quad_outcomes", columns, identifier, "outcomes of quads")
-    first = "" if identifier is None else str(table.columns[identifier][0]).strip()
-    of_pairs = bool(PAIR_ID.fullmatch(first) or ONE_ID.fullmatch(first))
-    # Ones and zeros under the name of a score are outcomes, unless ids say which pair a row is of.
-    scores = {name: cells for name, cells in table.columns.items() if name.lower() in SCORES}
-    truths = () if of_pairs else tuple(name for name, cells in scores.items() if _is_truth(cells))
-    for name, values in table.columns.items():
-        if name in truths or (name.lower() in OUTCOMES and _is_truth(values, empty=True, parts=True)):
-            yield _outcome(name, identifier)
-    for name, values in scores.items():
-        if name not in truths and _is_number(values):
-            yield _pairs(table, identifier, name)
+
+
+def _matches(table: DataTable, pattern: re.Pattern[str]) -> list[tuple[str, re.Match[str]]]:
+    return [(name, match) for name in table.columns if (match := pattern.fullmatch(name))]
 
 
 def _outcome(column: str, identifier: str | None) -> TableLayout:

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
-from counterfoil.evaluation.forms import of
-from counterfoil.report.comparison_tables import style_of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.report.html import Section, shareable
-from counterfoil.report.labels import amount, measure_label
+from counterfoil.report.labels import amount, measure_label, style_of
 from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Words that are shown; files have all of them.

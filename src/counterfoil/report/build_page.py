@@ -128,7 +128,7 @@ def build_page(
         about_lengths = "Where the lines differ, length alone tells right from wrong."
         figure = lengths_figure(right, wrong)
         alt = "Lengths of captions in words"
-        figures.append(drawn("Lengths of captions", about_lengths, "lengths", figure, alt))
+        figures.append(drawn("Lengths of captions", about_lengths, "lengths", figure, alt=alt))
     sections = []
     for number, step in enumerate(steps, start=1):
         dropped = counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")

@@ -1,31 +1,18 @@
 """The tables of a comparison, in the layouts of the papers. `tables` says what a table is and writes it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Form
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
-from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.measures import of_form, signed
+from counterfoil.evaluation.evaluate import of
+from counterfoil.evaluation.result import Estimate, Run
+from counterfoil.metrics.measures import DIRECTIONS, of_form, signed, split_direction
 from counterfoil.report import labels as label_of
-from counterfoil.report.labels import measure_label
-from counterfoil.report.tables import Cell, Column, Row, Style, Table
-
-
-def style_of(measure: str, *, difference: bool = False) -> Style:
-    """How the values of a measure, or differences of them, are written.
-
-    >>> style_of("accuracy"), style_of("spearman"), style_of("spearman", difference=True)
-    ('percent', 'correlation', 'shift')
-    """
-    if signed(measure):
-        return "shift" if difference else "correlation"
-    return "points" if difference else "percent"
+from counterfoil.report.labels import measure_label, style_of, unit
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 
 def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
@@ -83,31 +70,6 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
     # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
     columns = tuple(replace(column, size=None) for column in plain.columns)
     return Table(title, columns, tuple(rows), unit(column.measure for column in columns))
-
-
-def unit(measures: Iterable[str]) -> str:
-    """What stands over a column of values: per cent, or times a hundred for correlations."""
-    return "x 100" if any(style_of(name) == "correlation" for name in measures) else "%"
-
-
-def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
-    """One row per group of the groupings that the benchmark's authors report by; None of more than forty."""
-    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
-    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
-    groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
-    if not groups or len(groups) > 40:
-        return None
-    columns = []
-    for name in (name for name in main_of(benchmark) if name in result.measures):
-        head = f"{name} %" if style_of(name) == "percent" else measure_label(name)
-        columns.append(Column(head, style=style_of(name), measure=name))
-    # A direction that a group of a gallery does not ask in is no missing value.
-    nothing = "" if benchmark.questions.directed else None
-    rows = (
-        (label, f"{max(e.n for e in of.values()):,}", *(of.get(c.measure, nothing) for c in columns))
-        for label, of in ((label, result.groups[label]) for label in groups)
-    )
-    return Table.of("by group", "group", [benchmark.questions.units, *columns], rows)
 
 
 def by_group(comparison: Comparison, grouping: str = "") -> Table:

@@ -5,15 +5,15 @@ meaning alone: position, sign or words say it too.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
-from counterfoil.report.comparison_tables import estimates_of, groupings, main_measures, ranking, style_of
+from counterfoil.report.comparison_tables import estimates_of, groupings, main_measures, ranking
 from counterfoil.report.figure_style import (
     INK,
     MUTED,
@@ -27,39 +27,25 @@ from counterfoil.report.figure_style import (
     plain,
     tip,
 )
-from counterfoil.report.labels import group, measure_label, short
+from counterfoil.report.labels import group, measure_label, short, style_of
 from counterfoil.report.tables import number
-
-if TYPE_CHECKING:
-    from counterfoil.evaluation.evidence import Evidence
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
-#: The width of a figure on a telephone, in inches of 96 pixels.
-_NARROW = 3.4
+#: In inches of 96 pixels: the width of a panel that fits a telephone, and of a square that it can shrink.
+_NARROW, _SQUARE = 3.4, 4.6
 #: The question in each direction of a quad.
 _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images"}
 
 
-def measures(
-    comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3, grouping: str = ""
-) -> Any:
+def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
     """A dot and a whisker (the 95 % interval) per scorer, a panel per measure, chance as a dashed line.
 
-    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel. With
-    a `grouping`, of a handful of groups, there is a panel per group and a row of panels per measure.
+    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
     """
     names = main_measures(comparison) if names is None else names
-    labels = groupings(comparison.runs[0].benchmark.questions)[grouping] if grouping else ("",)
-    titled = [
-        (
-            f"{measure_label(name)} · {group(label)}" if label else measure_label(name),
-            estimates_of(comparison, name, label),
-        )
-        for name in names
-        for label in labels
-    ]
-    return dots(titled, ranking(comparison), len(labels) if grouping else columns)
+    titled = [(measure_label(name), estimates_of(comparison, name)) for name in names]
+    return dots(titled, ranking(comparison), columns)
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
@@ -80,7 +66,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
     return matrix(order, heads, cells, title=title, width=0.62)
 
 
-def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *, size: float = 5.4) -> Any:
+def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -> Any:
     """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
 
     `pair` names the measures of the two directions, which one run at least has.
@@ -95,9 +81,9 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
     ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
-    names = [short(name, 22 if size > 4 else 16) for name in [*(name for name, _, _ in scorers), "chance"]]
+    names = [short(name, 22) for name in [*(name for name, _, _ in scorers), "chance"]]
     right = max(extent(name, 8) for name in names) + 0.2
-    side = size - 0.62 - right
+    side = _SQUARE - 0.62 - right
     with panels((side, side), left=0.62, right=right, bottom=0.48, top=0.12) as (figure, (axes,)):
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
@@ -218,7 +204,7 @@ def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
 
 
-def said(estimate: "Estimate | Evidence") -> str:
+def said(estimate: Estimate) -> str:
     """A value times a hundred with its interval and chance, as a dot says it where a pointer rests on it.
 
     >>> said(Estimate(0.7583, 0.7421, 0.7739, 2933, 0.25))
@@ -230,7 +216,7 @@ def said(estimate: "Estimate | Evidence") -> str:
 
 
 def dots(
-    titled: Sequence[tuple[str, Mapping[str, "Estimate | Evidence | None"]]],
+    titled: Sequence[tuple[str, Mapping[str, Estimate | None]]],
     order: Sequence[str],
     columns: int,
     *,

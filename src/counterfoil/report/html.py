@@ -7,7 +7,7 @@ nothing, and may run no script but its own: the policy names that one by its dig
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -27,36 +27,26 @@ _SHRINKS = 450
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure in the page: for wide screens, and for narrow ones where that needs another layout."""
+    """A figure in the page; several panels stand beside each other, as far as there is room."""
 
     title: str
     caption: str
-    wide: str
-    narrow: str = ""
+    panels: tuple[str, ...]
 
     @property
     def shrinks(self) -> bool:
         """Whether the figure can be read where it is shrunk to a telephone's width; others are scrolled."""
-        width = re.search(r'style="width: (\d+)px', self.wide)
+        width = re.search(r'style="width: (\d+)px', self.panels[0])
         return width is None or int(width[1]) <= _SHRINKS
 
 
-def drawn(title: str, caption: str, name: str, figure: Any, alt: str = "") -> Drawing:
-    """A figure in the page; `alt` is what a screen reader says, by default the title."""
-    return Drawing(title, caption, figure_style.svg(figure, name=name, title=alt or title))
-
-
-def wide_and_narrow(
-    title: str,
-    caption: str,
-    name: str,
-    draw: Callable[..., Any],
-    wide: Mapping[str, Any],
-    narrow: Mapping[str, Any],
-) -> Drawing:
-    """What `draw` draws with the arguments for wide screens, and with those for narrow ones."""
-    small = figure_style.svg(draw(**narrow), name=f"{name}-n", title=title)
-    return replace(drawn(title, caption, name, draw(**wide)), narrow=small)
+def drawn(title: str, caption: str, name: str, *figures: Any, alt: str = "") -> Drawing:
+    """Figures in the page as one; `alt` is what a screen reader says, by default the title."""
+    names = [f"{name}-{number}" if number else name for number in range(len(figures))]
+    svgs = (
+        figure_style.svg(one, name=of, title=alt or title) for one, of in zip(figures, names, strict=True)
+    )
+    return Drawing(title, caption, tuple(svgs))
 
 
 @dataclass(frozen=True)

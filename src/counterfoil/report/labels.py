@@ -4,9 +4,10 @@ Those of retrieval are written by pattern: a direction before the measure, any K
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from counterfoil.metrics.measures import find
+from counterfoil.metrics.measures import find, signed
+from counterfoil.report.tables import Style
 
 
 def measure_label(name: str, default: str | None = None) -> str:
@@ -27,6 +28,22 @@ def measure_meaning(name: str, form: str = "") -> str:
     """
     measure = find(name, form)
     return "" if measure is None else measure.meaning
+
+
+def style_of(measure: str, *, difference: bool = False) -> Style:
+    """How the values of a measure, or differences of them, are written.
+
+    >>> style_of("accuracy"), style_of("spearman"), style_of("spearman", difference=True)
+    ('percent', 'correlation', 'shift')
+    """
+    if signed(measure):
+        return "shift" if difference else "correlation"
+    return "points" if difference else "percent"
+
+
+def unit(measures: Iterable[str]) -> str:
+    """What stands over a column of values: per cent, or times a hundred for correlations."""
+    return "x 100" if any(map(signed, measures)) else "%"
 
 
 #: What a benchmark's groupings are called after "by".

@@ -9,14 +9,12 @@ import numpy as np
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
-from counterfoil.evaluation.evaluate import main_measures as main_of
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Result
-from counterfoil.metrics.measure import split_direction
-from counterfoil.metrics.measures import find, signed
-from counterfoil.report.comparison_tables import leading, main_measures, style_of
-from counterfoil.report.labels import amount, listed, measure_label
+from counterfoil.metrics.measures import find, signed, split_direction
+from counterfoil.report.comparison_tables import leading, main_measures
+from counterfoil.report.labels import amount, listed, measure_label, style_of
 from counterfoil.report.tables import number
 from counterfoil.stats.tests import holm
 
@@ -165,9 +163,10 @@ def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> 
     described = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods])
     if not described:
         return []
+    resting, *warnings = rests_on(benchmark, results)
     return [
-        *(Note(f"{_sentence(text)}.", "warning") for text in warnings(benchmark, results)),
-        Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {described}. {_sentence(resting(benchmark, results))}."),
+        *(Note(f"{_sentence(text)}.", "warning") for text in warnings),
+        Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {described}. {_sentence(resting)}."),
     ]
 
 
@@ -212,43 +211,28 @@ def said(measure: str, value: float) -> str:
     return percent(value) if style == "percent" else number(value, style)
 
 
-def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
-    """The numbers that the intervals of some results rest on, in a sentence without a full stop.
+def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
+    """What the intervals of some results rest on, then what is taken as given, and is too few; without stops.
 
     The effective number of questions is that of the leading measure which has one, over all results.
 
     >>> from counterfoil.world.sample import quads
-    >>> resting(quads(40, seed=0), [])
-    'intervals rest on 64 images and 80 captions'
-    """
-    images, captions = benchmark.measured_sharing.counts
-    parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
-    text = f"intervals rest on {listed(parts)}"
-    measure, effective = _effective(benchmark, results)
-    if not effective:
-        return text
-    low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
-    many = low if low == high else f"{low} to {high}"
-    return f"{text}; {measure_label(measure)}: {many} effective {benchmark.questions.units}"
-
-
-def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
-    """Both: first what intervals rest on, then the warnings."""
-    return [resting(benchmark, results), *warnings(benchmark, results)]
-
-
-def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
-    """What is taken as given, and what there are too few of; without a stop.
-
-    >>> from counterfoil.world.sample import quads
-    >>> warnings(quads(9, seed=0), [])
+    >>> rests_on(quads(40, seed=0), [])
+    ['intervals rest on 64 images and 80 captions']
+    >>> rests_on(quads(9, seed=0), [])[1:]
     ['few images (14) and captions (18): intervals are rough, and may be too narrow']
     """
     sharing = benchmark.measured_sharing
-    methods = set(map(_method, results))
-    texts = []
+    images, captions = sharing.counts
+    parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
+    texts = [f"intervals rest on {listed(parts)}"]
+    measure, effective = _effective(benchmark, results)
+    if effective:
+        low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
+        span = low if low == high else f"{low} to {high}"
+        texts[0] += f"; {measure_label(measure)}: {span} effective {benchmark.questions.units}"
     given = int(sharing.given_images.sum()), int(sharing.given_captions.sum())
-    if methods <= {"wilson", "crossed"}:
+    if set(map(_method, results)) <= {"wilson", "crossed"}:
         for many, kind in zip(given, ("image", "caption"), strict=True):
             if many:
                 those, them = (f"1 {kind} is", "it") if many == 1 else (f"{many} {kind}s are", "them")
@@ -267,12 +251,10 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
                 f"{kind} '{named}' is in {100 * share:.0f} % of the questions: intervals rest on few others, "
                 "and are wide"
             )
-    images, captions = sharing.counts
     of_captions = captions - given[1] if of(benchmark).captions_drawn else 0
     few = [
         f"{kind} ({many})" for kind, many in (("images", images), ("captions", of_captions)) if 0 < many < FEW
     ]
-    _, effective = _effective(benchmark, results)
     if effective and min(effective) < FEW:
         few.append(f"effective questions ({min(effective):.0f})")
     if few:
@@ -286,11 +268,12 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
     Never more than there are: values between right and wrong spread less than those of as many questions.
     """
     numbers: dict[str, list[float]] = {}
-    for name in main_of(benchmark):
+    form = of(benchmark)
+    for name in form.main_measures(benchmark):
         of_all = [result.measures[name] for result in results if name in result.measures]
         if known := [min(e.effective, e.n) for e in of_all if e.effective is not None]:
             numbers[name] = known
-    measure = of(benchmark).leading(benchmark, numbers) if numbers else ""
+    measure = form.leading(benchmark, numbers) if numbers else ""
     return measure, numbers.get(measure, [])
 
 

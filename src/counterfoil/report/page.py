@@ -135,7 +135,7 @@ def group_table(run: Run) -> Table:
     columns = [
         Column(
             labels.measure_label(name),
-            style=comparison_tables.style_of(name),
+            style=labels.style_of(name),
             measure=name,
             signature=run.result.signature(name),
         )

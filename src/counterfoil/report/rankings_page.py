@@ -4,7 +4,7 @@ Figures are matplotlib's; `figure_style.svg` and `figure_style.save` write them.
 alone: numbers, frames, weight and words say it too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +15,12 @@ from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
-from counterfoil.metrics.measure import DIRECTIONS
+from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
 from counterfoil.report.html import Section, drawn, shareable, users
 from counterfoil.report.labels import measure_label, short
-from counterfoil.report.tables import Cell, Column, Style, Table, csv_lines
+from counterfoil.report.tables import Cell, Column, Style, Table
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
@@ -56,7 +56,7 @@ def page(
         "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
         "bump",
         bump(correlation),
-        "The rank of every model by measure",
+        alt="The rank of every model by measure",
     )
     sections = []
     for number, one in enumerate(lists):
@@ -66,7 +66,7 @@ def page(
             "place": "Where the others rank a model’s first choice",
         }
         drawings = tuple(
-            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), f"{head}: {one.title}, {side}")
+            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), alt=f"{head}: {one.title}, {side}")
             for i, (key, head) in enumerate(heads.items())
         )
         about = f"{one.queries:,} queries, the first {one.k} {of} of each."
@@ -88,7 +88,7 @@ def page(
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
         "heat",
         heatmap(correlation),
-        "Rank correlations between measures",
+        alt="Rank correlations between measures",
     )
     return html.render(
         "rankings.html",
@@ -132,69 +132,72 @@ def lead(correlation: RankCorrelation) -> str:
 
 
 def ranks_table(correlation: RankCorrelation) -> Table:
-    """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
-    columns = [Column(measure_label(c.measure), c.title, measure=c.measure) for c in correlation.columns]
+    """One row per model, for each measure its value in per cent and its rank, "=" where that is shared.
+
+    Best first by the measure that leads; those without a value in it are last.
+    """
+    columns = []
+    for column, label in zip(correlation.columns, labels(correlation), strict=True):
+        columns += [Column(label, measure=column.measure), Column("rank", measure=column.measure)]
     ranks = correlation.ranks
-    # Those without a value in the column that orders are last.
     order = np.argsort(np.nan_to_num(ranks[:, correlation.lead], nan=np.inf), kind="stable").tolist()
-    rows = (
+    rows = [
         (
             correlation.models[i],
             *(
-                Cell.of(float(value), int(rank) if rank <= 2 else 0)
-                for value, rank in zip(correlation.values[i], ranks[i], strict=True)
+                cell
+                for j, (value, rank) in enumerate(zip(correlation.values[i].tolist(), ranks[i], strict=True))
+                for cell in (Cell.of(value, int(rank) if rank <= 2 else 0), _rank(ranks[:, j], i))
             ),
         )
         for i in order
-    )
-    return Table.of("Values of the models under each measure, in per cent.", "Model", columns, rows)
+    ]
+    return Table.of("Values of the models in per cent, and their ranks.", "Model", columns, rows)
+
+
+def _rank(ranks: NDArray[np.float64], model: int) -> str:
+    """The rank of a model, "=" where it is shared; empty where it has none."""
+    if np.isnan(ranks[model]):
+        return ""
+    return f"{ranks[model]:.0f}{'=' if (ranks == ranks[model]).sum() > 1 else ''}"
 
 
 def agreements_table(correlation: RankCorrelation) -> Table:
-    """One row per pair of columns: tau-b and Spearman's correlation with their intervals, and the models."""
-    rows = agreement_rows(correlation, labels(correlation), "{} to {}")
-    heads = ("Kendall’s τ-b", "95 % interval", "Spearman’s ρ", "95 % interval", "Models")
-    return Table.of("Rank correlations of all pairs of measures.", "Measures", heads, rows)
-
-
-def agreement_rows(
-    correlation: RankCorrelation, names: Sequence[str], interval: str
-) -> Iterator[tuple[str, ...]]:
-    """The texts of such rows, where `names` are those of the columns and `interval` is how its ends stand."""
-    name = dict(zip((column.name for column in correlation.columns), names, strict=True))
+    """One row per pair of measures, with intervals; in bold where the interval of tau-b leaves out 0."""
+    name = dict(zip((column.name for column in correlation.columns), labels(correlation), strict=True))
+    rows = []
     for pair in correlation.pairs:
-        cells: list[str] = []
+        cells: list[object] = []
         estimates = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
-        for value, *ends in estimates:
-            cells += ("–", "") if np.isnan(value) else (written(value), interval.format(*map(written, ends)))
-        yield f"{name[pair.a]} – {name[pair.b]}", *cells, str(pair.models)
+        for value, low, high in estimates:
+            ends = "" if np.isnan(value) else f"{written(low)} to {written(high)}"
+            cells += (Cell("–" if np.isnan(value) else written(value), rank=int(pair.sure)), ends)
+        rows.append((f"{name[pair.a]} –\n{name[pair.b]}", *cells, str(pair.models)))
+    heads = ("τ-b", "95 % interval", "ρ", "95 % interval", "models")
+    caption = "Kendall’s τ-b and Spearman’s ρ between measures; bold: the interval leaves out 0."
+    return Table.of(caption, "Measures", heads, rows)
 
 
-def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
-    """One line per number at full precision, with its interval where it has one.
-
-    `what` is "value" or "rank" (of the model `a` under the measure `b`), "tau" or "spearman" (between the
-    measures `a` and `b`, over `n` models), "list_tau", "common", "place" or "beyond" (of the models `a` and
-    `b`, over `n` queries of `of`). What is undefined has no line.
-    """
-    lines: list[tuple[Any, ...]] = []
-    for what, table in (("value", correlation.values), ("rank", correlation.ranks)):
-        for model, row in zip(correlation.models, table.tolist(), strict=True):
-            for column, value in zip(correlation.columns, row, strict=True):
-                lines.append((what, column.benchmark, model, column.name, value, "", "", ""))
-    for pair in correlation.pairs:
-        tau, rho = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
-        for what, ends in (("tau", tau), ("spearman", rho)):
-            lines.append((what, "", pair.a, pair.b, *ends, pair.models))
-    for one in lists:
-        of = f"{one.benchmark}:{one.direction}:{one.k}"
-        for name, table in one.matrices.items():
-            what = "list_tau" if name == "tau" else name
-            for i, j in np.argwhere(~np.eye(len(one.models), dtype=bool)).tolist():
-                models = one.models[i], one.models[j]
-                lines.append((what, of, *models, float(table[i, j]), "", "", one.queries))
-    heads = ("what", "of", "a", "b", "value", "low", "high", "n")
-    return csv_lines([heads, *(line for line in lines if not np.isnan(line[4]))])
+def list_tables(lists: Diversity) -> Iterator[Table]:
+    """How alike the first items of models are, and where one's first choice stands with another."""
+    n, few = len(lists.models), len(lists.models) <= _FEW
+    where = f"{lists.title}, {DIRECTIONS[lists.direction].title.lower()}, {lists.queries:,} queries"
+    texts: list[tuple[Any, Any, Callable[[float], str], str, str]] = [
+        (lists.tau, lists.common, written, f"τ-b of the first {lists.k}", "the share of common ones"),
+        (
+            *(lists.place, lists.beyond, "{:.2f}".format),
+            "average place of the row’s first choice with the column",
+            f"how often not in its first {lists.k}",
+        ),
+    ]
+    for values, shares, text, what, and_how_often in texts:
+        rows = [[f"{i + 1:>{len(str(n))}}  {name}"] for i, name in enumerate(lists.models)]
+        for i, j in np.ndindex(n, n):
+            cell = "–" if np.isnan(values[i, j]) else text(float(values[i, j]))
+            share = f" {100 * shares[i, j]:3.0f} %" if few and cell != "–" else ""
+            rows[i].append("" if i == j else cell + share)
+        caption = f"{where}: {what}" + (f", and {and_how_often}" if few else "")
+        yield Table.of(caption, "", [str(j + 1) for j in range(n)], rows)
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -328,7 +331,7 @@ def bump(correlation: RankCorrelation) -> Any:
         own = ranks[:, column]
         ends.append({})
         for model in np.flatnonzero(~np.isnan(own)).tolist():
-            rank = f"{own[model]:.0f}{'=' if (own == own[model]).sum() > 1 else ''}"
+            rank = _rank(own, model)
             name = short(correlation.models[model], _MODEL)
             ends[-1][model] = f"{name}{_WIDE}{rank}" if column == 0 else f"{rank}{_WIDE}{name}"
     moved = _movers(ranks)

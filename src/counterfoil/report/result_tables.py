@@ -7,10 +7,10 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
+from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.report import comparison_tables
-from counterfoil.report.labels import amount
+from counterfoil.metrics.measures import DIRECTIONS, split_direction
+from counterfoil.report.labels import amount, measure_label, style_of, unit
 from counterfoil.report.notes import fitted_ties
 from counterfoil.report.tables import Column, Table, least_width, number
 
@@ -28,13 +28,13 @@ class ResultTable:
         `width` is how many letters a line may have, for forms that then leave out the less important.
         """
         columns = (
-            Column(comparison_tables.unit([*result.measures, *result.undefined]), look="bold"),
+            Column(unit([*result.measures, *result.undefined]), look="bold"),
             Column("95 % interval", align="center"),
             Column("chance", look="dim"),
         )
         rows = []
         for name, e in result.measures.items():
-            style = comparison_tables.style_of(name)
+            style = style_of(name)
             value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
             chance = "" if e.chance is None else number(e.chance, style)
             rows.append((name, value, f"[{low}, {high}]", chance))
@@ -147,6 +147,26 @@ RESULTS: Forms[ResultTable] = Forms(
     },
     "report",
 )
+
+
+def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
+    """One row per group of the groupings that the benchmark's authors report by; None of more than forty."""
+    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
+    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
+    groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
+    if not groups or len(groups) > 40:
+        return None
+    columns = []
+    for name in (name for name in main_measures(benchmark) if name in result.measures):
+        head = f"{name} %" if style_of(name) == "percent" else measure_label(name)
+        columns.append(Column(head, style=style_of(name), measure=name))
+    # A direction that a group of a gallery does not ask in is no missing value.
+    nothing = "" if benchmark.questions.directed else None
+    rows = (
+        (label, f"{max(e.n for e in of.values()):,}", *(of.get(c.measure, nothing) for c in columns))
+        for label, of in ((label, result.groups[label]) for label in groups)
+    )
+    return Table.of("by group", "group", [benchmark.questions.units, *columns], rows)
 
 
 def threshold_range(threshold: Mapping[str, Any]) -> str:

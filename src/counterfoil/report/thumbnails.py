@@ -189,9 +189,3 @@ def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
     """
     rows = scores.reshape(len(scores), -1).tolist()
     return [[float(f"{value:.6g}") for value in row if value != NO_CANDIDATE] for row in rows]
-
-
-def pictured(comparison: Comparison) -> Benchmark | None:
-    """The benchmark of a run that has its pictures and captions, if one has."""
-    benchmarks = (run.benchmark for run in comparison.runs)
-    return next((b for b in benchmarks if b.images_at_hand and b.captions_at_hand), None)

@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from counterfoil.engine.explain import ExplainedQuestion
-from counterfoil.evaluation.compare import Comparison, is_significant, questions_to_decide
-from counterfoil.evaluation.evidence import Evidence
-from counterfoil.report import build_page, html, study_page
+from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
+from counterfoil.evaluation.result import Estimate
+from counterfoil.report import build_page, figures, html
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.html import Drawing, wide_and_narrow
-from counterfoil.report.labels import amount, listed
+from counterfoil.report.figure_style import INK, MUTED, RIGHT, extent, panels, plain
+from counterfoil.report.html import Drawing, drawn
+from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.saliency_page import pair_card
 from counterfoil.report.thumbnails import Thumbnails
 
@@ -31,6 +31,8 @@ FILES = {
 _BUDGET = 1_000_000
 #: Rows of a build that are shown: kept, and dropped.
 _KEPT, _DROPPED = 3, 2
+#: In inches, so that a telephone can shrink them: the width of a figure, and of the bars of the build's.
+_WIDTH, _BARS = 4.6, 2.4
 #: More questions than this are not counted out.
 _COUNTABLE = 1_000_000
 
@@ -155,12 +157,11 @@ def _measure(comparison: Comparison) -> Part:
             f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
             "gives the answers away."
         )
-    levels = [Evidence.of(name, measure, estimates[name]) for name in ranked]
-    figure = study_page.figure(
+    figure = drawn(
         "Questions answered right",
         "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
         "measure",
-        partial(study_page.rows, levels),
+        figures.dots([(f"{measure_label(measure)} (%)", estimates)], ranked, 1, width=_WIDTH),
     )
     return (
         f"Two small networks, a scorer that sees no picture, and simulated people answered the same {n:,} "
@@ -176,13 +177,11 @@ def _build(built: Built) -> Part:
     questions = built.steps[-1].rows_out
     reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
-    figure = wide_and_narrow(
+    figure = drawn(
         "Rows out of every step",
         "Blue: rows that went on. Hatched: rows that were dropped.",
         "build",
-        partial(build_page.funnel_figure, built.steps),
-        {},
-        {"width": 1.7},
+        build_page.funnel_figure(built.steps, width=_BARS),
     )
     tested = [
         f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
@@ -206,16 +205,13 @@ def _build(built: Built) -> Part:
 
 
 def _ask(people: Campaigned) -> Part:
-    levels = [
-        Evidence(model, "right labels", "level", right, low, high, n)
-        for model, right, low, high, n in people.labels
-    ]
-    figure = study_page.figure(
+    labels = {model: Estimate(right, low, high, n, None) for model, right, low, high, n in people.labels}
+    figure = drawn(
         "Labels that are right",
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
         "its 95 % interval.",
         "ask",
-        partial(study_page.rows, levels),
+        figures.dots([("right labels (%)", labels)], list(labels), 1, width=_WIDTH),
     )
     kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
     alpha, low, high = people.alpha
@@ -262,21 +258,18 @@ def _explain(explained: ExplainedQuestion) -> Part:
 
 def _compare(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
-    differences, evidence = [], []
-    for d in comparison.differences:
-        if d.measure == measure:
-            # As that of the better scorer to the worse.
-            if d.value < 0:
-                d = replace(d, a=d.b, b=d.a, value=-d.value, low=-d.high, high=-d.low)
-            differences.append(d)
-            ends, decided = (d.value, d.low, d.high), is_significant(d)
-            evidence.append(Evidence(f"{d.a} − {d.b}", measure, "difference", *ends, n, decides=decided))
-    figure = study_page.figure(
+    # As those of the better scorer to the worse.
+    differences = [
+        d if d.value >= 0 else replace(d, a=d.b, b=d.a, value=-d.value, low=-d.high, high=-d.low)
+        for d in comparison.differences
+        if d.measure == measure
+    ]
+    figure = drawn(
         "Differences",
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
         f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
         "compare",
-        partial(study_page.differences, evidence),
+        differences_figure(differences),
     )
     behind: dict[str, list[str]] = {}
     for difference in differences:
@@ -300,6 +293,28 @@ def _compare(comparison: Comparison) -> Part:
         [figure],
         conclusion,
     )
+
+
+def differences_figure(differences: Sequence[Difference]) -> Any:
+    """Differences in points, a row each: a filled dot is decided, and blue; a hollow grey one is not."""
+    labels = [f"{d.a} − {d.b}" for d in differences]
+    left = max([extent(label, 8) for label in labels], default=0.0) + 0.12
+    panel = _WIDTH - left - 0.16, 0.25 * len(differences) + 0.05
+    with panels(panel, left=left, right=0.16, bottom=0.34) as (figure, (axes,)):
+        for at, d in enumerate(differences):
+            decided = is_significant(d)
+            colour = RIGHT if decided else MUTED
+            axes.hlines(at, 100 * d.low, 100 * d.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
+            face = {"mec": "none"} if decided else {"mfc": "none", "mec": colour, "mew": 1.2}
+            axes.plot(100 * d.value, at, "o", ms=5, color=colour, clip_on=False, **face)
+        axes.axvline(0, color=INK, lw=0.8, zorder=0)
+        axes.set_ylim(len(differences) - 0.5, -0.5)
+        axes.set_yticks(range(len(differences)), labels)
+        axes.tick_params(axis="y", length=0)
+        plain(axes, "Differences (points)", grid="x", left=False, size=8)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
+        axes.locator_params(axis="x", nbins=7)
+    return figure
 
 
 def _names(names: Sequence[str]) -> str:

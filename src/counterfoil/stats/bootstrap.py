@@ -29,7 +29,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.special import ndtr, ndtri, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import check_amount
@@ -218,6 +217,8 @@ def mean_intervals(
     >>> bool(6 < low[0] < 9.5 < high[0] < 13)
     True
     """
+    from scipy.special import ndtr, ndtri, stdtrit
+
     n = len(values)
     if n < FEWEST:
         raise InputError("no interval for the mean", given=f"{n} numbers", allowed=f"{FEWEST} or more")

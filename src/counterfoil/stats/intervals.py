@@ -26,7 +26,6 @@ import random
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dependence import Sharing, column_sums
@@ -93,6 +92,8 @@ def t_over_folds(
     >>> t_over_folds(np.array([1.0, 1.0, 0.0, 0.0]), folds=2)
     (0.5, 0.5)
     """
+    from scipy.special import stdtrit
+
     if folds < 2 or len(values) < folds:
         raise InputError(
             "cannot be cut into folds",

@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.special import bdtr, stdtr
 
 from counterfoil.errors import InputError
 
@@ -31,6 +30,8 @@ def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
     >>> mcnemar(np.array([1.0] * 6 + [0.0]), np.array([0.0] * 6 + [1.0]))  # 2 * (1 + 7) / 2**7
     0.125
     """
+    from scipy.special import bdtr
+
     wins, losses = discordant(first, second)
     return float(min(1.0, 2 * bdtr(min(wins, losses), wins + losses, 0.5)))
 
@@ -49,6 +50,8 @@ def williams(first: float, second: float, between: float, n: int) -> float:
     >>> round(williams(0.6, 0.5, 0.4, 103), 4), williams(0.5, 0.5, 0.9, 20)
     (0.2405, 1.0)
     """
+    from scipy.special import stdtr
+
     if n < 4:
         raise InputError("too few rows to compare correlations", given=n, allowed="4 or more")
     if any(value != value for value in (first, second, between)):

@@ -28,7 +28,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from counterfoil.stats.bootstrap import cluster_sums
 from counterfoil.stats.dependence import Shared, Sharing, column_sums
@@ -176,6 +175,8 @@ def inflation(sharing: Sharing, deviations: Float[ndarray, "n m"]) -> Float[ndar
     >>> inflation(many, np.linspace(-1, 1, 999)[:, None]).round(2)
     array([1.])
     """
+    from scipy.special import ndtri, stdtrit
+
     variance, freedom = linear_variance(sharing, deviations)
     drawn = column_sums(cluster_sums(deviations, sharing.units) ** 2)
     wide = np.sqrt(variance / np.maximum(drawn, _NOTHING))

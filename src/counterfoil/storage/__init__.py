@@ -58,16 +58,16 @@ def open_place(text: str | Path) -> Place:
         from counterfoil.storage.folder import FolderPlace
 
         return FolderPlace(where)
-    if where.scheme not in ("s3", "gcs"):
+    if where.scheme != "s3":
         raise InputError(
             "a place of this kind cannot write a file only where there is none",
             where=where,
             given=where.scheme,
-            allowed="a folder, s3://, gcs://",
+            allowed="a folder, s3://",
             hint="work that is shared needs that",
         )
     if not where.path.partition("/")[0]:
-        raise InputError("no bucket in the URL", where=where, allowed=f"{where.scheme}://BUCKET/FOLDER")
-    from counterfoil.storage.buckets import GcsPlace, S3Place
+        raise InputError("no bucket in the URL", where=where, allowed="s3://BUCKET/FOLDER")
+    from counterfoil.storage.buckets import S3Place
 
-    return S3Place(where) if where.scheme == "s3" else GcsPlace(where)
+    return S3Place(where)

@@ -1,22 +1,16 @@
-"""Prefixes in buckets of S3, of stores that speak its language, and of Google Cloud Storage, as places.
+"""Prefixes in buckets of S3, and of stores that speak its language, as places.
 
-Requests go through the clients of s3fs and gcsfs, one per process, with their credentials and retries. What
-neither has is here: writing and removing on the condition that an object is the one that was read.
+Requests go through the client of s3fs, one per process, with its credentials and retries. What it does not
+have is here: writing and removing on the condition that an object is the one that was read.
 """
 
-import asyncio
 import importlib.util
-import json
-import logging
 import secrets
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from io import BufferedIOBase, BytesIO
 from typing import Any, NamedTuple
 
@@ -28,15 +22,12 @@ from counterfoil.storage.parallel import map_ahead
 READS = 16
 #: Entries up to this size are read at once, without a look at their beginning.
 _SMALL = 4 * HEAD
-#: Seconds until a connection counts as failed, and how often a request is tried, and a connection.
-_CONNECT, _READ, TRIES, _CALLS = 5, 60, 4, 2
+#: Seconds until a connection counts as failed, and how often a request is tried.
+_CONNECT, _READ, TRIES = 5, 60, 4
 
 #: The package of each scheme, as Python imports it.
 _PACKAGES = {"s3": "s3fs", "gcs": "gcsfs"}
 
-#: What helps where a bucket is not there.
-_NO_BUCKET = "check its name, or make it first"
-_SILENT = logging.NullHandler()
 _ENDPOINT = "check the network, and the address of the endpoint where it is not the provider's own"
 _CREDENTIALS = {
     "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for open data FSSPEC_S3_ANON=true",
@@ -60,49 +51,11 @@ def filesystem(scheme: str) -> Any:
         raise MissingExtraError(package, SCHEMES[scheme])
     import fsspec
 
-    if scheme == "gcs":
-        return _gcs_class()(use_listings_cache=False)
     settings: dict[str, Any] = {"use_listings_cache": False} if package else {}
     if scheme == "s3":
         retries = {"mode": "standard", "total_max_attempts": TRIES}
         settings["config_kwargs"] = {"connect_timeout": _CONNECT, "read_timeout": _READ, "retries": retries}
     return fsspec.filesystem(scheme, **settings)
-
-
-@cache
-def _gcs_class() -> Any:
-    """gcsfs's file system, which tries a server half a minute that refuses every connection; this one calls
-    twice, and tries again what goes wrong on a connection."""
-    import aiohttp
-
-    # The class that is registered asks another server first which kind of bucket it is, for a minute where
-    # that does not answer; kinds that need it are read by gRPC alone.
-    from gcsfs.core import GCSFileSystem
-    from gcsfs.retry import retry_request
-
-    # What goes wrong is one line of ours; gcsfs would print each with all its frames before.
-    logging.getLogger("gcsfs").addHandler(_SILENT)
-    once = GCSFileSystem._request.__wrapped__
-    limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_READ)
-
-    class GcsFiles(GCSFileSystem):  # type: ignore[misc]
-        """With limits of time."""
-
-        def __init__(self, **settings: Any) -> None:
-            super().__init__(**{"requests_timeout": limits, **settings})
-
-        @retry_request(retries=TRIES)  # type: ignore[untyped-decorator]
-        async def _request(self, *args: Any, **options: Any) -> Any:
-            for left in reversed(range(_CALLS)):
-                try:
-                    return await once(self, *args, **options)
-                except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-                    if not left:
-                        raise ConnectionError(str(error)) from error
-                    await asyncio.sleep(1)
-            raise AssertionError(_CALLS)
-
-    return GcsFiles
 
 
 @contextmanager
@@ -130,7 +83,7 @@ def reaching(where: object, scheme: str, error: type[CounterfoilError] = Storage
         if kinds & _NO_CREDENTIALS or 401 in codes:
             problem, hint = "no credentials", _CREDENTIALS.get(scheme)
         elif codes & {"NoSuchBucket", "InvalidBucketName"}:
-            problem, hint = "no such bucket", _NO_BUCKET
+            problem, hint = "no such bucket", "check its name, or make it first"
         elif (kinds | codes) & _NO_RIGHT or words.startswith("Forbidden"):
             problem, hint = f"may not be used: {words}", "check the rights of your credentials to this bucket"
         elif (kinds | codes) & _NO_FILE:
@@ -155,11 +108,22 @@ class _Object(NamedTuple):
 _WRITER = "counterfoil-writer"
 
 
+#: S3's codes of a condition that does not hold, of writers that came at the same moment, and of no object.
+_UNMET, _CLASH = {"PreconditionFailed", "412"}, {"ConditionalRequestConflict", "409", "OperationAborted"}
+_MISSING = {"NoSuchKey", "404", "NotFound"}
+#: How often a conditional request is sent while others come first.
+_CLASHES = 8
+
+
 @dataclass(frozen=True)
-class Bucket(ABC):
-    """A prefix in a bucket. One request writes one object, which appears whole when all of it has arrived."""
+class S3Place:
+    """A prefix in a bucket. One request writes one object, which appears whole when all of it has arrived.
+
+    Conditions are `If-None-Match` and `If-Match`, and the tag is the ETag.
+    """
 
     where: Location
+    scheme: str = "s3"
     #: `touch` is a request that is paid for.
     patience: float = 86_400.0
 
@@ -172,25 +136,6 @@ class Bucket(ABC):
         """The key of a name."""
         below = self.where.path.partition("/")[2]
         return f"{below}/{name}" if below else name
-
-    @abstractmethod
-    def read(self, name: str, size: int | None = None) -> Tagged | None:
-        """The first `size` bytes of a name, or all, and what the store calls its version."""
-
-    @abstractmethod
-    def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
-        """Write an object if it is the one of `tag` still ("" for none there), or whatever there is.
-
-        Whether the condition was met; `writer` is kept beside the bytes.
-        """
-
-    @abstractmethod
-    def about(self, name: str) -> _Object | None:
-        """What the store says of an object; None where there is none."""
-
-    @abstractmethod
-    def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
-        """Key, size and time of writing of all objects whose keys begin so."""
 
     def opened(
         self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
@@ -210,7 +155,7 @@ class Bucket(ABC):
 
     def write(self, name: str, data: bytes) -> None:
         """One request, without a condition."""
-        self.upload(name, data, "")
+        self._call("put_object", name, Body=data)
 
     def create(self, name: str, data: bytes) -> bool:
         """On the condition that there is no such object."""
@@ -219,7 +164,8 @@ class Bucket(ABC):
     def replace(self, name: str, data: bytes, tag: str) -> bool:
         """On the condition that its tag is the same."""
         writer = secrets.token_hex(8)
-        if self.upload(name, data, writer, tag):
+        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+        if self._settle("put_object", name, Body=data, Metadata={_WRITER: writer}, **condition):
             return True
         # A request whose answer was lost is sent again, and then meets the object that it wrote itself.
         known = self.about(name)
@@ -232,41 +178,22 @@ class Bucket(ABC):
 
     def entries(self, prefix: str = "") -> list[PlaceEntry]:
         """A thousand names per request."""
-        root, now = self.key(""), time.time()
-        return sorted(
-            PlaceEntry(key.removeprefix(root), size, now - written)
-            for key, size, written in self.listed(self.key(prefix))
-        )
-
-    def __str__(self) -> str:
-        return str(self.where)
-
-
-#: S3's codes of a condition that does not hold, of writers that came at the same moment, and of no object.
-_UNMET, _CLASH = {"PreconditionFailed", "412"}, {"ConditionalRequestConflict", "409", "OperationAborted"}
-_MISSING = {"NoSuchKey", "404", "NotFound"}
-#: How often a conditional request is sent while others come first.
-_CLASHES = 8
-
-
-@dataclass(frozen=True)
-class S3Place(Bucket):
-    """Conditions are `If-None-Match` and `If-Match`, and the tag is the ETag."""
-
-    scheme: str = "s3"
+        root, now, entries = self.key(""), time.time(), []
+        options: dict[str, Any] = {"Prefix": self.key(prefix)}
+        while True:
+            page = self._call("list_objects_v2", None, **options)
+            for entry in page.get("Contents", ()):
+                age = now - entry["LastModified"].timestamp()
+                entries.append(PlaceEntry(entry["Key"].removeprefix(root), entry["Size"], age))
+            if not page.get("IsTruncated"):
+                return sorted(entries)
+            options["ContinuationToken"] = page["NextContinuationToken"]
 
     def read(self, name: str, size: int | None = None) -> Tagged | None:
         """By a request for a range where not all is wanted."""
         span: dict[str, Any] = {} if size is None else {"Range": f"bytes=0-{size - 1}"}
         answer = self._call("get_object", name, missing=True, **span)
         return None if answer is None else Tagged(answer["data"], answer["ETag"])
-
-    def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
-        """`PutObject`."""
-        if tag is None:
-            return self._call("put_object", name, Body=data) is not None
-        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
-        return self._settle("put_object", name, Body=data, Metadata={_WRITER: writer}, **condition)
 
     def touch(self, name: str) -> bool:
         """Copied onto itself on the server, which keeps bytes and ETag."""
@@ -291,17 +218,6 @@ class S3Place(Bucket):
         if known is not None:
             self._call("delete_object", name)
         return known is not None
-
-    def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
-        """`ListObjectsV2`."""
-        options: dict[str, Any] = {"Prefix": prefix}
-        while True:
-            page = self._call("list_objects_v2", None, **options)
-            for entry in page.get("Contents", ()):
-                yield entry["Key"], entry["Size"], entry["LastModified"].timestamp()
-            if not page.get("IsTruncated"):
-                return
-            options["ContinuationToken"] = page["NextContinuationToken"]
 
     def _settle(self, method: str, name: str, **options: Any) -> bool:
         """Whether the condition of a request was met, which is sent again while another one runs."""
@@ -345,86 +261,5 @@ class S3Place(Bucket):
                     return None
                 raise
 
-
-@dataclass(frozen=True)
-class GcsPlace(Bucket):
-    """The condition is `ifGenerationMatch`, and the tag is the generation."""
-
-    scheme: str = "gcs"
-
-    def read(self, name: str, size: int | None = None) -> Tagged | None:
-        """By a request for a range where not all is wanted."""
-        span = {} if size is None else {"headers": {"Range": f"bytes=0-{size - 1}"}}
-        answer = self._call("GET", name, alt="media", **span)
-        return None if answer is None else Tagged(answer[1], answer[0]["x-goog-generation"])
-
-    def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
-        """Bytes and metadata in one request of two parts; the generation of no object is 0."""
-        about = json.dumps({"name": self.key(name), "metadata": {_WRITER: writer} if writer else {}})
-        between = secrets.token_hex(16)
-        head = f"--{between}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{about}\r\n"
-        head += f"--{between}\r\nContent-Type: application/octet-stream\r\n\r\n"
-        condition = {} if tag is None else {"ifGenerationMatch": tag or "0"}
-        answer = self._call(
-            "POST",
-            name,
-            data=head.encode() + data + f"\r\n--{between}--".encode(),
-            headers={"Content-Type": f'multipart/related; boundary="{between}"'},
-            uploadType="multipart",
-            **condition,
-        )
-        return answer is not None
-
-    def touch(self, name: str) -> bool:
-        """A field of its metadata is written, which keeps bytes and generation."""
-        mark = {"metadata": {"counterfoil-touched": secrets.token_hex(4)}}
-        return self._call("PATCH", name, json=mark) is not None
-
-    def about(self, name: str) -> _Object | None:
-        """The object's metadata."""
-        answer = self._call("GET", name)
-        if answer is None:
-            return None
-        facts = json.loads(answer[1])
-        now = parsedate_to_datetime(answer[0]["Date"]).timestamp()
-        return _Object(_seconds(facts["updated"]), now, facts.get("metadata", {}).get(_WRITER))
-
-    def remove(self, name: str, tag: str | None = None) -> bool:
-        """With a tag, on the condition that it is the generation."""
-        return self._call("DELETE", name, **({} if tag is None else {"ifGenerationMatch": tag})) is not None
-
-    def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
-        """Page by page."""
-        options = {"prefix": prefix}
-        while True:
-            answer = self._call("GET", None, **options)
-            if answer is None:
-                raise StorageError("no such bucket", where=self, hint=_NO_BUCKET)
-            page = json.loads(answer[1])
-            for entry in page.get("items", ()):
-                yield entry["name"], int(entry["size"]), _seconds(entry["updated"])
-            if "nextPageToken" not in page:
-                return
-            options["pageToken"] = page["nextPageToken"]
-
-    def _call(self, method: str, name: str | None, **options: Any) -> Any | None:
-        """Headers and bytes of one answer; None where there is no such object or a condition is not met."""
-        with reaching(self if name is None else f"{self}/{name}", "gcs"):
-            files, upload = filesystem("gcs"), method == "POST"
-            path, keys = "b/{}/o", [self.bucket]
-            if upload:
-                path = f"{files._location}/upload/storage/v1/{path}"
-            elif name is not None:
-                path, keys = "b/{}/o/{}", [self.bucket, self.key(name)]
-            try:
-                return files.call(method, path, *keys, **options)
-            except FileExistsError:  # 412: the condition is not met
-                return None
-            except FileNotFoundError:
-                if upload:
-                    raise StorageError("no such bucket", where=self, hint=_NO_BUCKET) from None
-                return None
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+    def __str__(self) -> str:
+        return str(self.where)

@@ -81,6 +81,14 @@ def user_cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "counterfoil"
 
 
+def data_folder() -> Path:
+    """The folder that fetched benchmarks are kept in: COUNTERFOIL_DATA, else the user's data folder."""
+    if named := os.environ.get("COUNTERFOIL_DATA"):
+        return Path(named)
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "counterfoil"
+
+
 def local_folder(cache: str | Path) -> Path:
     """The folder for what means something on this machine alone: the cache itself where it is a folder.
 
@@ -132,7 +140,7 @@ class Place(Protocol):
 
     @property
     def scheme(self) -> str:
-        """`file`, `s3` or `gcs`."""
+        """`file` or `s3`."""
 
     @property
     def patience(self) -> float:

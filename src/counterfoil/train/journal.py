@@ -1,4 +1,4 @@
-"""The journal of a training, as CSV or for TensorBoard, and the running means of losses that it holds."""
+"""The journal of a training as CSV, and the running means of losses that it holds."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from jaxtyping import Int
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_text
 from counterfoil.store import write_text
 
@@ -29,7 +29,7 @@ class Journal:
     was cut off: the steps after that are done, and written down, again.
     """
 
-    def __init__(self, path: Path | None, *, since: int = 0, tensorboard: Path | None = None) -> None:
+    def __init__(self, path: Path | None, *, since: int = 0) -> None:
         self._path = path
         self._columns: list[str] = list(FIRST)
         self.entries: list[Mapping[str, float]] = []
@@ -38,13 +38,6 @@ class Journal:
             for entry in self.entries:
                 self._columns += [name for name in entry if name not in self._columns]
         self._rewrite()
-        self._board: Any = None
-        if tensorboard is not None:
-            try:
-                from torch.utils.tensorboard import SummaryWriter
-            except ModuleNotFoundError:
-                raise MissingExtraError("tensorboard", "tensorboard") from None
-            self._board = SummaryWriter(str(tensorboard), purge_step=since + 1 if since else None)
 
     def write(self, entry: Mapping[str, float]) -> None:
         """Add an entry. A column that was not there before is empty in the entries before it."""
@@ -58,10 +51,6 @@ class Journal:
             with open(self._path, "ab") as file:
                 file.write(self._line(entry).encode())
                 file.flush()
-        if self._board is not None:
-            for name, value in entry.items():
-                if name != "step":
-                    self._board.add_scalar(name, value, int(entry["step"]))
 
     def sync(self) -> None:
         """Flush what was written so far to the disk."""
@@ -71,11 +60,6 @@ class Journal:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-
-    def close(self) -> None:
-        """End writing; the entries stay."""
-        if self._board is not None:
-            self._board.close()
 
     def _rewrite(self) -> None:
         if self._path is not None:

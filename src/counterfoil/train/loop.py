@@ -1,16 +1,21 @@
-"""The training loop: rows in, weights out, from the top to the bottom of `fit`."""
+"""The training loop: rows in, weights out."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Int
+from lightning_fabric import Fabric
+from numpy import ndarray
+from torch import Tensor
 
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
@@ -18,7 +23,7 @@ from counterfoil.models.networks import Backbone
 from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
-from counterfoil.train.dataloaders import course_of, dataloaders, length
+from counterfoil.train.dataloaders import Batch, Feed, course_of, dataloaders, length
 from counterfoil.train.gradients import (
     ONE_DEVICE,
     Computing,
@@ -29,7 +34,7 @@ from counterfoil.train.gradients import (
 )
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
-from counterfoil.train.objectives import objective
+from counterfoil.train.objectives import Objective, objective
 from counterfoil.train.optim import largest, launched, learning_rate, on_first, parameter_groups
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
@@ -99,154 +104,51 @@ def fit(
     """
     out = None if out is None else Path(out)
     fabric = launched(device, computing.devices, recipe.precision)
-    place, first, chunk = fabric.device, fabric.is_global_zero, computing.chunk_size
-    for stage in recipe.staged():
+    first, stages, network, now = fabric.is_global_zero, recipe.staged(), backbone.network, TrainState()
+    chunk = computing.chunk_size
+    for stage in stages:
         check_chunk(chunk, stage.batch_size, fabric.world_size)
     progress, note = (progress, note) if first else (silent, lambda message: None)
-    network, stages = backbone.network, recipe.staged()
-    aims = [objective(stage) for stage in stages]
 
     # The state of this training in the folder, if there is one to go on from.
     resume = saving.resume
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
-    now = TrainState()
+    readings, resumed = RunningMetrics(partial(largest, fabric)), None
     if state is not None:
         with training_state.fitting(out):
             now = TrainState.restored(state["standing"])
-
-    # The rows whose pictures can be read, and their augmentation in each stage.
-    ready = partial(dataloaders, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
-    ready = partial(ready, pin=place.type == "cuda", progress=progress, note=note)
-    skip = recipe.unreadable == "skip"
-    variations = [Variation.of(stage) for stage in stages]
-    feeds, rows = ready(data, variations=variations, skip=skip and state is None, left_out=now.left_out)
-    now.left_out = np.setdiff1d(np.arange(len(data)), rows).tolist()
-    total = sum(length(stage, len(rows)) for stage in stages)
-    checks: list[Validation] = []
-    if validation is not None:
-        seen, _ = ready(validation, variations=[UNVARIED] * len(stages), skip=skip)
-        checks = [Validation(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)]
-
-    # The weights, the journal, and the guarded task before training.
-    fabric.to_device(network)
-    readings = RunningMetrics(partial(largest, fabric))
-    if state is not None:
-        with training_state.fitting(out):
             network.load_state_dict(state["network"])
             readings.put_back(state["readings"])
+            resumed = state["optimiser"], state["random"]
+    del state  # What was restored takes memory.
+
+    # The rows whose pictures can be read, and their augmentation in each stage.
+    aims = [objective(stage) for stage in stages]
+    ready = partial(dataloaders, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
+    ready = partial(ready, pin=fabric.device.type == "cuda", progress=progress, note=note)
+    skip = recipe.unreadable == "skip"
+    variations = [Variation.of(stage) for stage in stages]
+    feeds, rows = ready(data, variations=variations, skip=skip and not resumed, left_out=now.left_out)
+    now.left_out = np.setdiff1d(np.arange(len(data)), rows).tolist()
+    unvaried = [UNVARIED] * len(stages)
+    seen = [] if validation is None else ready(validation, variations=unvaried, skip=skip)[0]
+    checks = [Validation(*parts) for parts in zip(seen, aims, stages, strict=False)]
+
+    # The journal, and what is measured before training.
+    fabric.to_device(network)
     folder = out if first else None
     if folder is not None:
         begin(folder, "training")
-    journal = Journal(
-        None if folder is None else folder / JOURNAL,
-        since=now.step,
-        tensorboard=folder / "tensorboard" if folder is not None and saving.tensorboard else None,
-    )
-    start: dict[str, float] = {}
-    if monitors.at_start and checks and state is None:
-        at_first = checks[0].measure(fabric, progress=progress)
-        start |= {f"validation_{name}": value for name, value in at_first.items()}
-    guard = monitors.guard
-    if guard is not None and now.held_out is None:
-        now.held_out = on_first(fabric, partial(guard.measure, backbone))
-        start[guard.name] = now.held_out
-    if start:
-        journal.write({"step": 0, **start})
-
-    # Checkpoints and resume states, and the selection of the best weights.
+    journal = Journal(None if folder is None else folder / JOURNAL, since=now.step)
+    _measure_start(journal, now, monitors, () if resumed else checks, backbone, fabric, progress)
     saver = Saver(out, fabric, backbone, recipe, data, same, saving)
-    selection = Selection(stages, checks, monitors.validate, guard, saver, progress, note)
-
-    together = partial(gather, fabric=fabric)
+    selection = Selection(stages, checks, monitors.validate, monitors.guard, saver, progress, note)
+    run = _Run(stages, rows, now, readings, journal, saver, selection, chunk, progress, note, resumed)
     network.train()
     for number in range(now.stage, len(stages) if not now.ended else 0):
-        stage, aim, feed = stages[number], aims[number], feeds[number]
-        groups = parameter_groups(network, stage)
-        if stage.optimiser != "adamp":
-            # One kernel for all parameters: where they are many and small, a loop over them takes as long as
-            # the rest of the step.
-            groups = [{**group, "fused": True} for group in groups]
-        model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
-        if state is not None:
-            with training_state.fitting(out):
-                if state["optimiser"] is not None:
-                    optimiser.load_state_dict(state["optimiser"])
-                training_state.put_back_random(state["random"], fabric, note)
-            state = None
-        elif number == 0:
-            torch.manual_seed(recipe.seed + fabric.global_rank)
-        course = course_of(
-            stages, number, len(rows), start=now.at, rank=fabric.global_rank, world=fabric.world_size
-        )
-        with (
-            closing(feed.batches(course)) as batches,
-            fewest_threads(network, place),
-        ):
-            progress("training", now.step, total)
-            while now.at < course.steps:
-                began = perf_counter()
-                lr = learning_rate(now.at, recipe=stage, total=course.steps)
-                for group in optimiser.param_groups:
-                    group["lr"] = lr
-                last = now.at + 1 == course.steps
-                ends = last or (now.at + 1) % course.per_epoch == 0
-                due = ends or (now.step + 1) % saving.journal_every == 0
-
-                # Forward and backward, of all batches of the step as one.
-                asked_at = perf_counter()
-                parts = list(islice(batches, stage.accumulate))
-                waited = perf_counter() - asked_at
-                losses = gradients(
-                    model, aim, parts, fabric=fabric, gather=together, chunk=computing.chunk_size
-                )
-                used = np.concatenate([part.rows for part in parts])
-
-                # One step of the optimiser; a loss that is no number raises in `take`.
-                norm = None
-                if stage.clip_norm is not None:
-                    norm = fabric.clip_gradients(
-                        model, optimiser, max_norm=stage.clip_norm, error_if_nonfinite=False
-                    )
-                elif due:
-                    parameters = [
-                        parameter for group in optimiser.param_groups for parameter in group["params"]
-                    ]
-                    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
-                    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads]))
-                readings.take(now.step, losses, lr=lr, rows=rows[used])
-                optimiser.step()
-                optimiser.zero_grad(set_to_none=True)
-                if stage.max_logit_scale is not None:
-                    with torch.no_grad():
-                        network.logit_scale.clamp_(max=math.log(stage.max_logit_scale))
-                seconds = perf_counter() - began
-                now.took(stage.batch_size * stage.accumulate, seconds, waited)
-                readings.time(stage.batch_size * stage.accumulate, seconds, waited)
-                progress("training", now.step, total)
-
-                # Validation, journal, checkpoint and resume state.
-                entry: dict[str, float] = {}
-                improved = False
-                if last or now.at % (stage.validate_every or course.per_epoch) == 0:
-                    entry, improved = selection.look(now)
-                if due or entry:
-                    line = {"step": now.step, "epoch": parts[-1].epoch, "lr": lr, **readings.means()}
-                    line |= {} if norm is None else {"grad_norm": float(norm)}
-                    line |= {"epoch_waiting": now.end_epoch(partial(largest, fabric))} if ends else {}
-                    journal.write(line | {"seconds": now.seconds} | entry)
-                if last or (entry and selection.stale(now)):
-                    break
-                # Called in any case: all processes must reach this at the same steps.
-                in_time = saver.due(now.step)
-                if improved or in_time:
-                    saver.save(now, readings, journal, optimiser)
-        now.stage, now.at, now.stale_since = number + 1, 0, now.step
-        now.ended = now.stage == len(stages)
-        saver.save(now, readings, journal, None)
-
+        run.train(number, aims[number], feeds[number])
     selection.put_back(now)
     now.waited = largest(fabric, now.waited)
-    journal.close()
     if folder is not None:
         end(folder)
     network.eval()
@@ -260,3 +162,144 @@ def fit(
         waiting=now.waited / now.seconds if now.seconds else 0.0,
         left_out=len(now.left_out),
     )
+
+
+def _measure_start(
+    journal: Journal,
+    now: TrainState,
+    monitors: Monitors,
+    checks: Sequence[Validation],
+    backbone: Backbone,
+    fabric: Fabric,
+    progress: Progress,
+) -> None:
+    """Write what `monitors` measure before the first step; the guarded task is measured once."""
+    start: dict[str, float] = {}
+    if monitors.at_start and checks:
+        measured = checks[0].measure(fabric, progress=progress)
+        start |= {f"validation_{name}": value for name, value in measured.items()}
+    guard = monitors.guard
+    if guard is not None and now.held_out is None:
+        now.held_out = on_first(fabric, partial(guard.measure, backbone))
+        start[guard.name] = now.held_out
+    if start:
+        journal.write({"step": 0, **start})
+
+
+@dataclass(eq=False)
+class _Run:
+    """A training in progress: what its stages share.
+
+    `rows` are those that are trained on, `resumed` the states of the optimiser and of the random generators
+    from which the first stage goes on.
+    """
+
+    stages: Sequence[Recipe]
+    rows: Int[ndarray, "n"]
+    now: TrainState
+    readings: RunningMetrics
+    journal: Journal
+    saver: Saver
+    selection: Selection
+    chunk_size: int | None
+    progress: Progress
+    note: Note
+    resumed: tuple[Mapping[str, Any] | None, Sequence[Mapping[str, Any]]] | None
+
+    def train(self, number: int, aim: Objective, feed: Feed) -> None:
+        """Train stage `number` from the step that `now` says to its end."""
+        now, stage, saver, fabric = self.now, self.stages[number], self.saver, self.saver.fabric
+        network = saver.backbone.network
+        groups = parameter_groups(network, stage)
+        if stage.optimiser != "adamp":
+            # One kernel for all parameters: where they are many and small, a loop over them takes as long as
+            # the rest of the step.
+            groups = [{**group, "fused": True} for group in groups]
+        model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
+        if self.resumed is not None:
+            of_optimiser, generators = self.resumed
+            with training_state.fitting(saver.out):
+                if of_optimiser is not None:
+                    optimiser.load_state_dict(of_optimiser)
+                training_state.put_back_random(generators, fabric, self.note)
+            self.resumed = None
+            del of_optimiser
+        elif number == 0:
+            torch.manual_seed(saver.recipe.seed + fabric.global_rank)
+        n, rank, world = len(self.rows), fabric.global_rank, fabric.world_size
+        course = course_of(self.stages, number, n, start=now.at, rank=rank, world=world)
+        total = sum(length(one, n) for one in self.stages)
+        with closing(feed.batches(course)) as batches, fewest_threads(network, fabric.device):
+            self.progress("training", now.step, total)
+            while now.at < course.steps:
+                last = now.at + 1 == course.steps
+                ends = last or (now.at + 1) % course.per_epoch == 0
+                due = ends or (now.step + 1) % saver.saving.journal_every == 0
+                epoch, lr, norm = self._step(
+                    stage, course.steps, aim, batches, model, optimiser, measures_norm=due
+                )
+                self.progress("training", now.step, total)
+                # Validation, journal, checkpoint and resume state.
+                entry: dict[str, float] = {}
+                improved = False
+                if last or now.at % (stage.validate_every or course.per_epoch) == 0:
+                    entry, improved = self.selection.look(now)
+                if due or entry:
+                    line = {"step": now.step, "epoch": epoch, "lr": lr, **self.readings.means()}
+                    line |= {} if norm is None else {"grad_norm": float(norm)}
+                    line |= {"epoch_waiting": now.end_epoch(partial(largest, fabric))} if ends else {}
+                    self.journal.write(line | {"seconds": now.seconds} | entry)
+                if last or (entry and self.selection.stale(now)):
+                    break
+                # Called in any case: all processes must reach this at the same steps.
+                in_time = saver.due(now.step)
+                if improved or in_time:
+                    saver.save(now, self.readings, self.journal, optimiser)
+        now.stage, now.at, now.stale_since = number + 1, 0, now.step
+        now.ended = now.stage == len(self.stages)
+        saver.save(now, self.readings, self.journal, None)
+
+    def _step(
+        self,
+        stage: Recipe,
+        steps: int,
+        aim: Objective,
+        batches: Iterator[Batch],
+        model: Any,
+        optimiser: Any,
+        *,
+        measures_norm: bool,
+    ) -> tuple[int, float, Tensor | None]:
+        """Take one of the stage's `steps`: its epoch, learning rate and, where it is measured, gradient norm.
+
+        A loss that is no number raises before the weights change.
+        """
+        began, now, fabric = perf_counter(), self.now, self.saver.fabric
+        lr = learning_rate(now.at, recipe=stage, total=steps)
+        for group in optimiser.param_groups:
+            group["lr"] = lr
+        # Forward and backward, of all batches of the step as one.
+        asked_at = perf_counter()
+        parts = list(islice(batches, stage.accumulate))
+        waited = perf_counter() - asked_at
+        losses = gradients(
+            model, aim, parts, fabric=fabric, gather=partial(gather, fabric=fabric), chunk=self.chunk_size
+        )
+        used = np.concatenate([part.rows for part in parts])
+        norm = None
+        if stage.clip_norm is not None:
+            norm = fabric.clip_gradients(model, optimiser, max_norm=stage.clip_norm, error_if_nonfinite=False)
+        elif measures_norm:
+            parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+            grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+            norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads]))
+        self.readings.take(now.step, losses, lr=lr, rows=self.rows[used])
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        if stage.max_logit_scale is not None:
+            with torch.no_grad():
+                self.saver.backbone.network.logit_scale.clamp_(max=math.log(stage.max_logit_scale))
+        seconds = perf_counter() - began
+        now.took(stage.batch_size * stage.accumulate, seconds, waited)
+        self.readings.time(stage.batch_size * stage.accumulate, seconds, waited)
+        return parts[-1].epoch, lr, norm

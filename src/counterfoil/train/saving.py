@@ -39,8 +39,6 @@ class Saving:
     seconds: float = 300.0
     #: Steps between two rows of the journal.
     journal_every: int = 10
-    #: Whether the journal is also written for TensorBoard.
-    tensorboard: bool = False
 
 
 DEFAULT_SAVING = Saving()

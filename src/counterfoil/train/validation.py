@@ -18,9 +18,8 @@ from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
-from counterfoil.evaluation.evaluate import evaluate, main_measures
+from counterfoil.evaluation.evaluate import evaluate, main_measures, of
 from counterfoil.evaluation.evaluate import leading as leading_measure
-from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Qrels, join, positive_ranks

@@ -4,7 +4,6 @@ from .captions import Phrase as Phrase
 from .captions import describe as describe
 from .captions import text as text
 from .drawings import Animation as Animation
-from .drawings import contact_sheet as contact_sheet
 from .edits import SUBSETS as SUBSETS
 from .edits import Contrast as Contrast
 from .edits import edit as edit

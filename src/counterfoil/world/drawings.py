@@ -1,4 +1,4 @@
-"""Pictures and moving scenes of the world, drawn when they are read, and a contact sheet of contrasts.
+"""Pictures and moving scenes of the world, drawn when they are read.
 
 In a moving scene a shape comes, goes or crosses the sheet, or the scene changes. A clip is the scene of every
 frame. What lies outside of the sheet is not in its frame's scene and is not drawn, so truth is known frame by
@@ -6,20 +6,14 @@ frame as it is for pictures.
 """
 
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from textwrap import wrap
 
 import numpy as np
 import PIL.Image
-from PIL import Image, ImageDraw, ImageFont
 
-from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.captions import text
-from counterfoil.world.edits import SUBSETS, Contrast, edit, with_things
-from counterfoil.world.painting import STYLES, draw, encode
+from counterfoil.errors import UnknownNameError
+from counterfoil.world.edits import SUBSETS, edit, with_things
+from counterfoil.world.painting import draw, encode
 from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 
 #: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
@@ -57,19 +51,6 @@ class LazyDrawing:
 
     def __str__(self) -> str:
         return self.where
-
-
-def sized(benchmark: Benchmark, size: int) -> Benchmark:
-    """The benchmark with those of its pictures and clips that are drawn when read at another size."""
-    return replace(
-        benchmark,
-        images=tuple(
-            replace(image, source=replace(image.source, size=size))
-            if isinstance(image.source, LazyDrawing | Animation)
-            else image
-            for image in benchmark.images
-        ),
-    )
 
 
 #: What may happen: a thing comes or goes over an edge, crosses the sheet, or the scene is another one from
@@ -184,61 +165,3 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> 
 
 
 _Path = tuple[tuple[float, float], tuple[float, float]]
-
-
-_PAGE, _INK, _FAINT = (252, 251, 248), (44, 40, 36), (128, 120, 112)
-_LETTERS, _LINE, _GAP = 13, 17, 14
-_FONTS = ImageFont.FreeTypeFont | ImageFont.ImageFont
-
-
-def contact_sheet(
-    contrasts: Sequence[Contrast], *, size: int = 192, styles: Sequence[str] = STYLES, seed: int = 0
-) -> PIL.Image.Image:
-    """One row per contrast: its two scenes in each style, and under every picture the caption true of it.
-
-    `size` is the side of a picture in pixels, `seed` that of grain and light. Raises `InputError` where there
-    are no contrasts or no styles.
-
-    >>> from counterfoil.world.sample import contrasts
-    >>> contact_sheet(contrasts(2), size=96).width
-    454
-    """
-    if not contrasts or not styles:
-        raise InputError(
-            "a contact sheet needs contrasts and styles", given=f"{len(contrasts)}, {len(styles)}"
-        )
-    columns = [(style, i) for style in styles for i in (0, 1)]
-    captions = [[_lines(text(caption), size) for caption in contrast.captions] for contrast in contrasts]
-    # A title, pictures, captions.
-    heights = [_LINE + size + 6 + _LINE * max(map(len, pair)) + _GAP for pair in captions]
-    width = _GAP + len(columns) * (size + _GAP)
-    page = Image.new("RGB", (width, 2 * _GAP + _LINE + sum(heights)), _PAGE)
-    pen = ImageDraw.Draw(page)
-    for column, (style, i) in enumerate(columns):
-        if i == 0:
-            pen.text((_GAP + column * (size + _GAP), _GAP // 2), style, fill=_INK, font=_font())
-    top = _GAP + _LINE
-    for contrast, lines, height in zip(contrasts, captions, heights, strict=True):
-        pen.text((_GAP, top), contrast.subset.replace("_", " "), fill=_FAINT, font=_font())
-        for column, (style, i) in enumerate(columns):
-            left = _GAP + column * (size + _GAP)
-            page.paste(draw(contrast.scenes[i], size, style=style, seed=seed), (left, top + _LINE))
-            for row, line in enumerate(lines[i]):
-                at = left, top + _LINE + size + 4 + row * _LINE
-                pen.text(at, line, fill=_INK, font=_font())
-        top += height
-    return page
-
-
-@cache
-def _font() -> _FONTS:
-    return ImageFont.load_default(_LETTERS)
-
-
-def _lines(sentence: str, width: int) -> list[str]:
-    """The sentence in lines that fit under a picture of `width` pixels."""
-    for letters in range(len(sentence), 1, -1):
-        lines = wrap(sentence, letters)
-        if all(_font().getlength(line) <= width for line in lines):
-            return lines
-    return wrap(sentence, 1)

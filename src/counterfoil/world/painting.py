@@ -14,8 +14,6 @@ from zlib import crc32
 
 import numpy as np
 import PIL.Image
-from jaxtyping import Bool
-from numpy import ndarray
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
@@ -378,24 +376,3 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
         left, top = (chance >> 8) % _SLACK, (chance >> 16) % _SLACK
         # Modulo 256, but both stay within what a byte can hold.
         picture += tile[top : top + size, left : left + size]
-
-
-def masks(scene: Scene, side: int) -> Bool[ndarray, "things side side"]:
-    """The pixels that each thing covers, more than half of each; shadows are no part of a thing.
-
-    A hole of a container belongs to no one, or to what lies in it.
-
-    >>> from counterfoil.world.scenes import Thing
-    >>> found = masks(Scene((Thing("square", "large", "plain", "red", x=0.5, y=0.5),)), 100)
-    >>> found.shape, bool(found[0, 50, 50]), bool(found[0, 10, 10]), round(float(found.mean()), 2)
-    ((1, 100, 100), True, False, 0.05)
-    """
-    covered = np.zeros((len(scene.things), side, side), dtype=np.bool_)
-    for mask, thing in zip(covered, scene.things, strict=True):
-        paper = _mask(thing.shape, thing.size, thing.turn, side) > 0.5
-        left, top = corner(thing, side, len(paper))
-        rows, columns = (
-            at[(at >= 0) & (at < side)] for at in (np.arange(len(paper)) + k for k in (top, left))
-        )
-        mask[np.ix_(rows, columns)] = paper[np.ix_(rows - top, columns - left)]
-    return covered

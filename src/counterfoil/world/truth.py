@@ -163,30 +163,6 @@ def _meaning(caption: Meaning | str) -> Meaning:
     return read(caption) if isinstance(caption, str) else caption
 
 
-#: The words that say something of a thing that can be seen where it lies: the attribute and its value.
-SAYS = {
-    **{word: ("shape", shape) for shape in (*SHAPES, *CONTAINERS) for word in (shape, plural(shape))},
-    **{value: (name, value) for name, values in ATTRIBUTES.items() for value in values},
-}
-
-
-def spoken_of(word: str, scene: Scene) -> list[int]:
-    """Which things of the scene have what the word says: all red ones for "red"; none for other words.
-
-    >>> from counterfoil.world.scenes import Thing
-    >>> star = Thing("star", "small", "plain", "red", x=0.2, y=0.5)
-    >>> scene = Scene((star, Thing("moon", "large", "plain", "red", x=0.8, y=0.5)))
-    >>> [spoken_of(word, scene) for word in ("red", "Stars", "blue", "above")]
-    [[0, 1], [0], [], []]
-    """
-    attribute = SAYS.get(word.lower())
-    if attribute is None:
-        return []
-    return [
-        number for number, thing in enumerate(scene.things) if getattr(thing, attribute[0]) == attribute[1]
-    ]
-
-
 class _Reader:
     """The words of one sentence and how far it has been read."""
 

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from annotate.fake_prolific import RETIRED, TOKEN, running
-from counterfoil.annotate.platforms import prolific, prolific_api
-from counterfoil.annotate.platforms.prolific import BonusNotes, ProlificSubmission, Rejection, StudyPlan
+from counterfoil.annotate.platforms import prolific
+from counterfoil.annotate.platforms.prolific import ProlificSubmission, Rejection, StudyPlan
 from counterfoil.annotate.platforms.prolific_api import ProlificClient, UnsureRequestError
 from counterfoil.errors import InputError
 from refusals import refuses
@@ -54,8 +54,10 @@ def posts(fake, end):
     return sum(method != "GET" and path.endswith(end) for method, path in fake.log)
 
 
-def published(client, plan=PLAN):
-    return client.move(client.create(plan).id, "PUBLISH").id
+def published(client, fake, plan=PLAN):
+    study = client.create(plan).id
+    fake.publish(study)
+    return study
 
 
 def test_a_study_has_the_fields_of_today_and_frees_the_places_of_who_is_refused(client, fake):
@@ -67,7 +69,7 @@ def test_a_study_has_the_fields_of_today_and_frees_the_places_of_who_is_refused(
     assert not set(RETIRED) & set(sent)
     types = [code["code_type"] for code in sent["completion_codes"]]
     assert types == ["COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT"]
-    client.move(study.id, "PUBLISH")
+    fake.publish(study.id)
     subs = {who: fake.join(study.id, who) for who in ("ann", "bob", "cyd")}
     fake.finish(subs["ann"], "C1")
     fake.finish(subs["bob"], "F2")
@@ -80,7 +82,7 @@ def test_a_study_has_the_fields_of_today_and_frees_the_places_of_who_is_refused(
 
 
 def test_work_that_needs_no_review_is_approved_there(client, fake):
-    study = published(client, dataclasses.replace(PLAN, approve=True))
+    study = published(client, fake, dataclasses.replace(PLAN, approve=True))
     for who, code, status in (("ann", "C1", "APPROVED"), ("bob", "F2", "AWAITING REVIEW")):
         submission = fake.join(study, who)
         fake.finish(submission, code)
@@ -102,7 +104,6 @@ def test_pay_is_in_hundredths_and_rounded_up():
         ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
         ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
         ({"address": "http://localhost:8750/enter"}, "not an address over https"),
-        ({"devices": ("watch",)}, "prolific, devices"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_here(change, message):
@@ -112,10 +113,6 @@ def test_studies_that_cannot_be_are_refused_here(change, message):
 def test_what_prolific_refuses_is_one_line(client, fake):
     cheap = dataclasses.replace(PLAN, pay_per_hour=1.0)
     refuses("reward: The reward is below the minimum", client.create, cheap, error=InputError)
-    fake.balance = 10
-    study = client.create(PLAN).id
-    with pytest.raises(InputError, match="Prolific refuses; given: status 400: Insufficient funds"):
-        client.move(study, "PUBLISH")
     refuses(r"status 404: Not found\.; is the id right", client.study, "nowhere", error=InputError)
     # Ids stay in their place of an address.
     requests = len(fake.log)
@@ -136,19 +133,6 @@ def test_a_wrong_token_is_named_and_never_shown(fake):
         refuses("no token of Prolific", ProlificClient, token, error=InputError)
 
 
-def test_what_leads_nowhere_is_not_sent(client, fake):
-    study = client.create(PLAN).id
-    with pytest.raises(InputError, match="cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE"):
-        client.move(study, "PAUSE")
-    client.move(study, "PUBLISH")
-    client.move(study, "PUBLISH")
-    assert posts(fake, "/transition/") == 1
-    with pytest.raises(InputError, match="places of a study can only grow; given: 2; allowed: 3 or more"):
-        client.add_places(study, 2)
-    client.add_places(study, 3)
-    assert posts(fake, f"/studies/{study}/") == 0
-
-
 def test_a_study_is_made_once(client, fake):
     first = client.create(PLAN)
     assert client.create(PLAN) == first
@@ -160,15 +144,6 @@ def test_a_study_is_made_once(client, fake):
     refuses("it is not known whether the request arrived", client.create, other, error=UnsureRequestError)
     assert client.create(other).name == "Another"
     assert [each["name"] for each in fake.studies.values()].count("Another") == 1
-
-
-def test_a_transition_whose_answer_is_lost_is_looked_up(client, fake):
-    study = client.create(PLAN).id
-    fake.faults = ["", "lost"]
-    assert client.move(study, "PUBLISH").status == "ACTIVE"
-    fake.faults = ["", "cut"]
-    refuses("", client.move, study, "PAUSE", error=UnsureRequestError)
-    assert client.move(study, "PAUSE").status == "PAUSED"
 
 
 def test_busy_servers_are_asked_again(client, fake, waits):
@@ -193,7 +168,7 @@ def test_a_server_that_is_not_there(waits):
 
 @pytest.mark.parametrize("largest", [100, 7])
 def test_all_pages_are_read(client, fake, largest):
-    study = published(client, dataclasses.replace(PLAN, places=110))
+    study = published(client, fake, dataclasses.replace(PLAN, places=110))
     for number in range(110):
         fake.join(study, f"p{number}")
     fake.largest_page, fake.busy_every = largest, 5
@@ -201,7 +176,7 @@ def test_all_pages_are_read(client, fake, largest):
 
 
 def test_many_are_approved_in_parts(client, fake):
-    study = published(client, dataclasses.replace(PLAN, places=450))
+    study = published(client, fake, dataclasses.replace(PLAN, places=450))
     subs = [fake.join(study, f"p{number}") for number in range(450)]
     for sub in subs:
         fake.finish(sub, "C1")
@@ -216,77 +191,22 @@ def test_spaces_are_no_reason_to_reject():
     refuses(r"rejection of s1: .*given: 0 characters", Rejection, "s1", " " * 200, "OTHER", error=InputError)
 
 
-@pytest.fixture
-def bonused(client, fake, tmp_path):
-    study = published(client)
-    for who in ("ann", "bob"):
-        fake.finish(fake.join(study, who), "C1")
-    return BonusNotes(tmp_path, study)
-
-
-def test_bonuses_are_paid_once_and_none_to_strangers(client, fake, bonused):
-    with pytest.raises(InputError, match="has no submission of the study; given: zoe"):
-        prolific_api.set_up(client, bonused, {"ann": 1, "zoe": 1})
-    bonuses = {"ann": 150, "bob": 5}
-    batch = prolific_api.set_up(client, bonused, bonuses)
-    assert fake.batches == {batch.id: {"csv": "ann,1.50\nbob,0.05", "paid": 0}}
-    assert (batch.amount, batch.fees, batch.tax, batch.total) == (155, 51, 10, 216)
-    prolific_api.pay(client, bonused, bonuses, batch)
-    assert prolific_api.set_up(client, bonused, bonuses) is None
-    assert [each["paid"] for each in fake.batches.values()] == [1]
-    # The same people and amounts in another round are another set.
-    second = prolific_api.set_up(client, bonused, bonuses, "second week")
-    prolific_api.pay(client, bonused, bonuses, second, "second week")
-    assert [each["paid"] for each in fake.batches.values()] == [1, 1]
-    notes = (bonused.folder / prolific_api.NOTES).read_text()
-    assert not any(secret in notes for secret in ("ann", TOKEN))
-
-
-@pytest.mark.parametrize(("fault", "paid"), [("lost", 1), ("cut", 0), ("503", 0)])
-def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonused, fault, paid):
-    bonuses = {"ann": 150}
-    batch = prolific_api.set_up(client, bonused, bonuses)
-    fake.faults = [fault]
-    refuses("", prolific_api.pay, client, bonused, bonuses, batch, error=UnsureRequestError)
-    assert fake.batches[batch.id]["paid"] == paid
-    with pytest.raises(InputError, match="these bonuses may have been paid"):
-        prolific_api.set_up(client, bonused, bonuses)
-
-
-def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
-    bonuses = {"ann": 150}
-    batch = prolific_api.set_up(client, bonused, bonuses)
-    fake.faults = ["400"]
-    refuses("Prolific refuses", prolific_api.pay, client, bonused, bonuses, batch, error=InputError)
-    fake.faults = ["429"]
-    prolific_api.pay(client, bonused, bonuses, prolific_api.set_up(client, bonused, bonuses))
-    assert [each["paid"] for each in fake.batches.values()] == [0, 1]
-
-
-def test_a_table_of_bonuses_has_amounts_of_money_and_each_person_once(tmp_path):
-    path = tmp_path / "bonuses.csv"
-    path.write_text("person,amount,note\n5f8a,1.50,good\n5f8b,0.05,\n5f8c,2,\n")
-    assert prolific.read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
-    no_money = r"'amount': no bonus; .*allowed: 0\.01 to 200\.00"
-    amounts = ("0", "-1", "0.005", "1,50", "nan", "inf", "200.01", "", "1e9")
-    rows = [(f'5f8b,"{amount}"', no_money) for amount in amounts]
-    for row, words in (*rows, ("5f8a,2", "'person': occurs twice; given: 5f8a")):
-        path.write_text(f"person,amount\n5f8a,1\n{row}\n")
-        refuses(f"row 2, column {words}", prolific.read_bonuses, path)
-
-
 def test_places_that_were_given_back_are_free():
     states = {"ann": "RETURNED", "bob": "TIMED-OUT", "cyd": "REJECTED", "dan": "ACTIVE", "eve": "TIMED-OUT"}
     states |= dict.fromkeys(("gus", "hal", "ian"), "AWAITING REVIEW")
     states |= {"fay": "RETURNED", "joy": "APPROVED"}
     submissions = [ProlificSubmission(f"of {who}", who, state) for who, state in states.items()]
     submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
+    submissions.append(ProlificSubmission("of lea", "lea", "AWAITING REVIEW"))
     # Ian never entered, and Kim typed a link.
-    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
-    found = prolific.reconcile(submissions, people, str.upper)
+    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"} | {
+        "LEA": True
+    }
+    found = prolific.reconcile(submissions, people, str.upper, {"LEA": (LONG, "OTHER")})
     assert (found.free, found.strangers) == (("ANN", "BOB", "CYD"), ("KIM",))
     waiting = found.payable, found.unfinished, found.unseen
     assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
+    assert found.rejected == (Rejection("of lea", LONG, "OTHER"),)
 
 
 def test_states_are_read_however_they_are_spelt():

@@ -117,7 +117,7 @@ def test_a_simulated_campaign_is_kept_as_a_campaign_of_its_own(campaign):
 def test_a_release_states_the_campaigns_data_sheet(campaign):
     folder = campaign.folder.parent
     (folder / "pairs.csv").write_text("image,caption,negative_caption\np.png,caption,another\n")
-    line = "benchmarks publish pairs --data pairs.csv --to folder:release --licence CC-BY-4.0 --campaign"
+    line = "benchmarks publish pairs --data pairs.csv --out release --licence CC-BY-4.0 --campaign"
     ended = run([*line.split(), "campaign"], folder)
     assert ended.code == 0, ended.err
     card = (folder / "release" / "README.md").read_text("utf-8")

@@ -1,6 +1,5 @@
 """Results of jobs as Python has them: tables, figures, pages and files."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,7 @@ from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.report import figure_style
-from counterfoil.studies import plan
 from refusals import refuses
-from tiny_study import TINY
 
 
 @pytest.fixture(autouse=True)
@@ -138,14 +135,3 @@ def test_a_model_is_trained(here):
     assert [stage.steps for stage in planned.stages] == [4]
     with pytest.raises(InputError, match="another folder"):
         cf.train_model("coco", "small", "rows.csv", out=here, changed=changed, **common)
-
-
-@pytest.mark.slow
-def test_a_study_is_made(monkeypatch):
-    pytest.importorskip("lightning_fabric")
-    monkeypatch.setattr(plan, "SHORT", TINY)
-    study = cf.study("mine", quiet=True)
-    assert study.to_json() == json.loads(Path("mine/findings.json").read_text())
-    check_tables(study, "finding", "measure")
-    assert study.plot().axes
-    assert study.path == Path("mine/report.html")

@@ -17,14 +17,13 @@ import pytest
 import image_server
 from chat_server import KEY
 from counterfoil import catalog
-from counterfoil.benchmarks.records import PixelSource
 from counterfoil.build.pipeline import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import ModelError
 from counterfoil.models.base import Options
-from image_server import asked, colour, edited, fetched
+from image_server import asked, colour, fetched
 from refusals import refuses
 
 ROWS = pa.table({"id": list("abcdef"), "negative_caption": [f"thing {number}" for number in range(6)]})
@@ -68,7 +67,7 @@ COLOURS = [colour(text) for text in ROWS["negative_caption"].to_pylist()]
 def test_images_are_those_of_their_captions(server, tmp_path, answers):
     server.set(always=answers)
     notes = []
-    output = run_step(step(server, price=0.04), ROWS, work(tmp_path, notes))
+    output = run_step(step(server), ROWS, work(tmp_path, notes))
     assert shown(output, tmp_path) == COLOURS
     assert len(asked(server)) == 6
     # The key goes to the endpoint, and not to where the images lie.
@@ -77,7 +76,7 @@ def test_images_are_those_of_their_captions(server, tmp_path, answers):
     with PIL.Image.open(tmp_path / "images" / output.kept["negative_image"][1].as_py()) as picture:
         facts = json.loads(picture.text["counterfoil"])
     assert (facts["text"], facts["revised_prompt"], facts["created"]) == ("thing 1", "thing 1, revised", 7)
-    assert notes == ["6 requests (0 of them again), 0 answers from before; 0 refused; cost 0.2400 at most"]
+    assert notes == ["6 requests (0 of them again), 0 answers from before; 0 refused"]
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
@@ -155,58 +154,6 @@ def test_what_another_try_cannot_help_ends_at_once(server, tmp_path):
     with pytest.raises(ModelError, match=r"refuses the key; given: status 401: .* API key provided: \(key\)"):
         run_step(step(server), ROWS.slice(0, 1), work(tmp_path))
     assert len(asked(server)) == 1
-
-
-@pytest.mark.parametrize("answers", ["b64_json", "url"])
-def test_an_edit_is_of_its_source_and_its_caption(server, tmp_path, answers):
-    server.set(always=answers)
-    photos, names = tmp_path / "photos", ["0.png", "1.jpg", "2.webp", "3.bmp", "0.png", "1.jpg"]
-    photos.mkdir()
-    for number, name in enumerate(dict.fromkeys(names)):
-        PIL.Image.new("RGB", (20 + number, 16), (40 * number, 9, 9)).save(photos / name)
-    rows = ROWS.append_column("image", [names])
-    asking, folder = step(server, source="image", seeded=True), tmp_path / "build"
-    made = replace(work(folder), photos=photos)
-    output = run_step(asking, rows, made)
-    sources = [(photos / name).read_bytes() for name in names]
-    # Endpoints read no BMP.
-    sources[3] = PixelSource(np.asarray(PIL.Image.open(photos / "3.bmp"))).read()
-    kept = output.kept.to_pylist()
-    assert shown(output, folder) == [
-        colour(edited(f"{row['negative_caption']} {row['negative_image_seed'] % 2**31}", source))
-        for row, source in zip(kept, sources, strict=True)
-    ]
-    assert {entry["path"] for entry in asked(server)} == {"/v1/images/edits"}
-    with PIL.Image.open(folder / "images" / kept[1]["negative_image"]) as picture:
-        assert json.loads(picture.text["counterfoil"])["source"] == "1.jpg"
-    # Equal sources and captions are not paid for twice; another source is another image.
-    assert run_step(asking, rows, made).kept.equals(output.kept)
-    assert len(asked(server)) == 6
-    PIL.Image.new("RGB", (9, 9)).save(photos / "0.png")
-    again = run_step(asking, rows, made)
-    assert len(asked(server)) == 8
-    assert again.kept["negative_image"][1:4] == output.kept["negative_image"][1:4]
-    assert again.kept["negative_image"][0] != output.kept["negative_image"][0]
-
-
-def test_an_edit_is_tried_again_and_needs_its_source(server, tmp_path):
-    (tmp_path / "photos").mkdir()
-    PIL.Image.new("RGB", (8, 8)).save(tmp_path / "photos" / "0.png")
-    made = replace(work(tmp_path), photos=tmp_path / "photos")
-    rows = ROWS.slice(0, 2).append_column("image", [["0.png", "0.png"]])
-    server.set(faults=["500", "cut", "429"], refuse=["thing 1"])
-    output = run_step(step(server, source="image"), rows, made)
-    assert (len(output.kept), output.reasons) == (1, {"refused by the endpoint": 1})
-    server.set()
-    for names, message in (
-        (["0.png", None], r"no image to edit; .*given: 1 of 2 rows without one"),
-        (["0.png", "9.png"], r"no such image; .*given: 9.png"),
-    ):
-        lacking = rows.set_column(rows.column_names.index("image"), "image", [names])
-        refuses(message, run_step, step(server, source="image"), lacking, made)
-    (tmp_path / "photos" / "9.png").write_text("no picture")
-    lacking = rows.set_column(rows.column_names.index("image"), "image", [["9.png", "0.png"]])
-    refuses(r"9\.png", run_step, step(server, source="image"), lacking, made)
 
 
 def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):

@@ -33,9 +33,9 @@ def place(tmp_path_factory):
 TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a blue bus")
 
 
-def wanted(n=5, k=1, source=None):
+def wanted(n=5, k=1):
     return [
-        ImageRequest(f"row-{row}", number, TEXTS[row], 1000 * row + number, source)
+        ImageRequest(f"row-{row}", number, TEXTS[row], 1000 * row + number)
         for row in range(n)
         for number in range(k)
     ]
@@ -126,24 +126,6 @@ def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_pa
         pipeline(settings(place, "sd3", unet=str(place / "dpo")), work).images(wanted(1))
 
 
-@pytest.mark.parametrize("name", ["sd", "sdxl"])
-def test_edits_start_from_their_source(place, tmp_path, name):
-    work = StepContext(tmp_path, photos=tmp_path)
-    shade = np.linspace(0, 255, 40 * 56).reshape(40, 56).astype(np.uint8)
-    PIL.Image.fromarray(np.dstack([shade, 255 - shade, shade])).save(tmp_path / "one.png")
-    PIL.Image.fromarray(np.dstack([255 - shade.T, shade.T, shade.T])).save(tmp_path / "two.png")
-    asked = settings(place, name, source="image", size=None, strength=0.5, steps=4)
-    editor = pipeline(asked, work)
-    both = [*wanted(1, source="one.png"), *wanted(1, source="two.png")]
-    first, second = pixels(work, editor.images(both))
-    # Sizes are those of the sources; the same text and seed give another picture of another source.
-    assert (first.shape, second.shape) == ((40, 56, 3), (56, 40, 3))
-    assert np.abs(first.astype(int) - second.transpose(1, 0, 2)).max() > 5
-    assert editor.facts["pipeline"].endswith("Img2ImgPipeline")
-    (sized,) = pixels(work, pipeline(replace(asked, size=32), work).images(both[:1]))
-    assert sized.shape == (32, 32, 3)
-
-
 def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_path):
     class StopError(Exception):
         pass
@@ -228,7 +210,6 @@ def test_captions_that_are_cut_are_counted(place, tmp_path):
         ("nothing", {}, r"no such folder; given: .*nothing; check the path, or give a name of the hub"),
         ("sdxl", {"scheduler": "DDIM"}, r"unknown scheduler; given: DDIM; allowed: .*DDIMScheduler"),
         ("sdxl", {"unet": "clip"}, r"unet .*: the UNet cannot be loaded"),
-        ("sdxl", {"strength": 0.5}, r"has no setting strength; given: StableDiffusionXLPipeline"),
         ("sdxl", {"size": 33}, r"row 'row-0': the pipeline failed; given: ValueError: .*divisible by 8"),
         ("sdxl", {"device": "cuda:9"}, r"no such device here; given: cuda:9"),
         ("sdxl", {"dtype": "fp16"}, r"fp16 needs a GPU"),
@@ -258,5 +239,5 @@ def test_broken_weights_and_an_editing_pipeline_without_images_are_one_line(plac
     index["_class_name"] = "StableDiffusionXLImg2ImgPipeline"
     (folder / "model_index.json").write_text(json.dumps(index))
     asked = settings(tmp_path, "edit", size=None)
-    with pytest.raises(ModelError, match=r"edits images, and none are given; .*source = image"):
+    with pytest.raises(ModelError, match=r"edits images, and none are given; given: "):
         pipeline(asked, StepContext(tmp_path)).images(wanted(1))

@@ -1,4 +1,4 @@
-"""Negatives by rules: hand-checked captions, real ones, parsers, WordNet, the drawn world."""
+"""Negatives by rules: hand-checked captions, real ones, parsers, the drawn world."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.build import StepContext
-from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
+from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import load_parser
 from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, REASONS, SUGAR_CREPE, negatives
 from counterfoil.build.steps.negate import Negate
@@ -206,49 +206,6 @@ def test_words_of_a_field_of_its_own_come_from_its_captions(parser):
     assert usage.like("femur") == ("spleen", "tibia") or set(usage.like("femur")[:2]) == {"tibia", "spleen"}
     found = made(parser, "A scan of the femur.", "replace_obj", Lexicon(usage=usage))
     assert "A scan of the tibia." in found
-
-
-#: WordNet's layout with a handful of entries, their offsets counted in bytes as it counts them.
-WORDNET = {
-    "data.noun": """\
-  1 licence
-00000012 06 n 02 implement 0 tool 0 003 ~ 00000110 n 0000 ~ 00000180 n 0000 ~ 00000246 n 0000 | x
-00000110 06 n 01 trowel 0 002 @ 00000012 n 0000 ~ 00000298 n 0000 | x
-00000180 06 n 02 chisel 0 cold_chisel 0 001 @ 00000012 n 0000 | x
-00000246 06 n 01 mallet 0 001 @ 00000012 n 0000 | x
-00000298 06 n 01 hand_trowel 0 001 @ 00000110 n 0000 | x
-""",
-    "index.noun": """\
-  1 licence
-implement n 1 1 @ 1 0 00000012
-tool n 1 1 @ 1 0 00000012
-trowel n 1 1 @ 1 0 00000110
-chisel n 1 1 @ 1 0 00000180
-cold_chisel n 1 1 @ 1 0 00000180
-mallet n 1 1 @ 1 0 00000246
-hand_trowel n 1 1 @ 1 0 00000298
-""",
-    "data.adj": "00000000 00 a 01 rough 0 001 ! 00000047 a 0101\n00000047 00 a 01 smooth 0 000 | x\n",
-    "index.adj": "rough a 1 1 ! 1 0 00000000\nsmooth a 1 0 1 0 00000047\n",
-}
-
-
-def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path, parser):
-    (tmp_path / "wordnet").mkdir()
-    for name, text in WORDNET.items():
-        (tmp_path / "wordnet" / name).write_text(text)
-    wordnet = WordNet.loaded(tmp_path / "wordnet")
-    assert wordnet.antonyms("rough") == ("smooth",)
-    assert wordnet.sisters("trowel", {"mallet", "chisel", "hand trowel", "tool"}) == ("chisel", "mallet")
-    assert wordnet.same("trowel", "implement")
-    assert wordnet.same("trowel", "hand trowel")
-    assert not wordnet.same("trowel", "mallet")
-    usage = Usage(("mallet", "trowel"), np.eye(2))
-    assert made(parser, "A trowel.", "replace_obj", Lexicon(wordnet, usage)) == {"A mallet."}
-    refuses(r"no WordNet in the folder.*no index.noun", WordNet.loaded, tmp_path, error=CounterfoilError)
-    (tmp_path / "wordnet" / "index.noun").write_text("cat n x\n")
-    with pytest.raises(CounterfoilError, match="not WordNet's format"):
-        WordNet.loaded(tmp_path / "wordnet").same("cat", "dog")
 
 
 def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path, parser):

@@ -226,13 +226,11 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
         (rows, {"scores": ("noise", "noise")}, "two scores of one name"),
         (plain, {"scores": ("noise",)}, "no column 'noise'"),
         (rows, {"scores": ("subset",)}, "negative_subset"),
-        (rows, {"scales": ("vera=2",)}, "a scale of no score"),
         (rows, {"against": "pixels:colours"}, "no blind scorer"),
         (rows, {"against": "blind:length", "held_out": ("blind:length",)}, "not held out"),
     ]:
         refuses(match, outcome, given, tmp_path, error=InputError, **settings)
     for kind, settings, match in [
-        (Refine, {"scales": ("noise=x",)}, "scale of a score"),
         (Rate, {"set": ("end",)}, "KEY=VALUE"),
         (Rate, {"score": "caption", "columns": ("caption",)}, "name of the scores"),
     ]:

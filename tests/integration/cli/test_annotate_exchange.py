@@ -3,8 +3,6 @@
 import json
 
 from annotate.mturk_batches import hit, written
-from annotate.small_campaigns import make, pairs
-from counterfoil.annotate import participants
 from counterfoil.annotate.judgement_table import read_judgement_table
 
 LAYOUT = (
@@ -33,24 +31,16 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path):
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
 
 
-def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(counterfoil, tmp_path):
-    campaign = make(tmp_path / "campaign", pairs(1, golden=2))
+def test_an_export_of_label_studio(counterfoil, tmp_path):
     yes = {"from_name": "match", "type": "choices", "value": {"choices": ["yes"]}}
-    tasks = [
-        {"data": {"item": item}, "annotations": [{"completed_by": 1, "result": [yes]}]}
-        for item in ("0", "golden-0", "golden-1")
-    ]
+    kind = {"from_name": "kinds", "type": "choices", "value": {"choices": ["colour"]}}
+    tasks = [{"data": {"item": "0"}, "annotations": [{"completed_by": 17, "result": [yes, kind]}]}]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
-    (tmp_path / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>')
-    counterfoil.succeeds(
-        f"annotate import {tmp_path}/export.json --format label-studio "
-        f"--labelling-config {tmp_path}/labelling.xml --campaign {campaign.folder} "
-        f"--out {tmp_path}/back.parquet"
-    )
+    command = f"annotate import {tmp_path}/export.json --format label-studio --many kinds"
+    counterfoil.succeeds(f"{command} --out {tmp_path}/back.parquet")
     table = read_judgement_table(tmp_path / "back.parquet")
-    # Golden 0 is a yes, golden 1 is none.
-    assert table["golden"].to_pylist() == [None, True, False]
-    assert set(table["person"].to_pylist()) == {participants.person_id(campaign, "label-studio", "1")}
+    assert set(table["person"].to_pylist()) == {"p1"}
+    assert table["answer"].to_pylist() == ["yes", '["colour"]']
 
 
 def test_votes_for_oneself_are_counted(counterfoil, tmp_path):

@@ -1,11 +1,9 @@
 """A campaign on Prolific from the command line, against a server of ours that keeps its rules."""
 
-import csv
 import json
 import tomllib
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -61,7 +59,7 @@ def prolific(counterfoil, fake, folder, monkeypatch):
     return Run(run)
 
 
-def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
+def test_a_campaign_on_prolific(prolific, fake, folder):
     before = (folder / "campaign.toml").read_text()
     plan = json.loads(prolific("create", "--url", URL, "--dry-run", "--json", "-").out)["plan"]
     # 4 items of 4 s each, twice: a minute for each of two people, at 12 an hour.
@@ -79,7 +77,7 @@ def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
     assert [each["code"] for each in fake.studies[study]["completion_codes"]] == list(codes.values())
     campaign = open_campaign(folder)
     assert campaign_platform("prolific", campaign.recipe.completion).codes == codes
-    prolific.succeeds("publish")
+    fake.publish(study)
     with closing(open_database(campaign)) as db:
         sessions = {pid: fake.join(study, pid) for pid in ("ann", "bob", "cyd")}
         ann, bob, cyd = (ProlificWorker(db, campaign, pid=pid, session=sessions[pid]) for pid in sessions)
@@ -103,61 +101,41 @@ def test_a_campaign_on_prolific(prolific, fake, folder, tmp_path):
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "APPROVED")):
         prolific.succeeds("approve", *words)
         assert [fake.status(each.session) for each in (ann, cyd)] == [status] * 2
-    bonuses = tmp_path / "bonuses.csv"
-    bonuses.write_text("person,amount\nann,1.50\n")
-    for words, paid in (((), 0), (("--yes",), 1), (("--yes",), 1)):
-        prolific.succeeds("bonus", "--from", bonuses, *words)
-        assert sum(batch["paid"] for batch in fake.batches.values()) == paid
     for path in (path for path in folder.iterdir() if path.suffix in (".json", ".toml")):
         assert "ann" not in path.read_text().split()
         assert TOKEN not in path.read_text()
 
 
-def test_a_study_is_moved_and_grows(prolific, fake):
-    prolific.succeeds("create", "--url", URL)
-    (study,) = fake.studies.values()
-    for command, state in (("publish", "ACTIVE"), ("pause", "PAUSED"), ("start", "ACTIVE")):
-        ended = prolific(command, "--json", "-")
-        assert json.loads(ended.out)["state"] == state == study["status"]
-    prolific.succeeds("places", 9)
-    assert study["total_available_places"] == 9
-    prolific.succeeds("stop")
-
-
-def rejections(path: Path, *rows: tuple[str, str, str]) -> Path:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("submission", "message", "category"), *rows])
-    return path
-
-
-def test_rejections_are_all_checked_before_one_is_sent(prolific, fake, folder, tmp_path):
+def test_work_that_was_rejected_here_is_rejected_there_and_not_approved(prolific, counterfoil, fake, folder):
     prolific("create", "--url", URL)
-    prolific("publish")
     (study,) = fake.studies
-    sub, other = (fake.join(study, who) for who in ("ann", "bob"))
-    fake.finish(sub, "odd code")
-    message = "You answered all pairs within two seconds each; see the instructions. " * 2
-    for rows, words in (
-        ([(sub, message, "OTHER"), (sub, message, "OTHER")], "row 2, column 'submission': occurs twice"),
-        ([(sub, message, "OTHER"), ("elsewhere", message, "OTHER")], "no submission of this study"),
-        ([(sub, message, "OTHER"), (other, message, "OTHER")], "cannot be rejected now; given: ACTIVE"),
-    ):
-        prolific.refused("reject", "--from", rejections(tmp_path / "r.csv", *rows), "--yes", says=words)
-        assert fake.status(sub) == "AWAITING REVIEW"
-    table = rejections(tmp_path / "r.csv", (sub, message, "TOO_QUICKLY"))
+    fake.publish(study)
+    campaign = open_campaign(folder)
+    with closing(open_database(campaign)) as db:
+        sessions = {pid: fake.join(study, pid) for pid in ("ann", "bob")}
+        workers = [ProlificWorker(db, campaign, pid=pid, session=sessions[pid]) for pid in sessions]
+        for worker in workers:
+            worker.do()
+            fake.finish(worker.session, "odd code")
+    reason = "You answered all pairs within two seconds each; see the instructions. " * 2
+    who = workers[0].person.id[:12]
+    counterfoil.succeeds("annotate", "reject", folder, who, "--category", "TOO_QUICKLY", "--reason", reason)
+    state = json.loads(prolific("status", "--json", "-").out)
+    assert (state["rejected"], state["payable"]) == ([sessions["ann"]], [sessions["bob"]])
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "REJECTED"), (("--yes",), "REJECTED")):
-        prolific.succeeds("reject", "--from", table, *words)
-        assert fake.status(sub) == status
+        prolific.succeeds("reject", *words)
+        assert [fake.status(submission) for submission in sessions.values()] == [status, "AWAITING REVIEW"]
+    prolific.succeeds("approve", "--yes")
+    assert [fake.status(submission) for submission in sessions.values()] == ["REJECTED", "APPROVED"]
 
 
 def test_without_a_study_of_these_items_nothing_is_sent_or_written(prolific, fake, folder):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    prolific.fails("publish", says="no study on Prolific yet")
+    prolific.fails("status", says="no study on Prolific yet")
     assert not fake.log
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
     prolific("create", "--url", URL)
     (study,) = fake.studies
     (folder / "items.parquet").unlink()
     make(folder, pairs(5), entry="prolific", overlap=2)
-    prolific.fails("publish", says=f"the campaign had other items or questions; given: {study}")
-    assert fake.studies[study]["status"] == "UNPUBLISHED"
+    prolific.fails("status", says=f"the campaign had other items or questions; given: {study}")

@@ -1,14 +1,10 @@
-"""`benchmarks save` and `publish`: pictures and licences are kept, one commit, and who made what."""
+"""`benchmarks save` and `publish`: pictures and licences are kept, and who made what."""
 
 import json
-import re
 from dataclasses import replace
 
-import huggingface_hub.constants
 import pyarrow.parquet as pq
-import pytest
 
-import hub_server
 from counterfoil import catalog
 from counterfoil.benchmarks.folder import load, save
 
@@ -17,7 +13,7 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     drawn = catalog.benchmark("world-quads").limited(4)
     card = catalog.benchmark_card("winoground").model_copy(update={"size": None})
     save(replace(drawn, card=card), tmp_path / "wg")
-    to = ("--to", f"folder:{tmp_path / 'out'}")
+    to = ("--out", tmp_path / "out")
     publish = (f"benchmarks publish {tmp_path}/wg", *to)
     counterfoil.fails(*publish, says="no licence to publish under; given: a research licence of its own")
     counterfoil.refused(
@@ -32,63 +28,6 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     assert "of its source: a research licence" in load(tmp_path / "out").card.licence
 
 
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """The server of a hub that keeps what is committed in the folder `ann`; questions lie in `quads`."""
-    (tmp_path / "ann").mkdir()
-    save(catalog.benchmark("world-quads").limited(6), tmp_path / "quads")
-    with hub_server.running(tmp_path) as server:
-        facts = {"ENDPOINT": server.root, "HF_HUB_DISABLE_XET": True, "HF_HUB_OFFLINE": False}
-        for name, value in facts.items():
-            monkeypatch.setattr(huggingface_hub.constants, name, value)
-        monkeypatch.setenv("HF_TOKEN", hub_server.TOKEN)
-        yield server
-
-
-def committed(folder):
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-@pytest.mark.filterwarnings("ignore:Use .content:DeprecationWarning")
-def test_the_hub_gets_all_files_in_one_commit(counterfoil, hub, tmp_path):
-    publish = f"benchmarks publish {tmp_path}/quads"
-    counterfoil.succeeds(publish, f"--to folder:{tmp_path}/local --split 0.34")
-    for more in ("", " --overwrite --split 0.34"):
-        said = counterfoil.succeeds(publish, f"--to hub:ann/quads --execute{more}")
-        assert "/datasets/ann/quads at revision " in said.err
-    there, local = committed(tmp_path / "ann" / "quads"), committed(tmp_path / "local")
-    # What differs names the place: the address of the repository, and digests of such files.
-    assert set(there) == set(local)
-    named = {"README.md", "croissant.json", "checksums.sha256"}
-    assert {path for path in there if there[path] != local[path]} == named
-    assert load(tmp_path / "ann" / "quads").digest == load(tmp_path / "local").digest
-    described = json.loads(there["croissant.json"])
-    assert described["distribution"][0]["contentUrl"].startswith(
-        "https://huggingface.co/datasets/ann/quads/resolve/main/data/"
-    )
-    # A request that is cut is sent again.
-    hub.set(preupload=["cut"])
-    counterfoil.succeeds(publish, "--to hub:ann/again --execute")
-
-
-@pytest.mark.filterwarnings("ignore:Use .content:DeprecationWarning")
-def test_errors_of_the_hub_are_one_line(counterfoil, hub, tmp_path, monkeypatch):
-    (tmp_path / "ann" / "there").mkdir()
-    empty = "the repository was made and is empty: go on with --overwrite"
-    for name, faults, words in (
-        ("there", {}, "hub:ann/there: the data set exists already; name another"),
-        ("cut", {"create": ["cut"]}, "hub:ann/cut: the hub did not take the data set; given: "),
-        ("half", {"commit": ["403"]}, rf"hub:ann/half: the token may not write there; .*{empty}"),
-        ("unknown", {}, "hub:ann/unknown: the hub does not know the user; log in with 'hf auth login'"),
-    ):
-        hub.set(**faults)
-        monkeypatch.setenv("HF_TOKEN", "hf_wrong" if name == "unknown" else hub_server.TOKEN)
-        said = counterfoil("benchmarks publish", tmp_path / "quads", f"--to hub:ann/{name} --execute")
-        assert (said.code, len(said.err.splitlines())) == (2, 1), said.err
-        assert re.search(words, said.err)
-        assert not committed(tmp_path / "ann" / name)
-
-
 def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
     small = ("--n", 14, "--set", "read.size=32", "--set", "imagine.size=32", "--no-cache", "--workers", 0)
     assert counterfoil("build", "bivlc", "--out", tmp_path / "built", *small, "--no-html").code == 0
@@ -96,7 +35,7 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
     extra.write_text('{"people": "three simulated people", "method": "Drawn."}')
     for which in ("built", "built/benchmark"):
         counterfoil.succeeds(
-            f"benchmarks publish {tmp_path}/{which} --to folder:{tmp_path / 'out'} --licence MIT "
+            f"benchmarks publish {tmp_path}/{which} --out {tmp_path / 'out'} --licence MIT "
             f"--provenance {extra} --overwrite"
         )
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()

@@ -22,7 +22,7 @@ from counterfoil.cli.tables import (
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
-from counterfoil.metrics.measure import split_direction
+from counterfoil.metrics.measures import split_direction
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.report.notes import ties_line
 

@@ -6,8 +6,6 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.benchmarks import hub_reach
-from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.cli.usage import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models.registry import kinds_of, scorers_called
@@ -111,7 +109,3 @@ def test_a_hub_that_does_not_answer_is_said_at_once(no_network):
         catalog.scorer("hf:nobody/none")
     with pytest.raises(ModelError, match=rf"nobody/none2: what kind .*; given: {SAID}; .* hf:nobody/none2"):
         catalog.scorer("nobody/none2")
-
-
-def test_a_data_set_that_cannot_be_had_says_what_the_network_says(no_network):
-    assert "Offline" not in refuses(SAID, hub_rows, card("bivlc"), ("image",))

@@ -2,7 +2,6 @@
 
 import json
 
-import PIL.Image
 import pytest
 
 from counterfoil.benchmarks.folder import load
@@ -85,15 +84,3 @@ def test_a_folder_may_be_called_as_what_is_built(counterfoil, tmp_path, monkeypa
     for more in ((), ("--overwrite",)):
         build = ("world", "build", "training", "--n", 20, "--kind", "coco", "--out", "training", *more)
         counterfoil.succeeds(*build)
-
-
-def test_a_contact_sheet(counterfoil, tmp_path):
-    files = [tmp_path / f"{name}.png" for name in ("sheet", "again", "other")]
-    for file, options in zip(files, ("", "", "--seed 4"), strict=True):
-        assert str(file) in counterfoil.succeeds(f"world sheet --out {file} {options}").out
-    sheet, again, other = (file.read_bytes() for file in files)
-    assert sheet == again != other
-    said = counterfoil("world", "sheet", "--style", "natural", "--each", 2, "--out", tmp_path / "one.jpg")
-    assert "14 pairs" in said.out
-    with PIL.Image.open(tmp_path / "one.jpg") as one:
-        assert one.format == "JPEG"

@@ -297,7 +297,6 @@ def campaigns(folder):
         folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12
     )
     written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
-    (folder / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>\n')
     tasks = [
         {
             "data": {"item": item.id},

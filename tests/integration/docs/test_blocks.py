@@ -19,7 +19,6 @@ ELSEWHERE = {
     (".venv/bin/python",): "the tests themselves",
     ("counterfoil", "benchmarks", "fetch"): "the network: tests/integration/cli/test_fetch.py",
     ("counterfoil", "annotate", "serve"): "a server: tests/integration/annotate/server/test_serve.py",
-    ("curl",): "the network",
     ("python", "-m", "build"): "a wheel: tests/integration/annotate/server/test_wheel.py",
     **{
         (word,): "containers: tests/integration/test_deployment.py"
@@ -28,7 +27,7 @@ ELSEWHERE = {
     ("torchrun",): "two processes: tests/integration/cli/test_train.py",
     **{
         (*["counterfoil", "annotate", "prolific"], word, "pairs/"): "a server: test_annotate_prolific.py"
-        for word in ("create", "publish", "status", "approve", "reject", "bonus")
+        for word in ("create", "status", "approve", "reject")
     },
     ("counterfoil", "demo"): "minutes: tests/unit/studies and tests/integration/cli/test_demo.py",
 }

@@ -10,8 +10,7 @@ from counterfoil.cli import app
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate
-from counterfoil.metrics.measure import Measure, MeasureAtK
-from counterfoil.metrics.measures import MEASURES
+from counterfoil.metrics.measures import MEASURES, Measure, MeasureAtK
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.page import page
 from report_fixtures import (
@@ -48,6 +47,7 @@ GALLERY = MeasureAtK(found_at, (3,))
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
+    monkeypatch.setattr(MEASURES, "_of", {})
     catalog.register(QUAD)
     catalog.register(GALLERY)
 

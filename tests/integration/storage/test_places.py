@@ -1,4 +1,4 @@
-"""One contract over all places: a folder, S3 and Google's storage."""
+"""One contract over both places: a folder and S3."""
 
 import multiprocessing
 import os
@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bucket_servers import cutter, gcs_at, gcs_server, new_bucket, s3_at, surroundings
+from bucket_servers import cutter, new_bucket, s3_at, surroundings
 from counterfoil.errors import InputError, StorageError
 from counterfoil.storage import open_place
 from counterfoil.storage.location import HEAD
@@ -21,16 +21,13 @@ def bucket(s3):
         return new_bucket()
 
 
-@pytest.fixture(params=["folder", "s3", "gcs"])
+@pytest.fixture(params=["folder", "s3"])
 def place(request, tmp_path):
     if request.param == "folder":
         yield open_place(tmp_path / "cache")
-    elif request.param == "s3":
+    else:
         with s3_at(request.getfixturevalue("s3")):
             yield open_place(f"s3://{request.getfixturevalue('bucket')}/{secrets.token_hex(8)}/a cache")
-    else:
-        with gcs_server("bucket") as url, gcs_at(url):
-            yield open_place("gs://bucket/a cache")
 
 
 def test_names_hold_what_was_written_last(place):
@@ -99,7 +96,7 @@ def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place, mo
     for entry, file in place.opened(entries, wanted):
         with file:
             found[entry.name] = file.read()
-    distant = place.scheme in ("s3", "gcs")
+    distant = place.scheme == "s3"
     passed = {"n/07"} | ({"n/50"} if distant else set())
     assert list(found) == [name for name in sizes if name not in passed]
     assert all(found[name].startswith(name.encode()) and len(found[name]) == sizes[name] for name in found)
@@ -210,7 +207,7 @@ def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3, cut):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path, monkeypatch):
+def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path):
     with s3_at(s3):
         place = open_place("s3://there-is-none/cache")
         for ask in (place.entries, lambda: place.read("a"), lambda: place.write("a", b"")):
@@ -220,22 +217,3 @@ def test_what_is_wrong_at_a_distance_is_one_line(s3, tmp_path, monkeypatch):
         place.entries()
     with s3_at("http://127.0.0.1:9"), pytest.raises(StorageError, match="cannot be reach"):
         place.read("a")
-    import aiohttp
-
-    calls, once = [], aiohttp.ClientSession._request
-
-    async def counted(*args, **asked):
-        calls.append(args)
-        return await once(*args, **asked)
-
-    monkeypatch.setattr(aiohttp.ClientSession, "_request", counted)
-    with (
-        gcs_at("http://127.0.0.1:9"),
-        pytest.raises(StorageError, match=r"cannot be reached: .*; check the net"),
-    ):
-        open_place("gs://bucket/cache").read("a")
-    assert len(calls) == 2
-    with gcs_server("bucket") as url, gcs_at(url):
-        place = open_place("gs://there-is-none/cache")
-        for ask in (place.entries, lambda: place.write("a", b"")):
-            refuses(r"gcs://there-is-none/cache: no such bucket; check its", ask, error=StorageError)

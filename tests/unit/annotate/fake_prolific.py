@@ -1,4 +1,4 @@
-"""A server on loopback that keeps the rules of Prolific's API: studies, submissions, bonuses, faults.
+"""A server on loopback that keeps the rules of Prolific's API: studies, submissions, faults.
 
 Tests play the participants by calling `join`, `finish` and the like. Rules are those of the API reference of
 July 2026; what they refuse is refused here with an answer of the same shape.
@@ -7,7 +7,6 @@ July 2026; what they refuse is refused here with an answer of the same shape.
 import json
 import threading
 from contextlib import contextmanager
-from decimal import Decimal
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,12 +17,6 @@ RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements
 PLACEHOLDERS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
 CODE_TYPES = {"COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT", "OTHER"}
 ACTIONS = {"AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW"}
-#: State of a study -> action -> state.
-STUDY = {
-    "UNPUBLISHED": {"PUBLISH": "ACTIVE"},
-    "ACTIVE": {"PAUSE": "PAUSED", "STOP": "AWAITING REVIEW"},
-    "PAUSED": {"START": "ACTIVE", "STOP": "AWAITING REVIEW"},
-}
 HOLDS_A_PLACE = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
 
 
@@ -47,15 +40,17 @@ class FakeProlific:
         self.numbers = count(1)
         self.studies = {}
         self.submissions = {}
-        self.batches = {}
         self.faults = []
         self.log = []
         self.largest_page = 100
         self.busy_every = 0
-        self.balance = 10**9
         self.address = ""
 
-    # What participants do.
+    # What researchers do on Prolific's pages, and participants.
+
+    def publish(self, study):
+        assert self.studies[study]["status"] == "UNPUBLISHED"
+        self.studies[study]["status"] = "ACTIVE"
 
     def join(self, study, person):
         with self.lock:
@@ -131,10 +126,6 @@ class FakeProlific:
                 return 201, self._created(body)
             case ("GET", ["studies", study]):
                 return 200, self._study(study)
-            case ("PATCH", ["studies", study]):
-                return 200, self._changed(study, body)
-            case ("POST", ["studies", study, "transition"]):
-                return 200, self._moved(study, body)
             case ("GET", ["studies", study, "submissions"]):
                 self._study(study)
                 return 200, self._page(self.of(study), query)
@@ -142,12 +133,6 @@ class FakeProlific:
                 for each in body["submission_ids"]:
                     self._judged(each, {"action": "APPROVE"})
                 return 202, "Bulk approve in progress"
-            case ("POST", ["submissions", "bonus-payments"]):
-                return 201, self._set_up(body)
-            case ("POST", ["bulk-bonus-payments", batch, "pay"]):
-                # As the real one: whoever asks twice pays twice.
-                self.batches[batch]["paid"] += 1
-                return 202, ""
             case ("POST", ["submissions", submission, "transition"]):
                 return 200, self._judged(submission, body)
         raise AssertionError(path)
@@ -184,40 +169,12 @@ class FakeProlific:
         self.studies[number] = {**body, "id": number, "status": "UNPUBLISHED"}
         return self._study(number)
 
-    def _changed(self, study, body):
-        self._study(study)
-        self.studies[study] |= body
-        return self._study(study)
-
-    def _moved(self, study, body):
-        found = self._study(study)
-        after = STUDY[found["status"]][body["action"]]
-        if body["action"] == "PUBLISH" and found["reward"] * found["total_available_places"] > self.balance:
-            raise RefusedError(400, "Insufficient funds.")
-        self.studies[study]["status"] = after
-        return self._study(study)
-
     def _judged(self, submission, body):
         found = self.submissions[submission]
         after = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}[body["action"]]
         assert found["status"] in ("AWAITING REVIEW", after), found["status"]
         found["status"] = after
         return found
-
-    def _set_up(self, body):
-        people = {each["participant_id"] for each in self.of(body["study_id"])}
-        total = 0
-        for line in body["csv_bonuses"].splitlines():
-            person, _, text = line.partition(",")
-            amount = Decimal(text)
-            assert person in people, person
-            assert amount == round(amount, 2) > 0, line
-            total += int(amount * 100)
-        number = f"70{next(self.numbers):022x}"
-        self.batches[number] = {"csv": body["csv_bonuses"], "paid": 0}
-        fees, tax = total // 3, total // 15
-        costs = {"amount": total, "fees": fees, "vat": tax, "total_amount": total + fees + tax}
-        return {"id": number, "study": body["study_id"], **costs}
 
 
 @contextmanager
@@ -234,7 +191,7 @@ def running():
             else:
                 self.send(reply[0], json.dumps(reply[1]), {"Retry-After": "0"})
 
-        do_POST = do_PATCH = do_GET  # noqa: N815
+        do_POST = do_GET  # noqa: N815
 
     with loopback(FakeHandler) as address:
         state.address = f"{address}/api/v1"

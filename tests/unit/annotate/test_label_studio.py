@@ -1,14 +1,14 @@
-"""Exports of Label Studio, and the controls of its configurations."""
+"""Exports of Label Studio."""
 
 import json
 
 import pytest
 
-from counterfoil.annotate.platforms.label_studio import read_controls, read_export
+from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.errors import DataError
 from refusals import refuses
 
-CONTROLS = {"match": False, "why": True, "stars": False, "better": False, "note": False, "errors": True}
+MANY = {"why"}
 
 
 def annotation(number, person, *regions, **more):
@@ -72,7 +72,7 @@ def test_answers_of_every_kind_of_control(export):
         region("errors", "labels", start=2, end=5, labels=["object"]),
     )
     path = export(annotation(1, 7, *regions), data={"item": "a"})
-    rows = read_export(path, CONTROLS)[0].to_pylist()
+    rows = read_export(path, MANY)[0].to_pylist()
     assert {(row["item"], row["person"], row["seconds"]) for row in rows} == {("a", "7", 2.5)}
     assert {row["question"]: row["answer"] for row in rows} == {
         "match": "yes",
@@ -92,7 +92,6 @@ def test_answers_of_every_kind_of_control(export):
             "a result that is not supported; given: rectanglelabels; allowed: choices",
         ),
         ({**choice("yes"), "type": "relation"}, "not supported; given: relation"),
-        (choice("yes", control="odd"), "no such control in the labelling configuration; given: odd"),
         (region("match", "choices", choices="yes"), "control match: not a list of choices; given: yes"),
         (region("errors", "labels", start=5, end=2, labels=["object"]), "not a span of a text"),
         (region("errors", "labels", start="0", end=2, labels=["object"]), "not a span of a text"),
@@ -103,8 +102,13 @@ def test_answers_of_every_kind_of_control(export):
 )
 def test_results_that_do_not_fit(export, region, message):
     path = export(annotation(5, 7, region))
-    words = refuses(message, read_export, path, CONTROLS)
+    words = refuses(message, read_export, path)
     assert words.startswith(f"{path}, task 17, annotation 5")
+
+
+def test_questions_of_several_choices_are_in_the_export(export):
+    path = export(annotation(5, 7, choice("yes")))
+    refuses("no such question; given: why; allowed: match", read_export, path, MANY)
 
 
 def test_two_results_of_one_control_are_none(export):
@@ -131,40 +135,3 @@ def test_two_results_of_one_control_are_none(export):
 def test_files_that_are_no_export(tmp_path, content, message):
     (tmp_path / "export.json").write_text(content)
     refuses(message, read_export, tmp_path / "export.json")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('<View><Image name="i" value="$i"/></View>', "no controls; allowed: Choices"),
-        ('<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>', "has a document type"),
-        ('<?xml version="1.0"?>\n<!DOCTYPE a>\n<a/>', "has a document type"),
-        ("<a>&b;</a>", "not valid XML: undefined entity"),
-        (
-            '<View><RectangleLabels name="r" toName="i"/></View>',
-            "a control that is not supported; given: Rectangle",
-        ),
-        ('<View><Choices name="c"><Choice value="a"/></Choices></View>', "a control without name or toName"),
-        ("<View>", "not valid XML"),
-    ],
-)
-def test_configurations_that_cannot_be_read(text, message):
-    refuses(message, read_controls, text, where="labelling.xml")
-
-
-def test_controls_of_a_configuration():
-    text = """<View style="display: flex">
-      <Style>.a { color: red }</Style>
-      <View><Header value="Which is better?"/><Image name="left-image" value="$image1"/></View>
-      <Image name="right-image" value="$image2"/>
-      <Pairwise name="pw" toName="left-image,right-image"/>
-      <Rating name="stars" toName="left-image" maxRating="4" required="true"/>
-      <Choices name="kind" toName="left-image" choice="multiple" showInline="true"><View>
-        <Choice value="Colour"/><Choice value="Size" alias="size"/></View></Choices>
-      <Choices name="match" toName="left-image" choice="single"/>
-      <Labels name="errors" toName="caption"><Label value="object"/></Labels>
-      <TextArea name="note" toName="caption"/>
-    </View>"""
-    controls = read_controls(text, where="labelling.xml")
-    assert sorted(controls) == ["errors", "kind", "match", "note", "pw", "stars"]
-    assert {name for name, is_list in controls.items() if is_list} == {"kind", "errors"}

@@ -315,9 +315,12 @@ def test_members_that_are_no_samples_are_left_alone(tmp_path):
         ([*pair("a", 0), ("a.jpg", png(0))], "a.tar, a.jpg: two members of one name"),
         ([("a.jpg", png(0)), ("a.json", b"{")], "a.tar, a.json, line 1, column 2: not valid JSON"),
         ([("a.jpg", png(0)), ("a.json", b"[]")], "a.tar, a.json: not a JSON object"),
-        ([("a.jpg", png(0)), ("a.json", b'{"caption": 3}')], "sample 'a', 'caption': not a text; given: 3"),
+        (
+            [("a.jpg", png(0)), ("a.json", b'{"caption": 3}')],
+            "sample 'a', column 'caption': not a text; given: 3",
+        ),
         ([("a.jpg", png(0)), ("a.txt", b"\xff")], "a.tar, a.txt: not UTF-8"),
-        ([("a.jpg", png(0)), ("a.txt", b" \n")], "sample 'a', 'caption': empty text"),
+        ([("a.jpg", png(0)), ("a.txt", b" \n")], "sample 'a', column 'caption': empty text"),
         ([("a.cls", b"1")], "sample 'a': no image"),
     ],
 )

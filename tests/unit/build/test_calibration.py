@@ -163,17 +163,6 @@ def test_weighted_targets_are_kept_too():
     assert missed / 100 <= 0.06
 
 
-def test_cost_by_hand():
-    sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
-    _, known = calibrate(sample, np.random.default_rng(0), threshold=0.5, making=0.01, verifying=0.1)
-    assert known["per_1000_rows"] == {
-        "kept": 500.0,
-        "right_kept": 250.0,
-        "right_lost": 250.0,
-        "price_per_right": pytest.approx((10 + 0.4) / 250),
-    }
-
-
 SAMPLE = Verified(np.array([0.1, 0.4]), np.array([False, True]))
 
 

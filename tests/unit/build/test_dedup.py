@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.build.pipeline import run_step
-from counterfoil.build.step import StepContext, with_column
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.dedup import (
     Clean,
     Dedup,
@@ -37,7 +37,7 @@ def ids(table):
 def test_the_best_share_of_every_category_is_kept(work):
     rng = np.random.default_rng(0)
     n = 700
-    numbers = {name: np.round(rng.normal(size=n), 1) for name in ("vera", "cola", "less")}
+    numbers = {name: np.round(rng.normal(size=n), 1) for name in ("vera", "cola")}
     labels = rng.choice(["swap", "add", "replace"], n, p=[0.1, 0.3, 0.6]).tolist()
     labels[3] = None
     names = [f"row {at}" for at in rng.permutation(n)]
@@ -45,11 +45,11 @@ def test_the_best_share_of_every_category_is_kept(work):
     rows = rows.set_column(
         2, "vera", pa.array([None if at % 50 == 0 else v for at, v in enumerate(numbers["vera"])])
     )
-    output = run_step(Select(by=("vera", "cola"), minus=("less",), share=0.35), rows, work)
+    output = run_step(Select(by=("vera", "cola"), share=0.35), rows, work)
     expected = set()
     for label in dict.fromkeys(labels):
         own = [
-            (-(r["vera"] + r["cola"] - r["less"]), r["id"])
+            (-(r["vera"] + r["cola"]), r["id"])
             for r in rows.to_pylist()
             if r["subset"] == label and r["vera"] is not None
         ]
@@ -60,8 +60,6 @@ def test_the_best_share_of_every_category_is_kept(work):
     assert sum(each["kept"] for each in kept.values()) == len(expected)
     everything = Select(by=("cola",), share=1.0, category=None)
     assert ids(run_step(everything, rows, work).kept) == names
-    low = run_step(Select(by=("cola",), share=0.1, category=None, lowest=True), rows, work).kept
-    assert max(low["cola"].to_pylist()) <= np.quantile(numbers["cola"], 0.11)
     refuses("holds no numbers", run_step, Select(by=("subset",)), rows, work)
 
 
@@ -154,34 +152,29 @@ def test_near_duplicates_of_many_captions_leave_no_pair(work, shared_data):
     assert set(stands.values()) <= set(ids(output.kept))
 
 
-def test_rows_shared_with_other_sets_and_splits_are_dropped(work, tmp_path):
+def test_rows_shared_with_other_sets_are_dropped(work, tmp_path):
     texts = ["Is it a dog?", "a dog runs", "a blue bus waits at the long station", "one", "two.", "three"]
     images = ["x/1.jpg", "2.jpg", "3.jpg", "COCO_val2014_000000000042.jpg", "5.jpg", "6.jpg"]
-    captions = ["c0", "c1", "c2", "c3", "c4", "c4"]
-    rows = rows_of(texts, image=images, split=[*["train"] * 5, "test"], caption=captions)
+    captions = ["c0", "c1", "c2", "c3", "c4", "c5"]
+    rows = rows_of(texts, image=images, caption=captions)
     other, bus = tmp_path / "other.csv", "A blue bus waits at the long stations."
     other.write_text(f"caption,image_id\nA dog runs!,77\n{bus},000000000042\n")
     assert len(read_texts(other)) == 2
-    step = Clean(against=(str(other),), near=0.8, split="split")
+    step = Clean(against=(str(other),), near=0.8)
     output = run_step(step, rows, work)
     assert {row["id"]: row["reason"] for row in output.dropped.to_pylist()} == {
         "0": "a question",
         "1": "caption in another set",
         "2": "caption alike to one in another set",
         "3": "image in another set",
-        "4": "caption in another split",
     }
     assert output.facts["sets"][str(other)] == {"captions": 1, "alike": 1, "images": 1}
     assert ids(run_step(Clean(questions=False), rows, work).kept) == list("012345")
     assert ids(run_step(Clean(full_stop=True, questions=False), rows, work).kept) == ["0", "4"]
-    shared = with_column(rows, "image", pa.array(["a.jpg"] * 6))
-    split = run_step(Clean(split="split", fields=("negative_caption",), questions=False), shared, work)
-    assert (ids(split.kept), split.reasons) == (["5"], {"image in another split": 5})
-    refuses("no row of this split", run_step, Clean(split="split", drop_from="val"), rows, work)
     refuses("no such file", run_step, Clean(against=("gone.csv",)), rows, work)
 
 
 def test_settings_that_mean_nothing_are_refused():
-    refuses("no column to select by", Select, by=(), error=InputError)
+    refuses("by: number of values", Select, by=(), error=InputError)
     refuses("threshold", near_duplicates, ["a", "b"], threshold=1.0, seed=0, error=InputError)
     assert len({step.summary for step in STEPS.values()}) == len(STEPS)

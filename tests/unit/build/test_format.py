@@ -54,15 +54,6 @@ def test_a_caption(given, made):
     assert uniform(pa.array([given], pa.string()))[0].to_pylist() == [made]
 
 
-def test_spellings_go_both_ways_but_for_words_of_two_meanings():
-    british = "Grey tyres at the centre of a colourful theatre."
-    american = "Gray tires at the center of a colorful theater."
-    assert uniform(pa.array([british]), spelling="american")[0].to_pylist() == [american]
-    assert uniform(pa.array([american]), spelling="british")[0].to_pylist() == [
-        british.replace("tyres", "tires")
-    ]
-
-
 def test_originals_and_counts_are_kept(tmp_path):
     rows = pa.table(
         {"id": ["a", "b"], "caption": ["a dog", "A cat."], "negative_caption": ["a cat", "A dog"]}

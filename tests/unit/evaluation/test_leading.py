@@ -10,8 +10,7 @@ from contracts import forms
 from counterfoil import catalog
 from counterfoil.benchmarks import Scores
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.evaluate import leading, main_measures
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import leading, main_measures, of
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation

@@ -10,9 +10,8 @@ from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.engine.join_scores import join_scores
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.evaluate import evaluate, measured_run
 from counterfoil.evaluation.forms.statement import MEASURES, weighted
-from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.precomputed import load

@@ -19,9 +19,8 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.evaluate import chance, evaluate, per_item
+from counterfoil.evaluation.evaluate import chance, evaluate, measured_run, per_item
 from counterfoil.evaluation.lengths import mean_words
-from counterfoil.evaluation.run import measured_run
 from counterfoil.jobs.audit import audit
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import precomputed

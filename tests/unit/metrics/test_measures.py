@@ -5,8 +5,7 @@ import pytest
 
 from counterfoil.catalog import register
 from counterfoil.errors import InputError
-from counterfoil.metrics.measure import DIRECTIONS, FORMS, Measure
-from counterfoil.metrics.measures import MEASURES, every, find, of_form
+from counterfoil.metrics.measures import DIRECTIONS, FORMS, MEASURES, Measure, every, find, of_form
 from refusals import refuses
 
 
@@ -70,6 +69,7 @@ def test_what_cannot_be_registered():
 
 def test_one_that_is_registered_is_found(monkeypatch):
     monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
+    monkeypatch.setattr(MEASURES, "_of", {})
     assert MEASURES.register(OWN) is OWN
     assert find("first_positive") is OWN
     assert of_form("quad")[-1] is OWN

@@ -8,8 +8,7 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
-from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_names
-from counterfoil.evaluation.run import measured_run
+from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_names, measured_run
 from counterfoil.metrics import correlation as pairs
 from counterfoil.report.result_tables import RESULTS
 from refusals import refuses

@@ -17,7 +17,6 @@ def every(comparison):
     """One figure of each kind."""
     return {
         "measures": figures.measures(comparison),
-        "groups": figures.measures(comparison, grouping="type"),
         "heat": figures.heat(comparison, "tag", "group"),
         "directions": figures.directions(comparison),
         "margins": figures.margins(comparison.runs[0], "i2t"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.evaluation.evaluate import measure_names
-from counterfoil.metrics.measure import split_direction
+from counterfoil.metrics.measures import split_direction
 from counterfoil.report import html
 from counterfoil.report.labels import measure_label, measure_meaning
 from report.outlines import own_script

@@ -12,7 +12,16 @@ import pytest
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report import figure_style, html
-from counterfoil.report.rankings_page import bump, heatmap, labels, lead, list_overlap, page, to_csv
+from counterfoil.report.rankings_page import (
+    bump,
+    heatmap,
+    labels,
+    lead,
+    list_overlap,
+    list_tables,
+    page,
+    ranks_table,
+)
 from report.outlines import closed
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
@@ -178,13 +187,22 @@ def test_the_lead_names_the_most_and_the_least_alike():
     assert "Method" in page(nothing)
 
 
-def test_csv_has_a_line_per_number():
-    lines = to_csv(many(4, 3), [lists(2)]).splitlines()
-    assert lines[0] == "what,of,a,b,value,low,high,n"
-    # 12 values and ranks, 3 pairs twice, 2 models each way four times.
-    assert len(lines) == 1 + 24 + 6 + 8
-    assert "tau,,eccv:mean_map_at_r,coco-5k:mean_recall_at_1,0.4,-0.1,0.8,4" in lines
-    assert "place,coco-5k:t2i:25,model 0,model 1,4.5,,,25000" in lines
+def test_tables_of_lists_have_every_number_and_name():
+    tau, place = list_tables(lists(3))
+    assert tau.caption.startswith("COCO 5K, text to image, 25,000 queries: τ-b of the first 25, and")
+    assert [cell.value for cell in tau.rows[1].cells] == [".25  75 %", "", ".25  75 %"]
+    assert [cell.value for cell in place.rows[0].cells] == ["", "4.50  12 %", "4.50  12 %"]
+    assert place.rows[2].name == "3  model 2"
+    assert [cell.value for cell in next(list_tables(lists(13))).rows[0].cells][:2] == ["", ".25"]
+
+
+def test_ranks_stand_beside_values_and_shared_ones_say_so():
+    values = np.array([[0.5, 0.25], [0.5, np.nan], [0.75, 0.5]])
+    table = ranks_table(correlation(values, {}))
+    assert [row.name for row in table.rows] == ["model 2", "model 0", LONG]
+    ranks = [[row.cells[i].value for i in (1, 3)] for row in table.rows]
+    assert ranks == [["1", "1"], ["2=", "2"], ["2=", ""]]
+    assert table.rows[2].cells[2].value is None
 
 
 @pytest.mark.browser

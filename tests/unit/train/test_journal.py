@@ -2,7 +2,6 @@
 
 import pytest
 
-from counterfoil.errors import MissingExtraError
 from counterfoil.train.journal import FIRST, Journal, read
 from refusals import refuses
 
@@ -56,30 +55,3 @@ def test_going_on_drops_what_will_be_written_again(tmp_path, since):
 def test_what_is_no_journal_is_said(tmp_path, text, said):
     (tmp_path / "journal.csv").write_text(text)
     refuses(said, read, tmp_path / "journal.csv")
-
-
-@pytest.mark.models
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tensorboard_has_the_same_numbers(tmp_path):
-    pytest.importorskip("torch")
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    journal = Journal(tmp_path / "journal.csv", tensorboard=tmp_path / "board")
-    for entry in ENTRIES[:2]:
-        journal.write(entry)
-    journal.close()
-    events = EventAccumulator(str(tmp_path / "board"))
-    events.Reload()
-    assert [(event.step, event.value) for event in events.Scalars("loss")] == [
-        (1, pytest.approx(0.3)),
-        (2, pytest.approx(1e-30)),
-    ]
-    assert [event.step for event in events.Scalars("validation_accuracy")] == [2]
-
-
-def test_tensorboard_that_is_not_there_is_said(monkeypatch, tmp_path):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    refuses("tensorboard", Journal, None, tensorboard=tmp_path, error=MissingExtraError)

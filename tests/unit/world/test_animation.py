@@ -11,8 +11,8 @@ from counterfoil.benchmarks.videos import FrameStack, Video
 from counterfoil.engine.cache_keys import image_keys
 from counterfoil.engine.deduplicate import silent
 from counterfoil.errors import UnknownNameError
-from counterfoil.world.benchmarks import as_collected, clips, gallery
-from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving, sized
+from counterfoil.world.benchmarks import as_collected, gallery
+from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
 from counterfoil.world.painting import draw
 from counterfoil.world.ratings import rated
 from counterfoil.world.sample import choices, painted, quads
@@ -162,17 +162,6 @@ def test_lazy_pictures_are_those_that_are_drawn_at_once(make, size):
         )
 
 
-def test_a_lazy_benchmark_is_drawn_at_any_size():
-    small = quads(7, size=32, styles=STYLES, lazy=True)
-    large = sized(small, 192)
-    assert {image.decode().size for image in large.images} == {(192, 192)}
-    assert large.digest == small.digest
-    drawn = quads(7, size=192, styles=STYLES)
-    assert all(a.read() == b.read() for a, b in zip(large.images, drawn.images, strict=True))
-    # Pictures that are there already stay as they are.
-    assert sized(drawn, 48).images == drawn.images
-
-
 @pytest.mark.parametrize("size", [48, 128])
 def test_what_is_painted_is_what_would_have_been_drawn(size):
     later = quads(14, size=size, styles=STYLES, lazy=True)
@@ -181,14 +170,6 @@ def test_what_is_painted_is_what_would_have_been_drawn(size):
     assert [image.read() for image in now.images] == [image.read() for image in later.images]
     assert now.digest == later.digest
     refuses("zip", painted, now, error=ValueError)
-
-
-def test_clips_are_drawn_at_any_size():
-    larger = sized(clips(6, size=32), 64)
-    asked = clips(6, size=64)
-    for one, other in zip(larger.images, asked.images, strict=True):
-        assert one.source == other.source
-        assert one.source.frame(3).size == (64, 64)
 
 
 def test_a_gallery_as_it_would_have_been_collected():

@@ -7,7 +7,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import OPENINGS, describe, matches, text
-from counterfoil.world.compositions import adapt, compose, imagine_caption, rewrites
+from counterfoil.world.compositions import compose, imagine_caption
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import (
@@ -16,7 +16,6 @@ from counterfoil.world.scenes import (
     TEXTURES,
     Scene,
     Thing,
-    relation_between,
     sample_scene,
 )
 from counterfoil.world.truth import read
@@ -49,25 +48,11 @@ def test_the_negative_is_drawn_and_the_positive_is_not():
     rng = np.random.default_rng(3)
     for contrast in contrasts(140, seed=9):
         said, negative = contrast.captions
-        for scene in (
-            compose(negative, rng, unlike=said),
-            adapt(contrast.scenes[0], negative, rng, unlike=said),
-        ):
-            assert scene is not None
-            assert lawful(scene)
-            assert true_by_reading(text(negative), scene)
-            assert not true_by_reading(text(said), scene)
-
-
-def changed(one, two):
-    """Things of either scene that the other has not."""
-    return len({*one.things} ^ {*two.things})
-
-
-def test_nothing_changes_where_nothing_need():
-    rng = np.random.default_rng(0)
-    scene = sample_scene(rng)
-    assert adapt(scene, describe(scene, rng), rng) is scene
+        scene = compose(negative, rng, unlike=said)
+        assert scene is not None
+        assert lawful(scene)
+        assert true_by_reading(text(negative), scene)
+        assert not true_by_reading(text(said), scene)
 
 
 def test_open_captions_leave_room_for_more_and_closed_ones_do_not():
@@ -98,21 +83,18 @@ def test_what_cannot_be_is_not_drawn(caption):
     assert compose(read(caption), np.random.default_rng(0)) is None
 
 
-def test_what_cannot_be_is_neither_adapted_nor_imagined():
-    caption = "A striped ring."
-    assert adapt(sample_scene(np.random.default_rng(1)), read(caption), np.random.default_rng(0)) is None
-    assert imagine_caption(read(caption), np.random.default_rng(0), failure=1.0) is None
+def test_what_cannot_be_is_not_imagined():
+    assert imagine_caption(read("A striped ring."), np.random.default_rng(0), failure=1.0) is None
 
 
 @pytest.mark.parametrize("n", [140, pytest.param(700, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("adapted", [False, True])
-def test_failures_are_those_of_the_generator(adapted, n):
+def test_failures_are_those_of_the_generator(n):
     rights = []
     for number, contrast in enumerate(contrasts(n, seed=2)):
         said, negative = contrast.captions
         options = {"unlike": said, "original": contrast.scenes[0], "subset": contrast.subset}
         rng = np.random.default_rng([1, number])
-        scene, right = imagine_caption(negative, rng, adapted=adapted, failure=0.6, **options)
+        scene, right = imagine_caption(negative, rng, failure=0.6, **options)
         assert right == (true_by_reading(text(negative), scene) and not true_by_reading(text(said), scene))
         rights.append(right)
     assert 1 - np.mean(rights) == pytest.approx(0.6, abs=3 * (0.6 * 0.4 / n) ** 0.5)
@@ -146,8 +128,6 @@ def test_what_fits_both_captions_by_logic_is_drawn_and_called_wrong():
 def test_bad_settings_are_refused():
     with pytest.raises(InputError, match=r"no probability; given: 1\.5"):
         imagine_caption(read("A star."), np.random.default_rng(0), failure=1.5)
-    with pytest.raises(InputError, match="adapted only where its original is known"):
-        imagine_caption(read("A star."), np.random.default_rng(0), adapted=True)
 
 
 GOOD = Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),)).to_json()
@@ -179,110 +159,3 @@ def test_what_is_no_scene_is_refused(old, new, message):
     words = refuses("", Scene.from_json, text, where="rows.csv, row 3, column 'scene'")
     assert message in words
     assert words.startswith("rows.csv, row 3, column 'scene': ")
-
-
-STAR = Thing("star", "small", "plain", "red", 0.185, 0.5)
-MOON = Thing("moon", "large", "dotted", "blue", 0.815, 0.5)
-RING = Thing("ring", "large", "plain", "green", 0.5, 0.185)
-
-
-def rewritten(scene, said, meaning):
-    return list(rewrites(scene, read(said), read(meaning), np.random.default_rng(0)))
-
-
-def test_every_edit_of_the_world_has_a_rewrite_that_fits():
-    rng = np.random.default_rng(1)
-    for contrast in contrasts(210, seed=3):
-        said, meaning = contrast.captions
-        ways = list(rewrites(contrast.scenes[0], said, meaning, rng))
-        assert any(matches(meaning, scene) and not matches(said, scene) for scene in ways), contrast
-        assert all(map(lawful, ways))
-
-
-CONTRASTS = contrasts(560, seed=4)
-
-
-@pytest.mark.parametrize("subset", SUBSETS)
-def test_an_adapted_scene_is_changed_as_much_as_the_edit_of_its_kind(subset):
-    rng = np.random.default_rng(2)
-    of_kind = [each for each in CONTRASTS if each.subset == subset]
-    sizes = np.array(
-        [
-            (
-                changed(*each.scenes),
-                changed(
-                    each.scenes[0], adapt(each.scenes[0], each.captions[1], rng, unlike=each.captions[0])
-                ),
-            )
-            for each in of_kind
-        ]
-    )
-    own, adapted = sizes.T
-    # Which of two like things is moved or taken away is chance, and a container brings along what it holds.
-    assert abs(own.mean() - adapted.mean()) < 0.12
-    assert np.mean(own == adapted) > (0.75 if subset == "replace_rel" else 0.9)
-
-
-def test_what_is_reworded_is_changed_and_nothing_else():
-    scene = Scene((STAR, MOON), paper="sage")
-    (new,) = rewritten(scene, "A red star and a moon.", "A pink star and a moon.")
-    assert (new.things[0].colour, new.things[1], new.paper) == ("pink", MOON, "sage")
-    (new,) = rewritten(scene, "A star.", "A heart.")
-    assert [thing.shape for thing in new.things] == ["heart", "moon"]
-    # Either of two that the caption may speak of.
-    both = Scene((STAR, Thing("star", "large", "plain", "red", 0.5, 0.5)))
-    assert len(rewritten(both, "A red star.", "A pink star.")) == 2
-    (new,) = rewritten(both, "Two red stars.", "Two pink stars.")
-    assert [thing.colour for thing in new.things] == ["pink", "pink"]
-
-
-def test_places_and_values_are_exchanged():
-    scene = Scene((STAR, MOON))
-    (new,) = rewritten(scene, "A star is to the left of a moon.", "A moon is to the left of a star.")
-    assert [(thing.shape, thing.x) for thing in new.things] == [("star", 0.815), ("moon", 0.185)]
-    (new,) = rewritten(scene, "A red star and a blue moon.", "A blue star and a red moon.")
-    assert [(thing.colour, thing.x) for thing in new.things] == [("blue", 0.185), ("red", 0.815)]
-    # A value that one of the two phrases leaves out is nobody's to have.
-    assert rewritten(scene, "A red star and a moon.", "A star and a red moon.") == []
-
-
-def test_a_new_relation_is_straight():
-    scene = Scene((STAR, MOON, RING))
-    for relation in ("above", "below", "to the right of"):
-        (new,) = rewritten(scene, "A star is to the left of a moon.", f"A star is {relation} a moon.")
-        star, moon = new.things[:2]
-        assert relation_between(star, moon) == relation
-        assert new.things[2] == RING
-    (new,) = rewritten(Scene((STAR, RING)), "A star is below a ring.", "A star is inside a ring.")
-    assert new.things[0].cell == RING.cell
-    (back,) = rewritten(new, "A star is inside a ring.", "A star is to the right of a ring.")
-    assert relation_between(*back.things) == "to the right of"
-
-
-def test_one_thing_more_or_less():
-    scene, rng = Scene((STAR, MOON)), np.random.default_rng(0)
-    closed = "{}, and nothing else."
-    (more,) = rewritten(scene, closed.format("A star and a moon"), closed.format("A star, a moon and a ring"))
-    assert more.things[:2] == (STAR, MOON)
-    assert (more.things[2].shape, more.things[2].size) == ("ring", "large")
-    (less,) = rewritten(more, closed.format("A star, a moon and a ring"), closed.format("A star and a moon"))
-    assert less.things == (STAR, MOON)
-    stars = Scene((STAR, Thing("star", "large", "plain", "red", 0.5, 0.5)))
-    (striped,) = rewrites(stars, read("Two stars."), read("Two striped stars."), rng)
-    assert [thing.texture for thing in striped.things] == ["striped", "striped", "plain"]
-    (plain,) = rewrites(striped, read("Two striped stars."), read("Two stars."), rng)
-    assert plain.things == stars.things
-
-
-@pytest.mark.parametrize(
-    ("said", "meaning"),
-    [
-        ("A star.", "A star and a moon."),
-        ("A red star.", "A pink heart."),
-        ("A star is above a moon.", "A moon and a star."),
-        ("Two stars.", "Three stars."),
-        ("A star and a moon, and nothing else.", "A star and a moon."),
-    ],
-)
-def test_captions_that_differ_otherwise_have_no_rewrite(said, meaning):
-    assert rewritten(Scene((STAR, MOON)), said, meaning) == []

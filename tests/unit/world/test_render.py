@@ -7,7 +7,6 @@ import pytest
 
 from counterfoil.benchmarks.records import decode
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.world.drawings import contact_sheet
 from counterfoil.world.painting import (
     DARKEST,
     LIGHTEST,
@@ -21,10 +20,8 @@ from counterfoil.world.painting import (
     draw,
     draw_many,
     encode,
-    masks,
     sheet,
 )
-from counterfoil.world.sample import contrasts, quads
 from counterfoil.world.scenes import (
     COLOURS,
     CONTAINERS,
@@ -37,7 +34,6 @@ from counterfoil.world.scenes import (
     Thing,
     sample_scene,
 )
-from counterfoil.world.truth import SAYS, read, spoken_of
 from refusals import refuses
 
 
@@ -281,54 +277,3 @@ def test_textures_are_recognisable_in_small_jpegs(style):
                     apart -= np.median(apart, axis=(1, 2), keepdims=True)
                     far = np.abs(apart).mean(axis=(1, 2, 3))
                     assert far.argmin() == i, (shape, size_name, colour, TEXTURES[i])
-
-
-def test_a_contact_sheet_shows_every_pair_in_both_styles():
-    made = contrasts(3, seed=1)
-    page = np.asarray(contact_sheet(made, size=96))
-    for style in STYLES:
-        for contrast in made:
-            for scene in contrast.scenes:
-                picture = np.asarray(draw(scene, 96, style=style))
-                places = np.argwhere((page == picture[0, 0]).all(axis=2))
-                found = any(
-                    np.array_equal(page[y : y + 96, x : x + 96], picture)
-                    for y, x in places
-                    if y + 96 <= page.shape[0] and x + 96 <= page.shape[1]
-                )
-                assert found, (style, contrast.subset)
-    refuses("needs contrasts", contact_sheet, [], error=InputError)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_mask_is_where_the_thing_changes_the_picture(seed):
-    scene = sample_scene(np.random.default_rng(seed))
-    whole = np.asarray(draw(scene, 192)).astype(int)
-    found = masks(scene, 192)
-    assert not (found.sum(axis=0) > 1).any()
-    for number, (mask, thing) in enumerate(zip(found, scene.things, strict=True)):
-        others = tuple(other for k, other in enumerate(scene.things) if k != number)
-        # With the light and grain of the whole scene, so that nothing but the thing and its shadow differs.
-        without = np.asarray(draw(Scene(others, scene.paper), 192, light=scene)).astype(int)
-        changed = np.abs(whole - without).max(axis=2) > 8
-        # The ink of stripes and dots is as light as the sheet.
-        assert changed[mask].mean() > (0.98 if thing.texture == "plain" else 0.5)
-        near = np.abs(whole - PALETTE[thing.colour]).max(axis=2) < 40
-        if thing.texture == "plain":
-            assert near[mask].mean() > 0.85
-        assert (near & changed)[~mask].mean() < 0.005
-
-
-def test_a_word_speaks_of_what_a_caption_says_by_it():
-    benchmark = quads(40, size=32)
-    words = {word for caption in benchmark.captions for word in (caption.text or "").strip(".").split()}
-    for number, image in enumerate(benchmark.images):
-        scene = sample_scene(np.random.default_rng(number))
-        for word in words:
-            name, value = SAYS.get(word.lower().strip(",;."), ("", ""))
-            own = [k for k, thing in enumerate(scene.things) if name and getattr(thing, name) == value]
-            assert spoken_of(word.strip(",;."), scene) == own, image.id
-    said = {
-        value for caption in benchmark.captions for p in read(caption.text or "").phrases for value in p.said
-    }
-    assert said <= set(SAYS.values())

@@ -1,4 +1,4 @@
-"""Annotations of Label Studio as judgements: its exports, and the controls of its labelling configurations.
+"""Annotations of Label Studio as judgements.
 
 An export (JSON, not JSON-MIN) is a list of tasks with annotations, each with `completed_by`, `lead_time` and
 a `result` of regions: one for a choice, a rating or a text, one for every span. An annotation that is marked
@@ -7,10 +7,10 @@ as ground truth is no person's judgement: the others are held to it, and it fill
 Source: labelstud.io, tags and task format.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
 import pyarrow as pa
 
@@ -18,61 +18,19 @@ from counterfoil.annotate.judgement_table import answer_cell, judgement_rows
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, parse_json, read_bytes
 
-#: Tags of controls that judgements have a place for.
-_CONTROLS = ("Choices", "Labels", "Pairwise", "Rating", "TextArea")
 #: What a result holds, by its type.
 _TYPES = ("choices", "rating", "pairwise", "textarea", "labels")
 
 
-def read_controls(text: str, *, where: object) -> dict[str, bool]:
-    """The controls of a labelling configuration by name, and whether the answer to each is a list.
-
-    Other tags are passed over. Raises `DataError` for a text that is no XML or has a document type, whose
-    entities could grow without end or name files, and for controls that no table of judgements has a place
-    for, such as boxes and brushes.
-
-    >>> read_controls('<View><Choices name="match" toName="image"/></View>', where="labelling.xml")
-    {'match': False}
-    """
-    controls: dict[str, bool] = {}
-
-    def start(tag: str, given: Mapping[str, str]) -> None:
-        if tag not in _CONTROLS:
-            if "toName" in given:
-                raise DataError("a control that is not supported", where=where, given=tag, allowed=_CONTROLS)
-        elif not given.get("name") or not given.get("toName"):
-            raise DataError("a control without name or toName", where=where, given=tag)
-        else:
-            controls[given["name"]] = tag == "Labels" or given.get("choice") == "multiple"
-
-    def refuse(*_: object) -> None:
-        raise DataError("has a document type, which is not read", where=where, hint="remove <!DOCTYPE ...>")
-
-    parser = expat.ParserCreate("UTF-8")
-    parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, refuse
-    try:
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
-    except expat.ExpatError as error:
-        raise DataError(f"not valid XML: {error}", where=where) from None
-    if not controls:
-        raise DataError("no controls", where=where, allowed=_CONTROLS)
-    return controls
-
-
 def read_export(
-    path: Path,
-    controls: Mapping[str, bool] | None = None,
-    *,
-    identify: Callable[[str], str] = str,
+    path: Path, many: AbstractSet[str] = frozenset(), *, identify: Callable[[str], str] = str
 ) -> tuple[pa.Table, dict[str, int]]:
     """The judgements in an export (see the module), and what was left out; a task's `item` is its data's, or
     else its own id.
 
     Cancelled annotations were skipped by their people; of several by one person for one task the last counts.
-
-    With `controls` (`read_controls`) results of others are refused, and they say which choices are lists;
-    without them a control's are where any annotation has other than one. Raises `DataError` naming task and
-    annotation for what does not fit.
+    The answers of a control are lists where it marks spans, is one of `many`, or any annotation has other
+    than one choice. Raises `DataError` naming task and annotation for what does not fit.
     """
     tasks = parse_json(decoded(read_bytes(path), where=path), where=path)
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
@@ -85,55 +43,36 @@ def read_export(
     truths: dict[str, dict[str, Any]] = {}
     people: dict[str, str] = {}
     cancelled = repeated = 0
-    for at, task in enumerate(tasks, 1):
-        name = str((task.get("data") or {}).get("item") or task.get("id") or "")
-        where = f"{path}, task {name or at}"
-        if not name:
-            raise DataError("neither 'item' in its data nor an id", where=where)
-        annotations = task.get("annotations", [])
-        if not isinstance(annotations, list) or not all(isinstance(entry, dict) for entry in annotations):
-            raise DataError("annotations are no list of objects", where=where)
-        for annotation in sorted(annotations, key=lambda entry: str(entry.get("updated_at") or "")):
-            if annotation.get("was_cancelled"):
-                cancelled += 1
-                continue
-            spot = f"{where}, annotation {annotation.get('id', '?')}"
-            answer = _answer(annotation.get("result"), controls, spot)
-            if annotation.get("ground_truth"):
-                truths[name] = answer
-                continue
-            # Label Studio gives a number, or an object with it.
-            who, seconds = annotation.get("completed_by"), annotation.get("lead_time")
-            who = who.get("id") if isinstance(who, dict) else who
-            if isinstance(who, bool) or not isinstance(who, int | str) or who == "":
-                raise DataError("no person in 'completed_by'", where=spot, given=who)
-            person, number = str(who), isinstance(seconds, int | float) and not isinstance(seconds, bool)
-            if seconds is not None and not (number and 0 <= seconds < 10**9):
-                allowed = "seconds, 0 or more"
-                raise DataError("no time in 'lead_time'", where=spot, given=seconds, allowed=allowed)
-            repeated += (name, person) in answers
-            people.setdefault(person, identify(person))
-            answers[name, person] = answer, None if seconds is None else float(seconds)
-    if controls is None:
-        # Whose answers are lists: those that have other than one option anywhere, and spans.
-        pairs = [pair for answer, _ in answers.values() for pair in answer.items()]
-        lists = [(name, value) for name, value in pairs if isinstance(value, list)]
-        controls = {name: True for name, value in lists if len(value) != 1 or isinstance(value[0], dict)}
-    many = {control for control, is_list in controls.items() if is_list}
+    for item, annotation, where in _annotations(tasks, path):
+        if annotation.get("was_cancelled"):
+            cancelled += 1
+            continue
+        answer = _answer(annotation.get("result"), where)
+        if annotation.get("ground_truth"):
+            truths[item] = answer
+            continue
+        person, seconds = _person(annotation, where), _seconds(annotation, where)
+        repeated += (item, person) in answers
+        people.setdefault(person, identify(person))
+        answers[item, person] = answer, seconds
+    pairs = [pair for answer, _ in answers.values() for pair in answer.items()]
+    if odd := many - {name for name, _ in pairs}:
+        raise DataError("no such question", where=path, given=min(odd), allowed=sorted({*dict(pairs)}))
+    lists = [(name, value) for name, value in pairs if isinstance(value, list)]
+    many = many | {name for name, value in lists if len(value) != 1 or isinstance(value[0], dict)}
     rows = [
         {
-            "item": name,
+            "item": item,
             "person": people[person],
             "question": question,
             "answer": answer_cell(value[0] if isinstance(value, list) and question not in many else value),
             "seconds": seconds,
-            "golden": _unordered(value) == _unordered(truths[name][question])
-            if question in truths.get(name, {})
+            "golden": _unordered(value) == _unordered(truths[item][question])
+            if question in truths.get(item, {})
             else None,
         }
-        for (name, person), (answer, seconds) in answers.items()
+        for (item, person), (answer, seconds) in answers.items()
         for question, value in answer.items()
-        if value != [] or question in many
     ]
     if not rows:
         raise DataError("no annotations", where=path, given=f"{len(tasks):,} tasks")
@@ -141,7 +80,40 @@ def read_export(
     return judgement_rows(rows, where=path), left_out
 
 
-def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> dict[str, Any]:
+def _annotations(tasks: list[dict[str, Any]], path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """(item, annotation, what errors call it) of every task, the annotations of one in the order of time."""
+    for at, task in enumerate(tasks, 1):
+        item = str((task.get("data") or {}).get("item") or task.get("id") or "")
+        where = f"{path}, task {item or at}"
+        if not item:
+            raise DataError("neither 'item' in its data nor an id", where=where)
+        annotations = task.get("annotations", [])
+        if not isinstance(annotations, list) or not all(isinstance(entry, dict) for entry in annotations):
+            raise DataError("annotations are no list of objects", where=where)
+        for annotation in sorted(annotations, key=lambda entry: str(entry.get("updated_at") or "")):
+            yield item, annotation, f"{where}, annotation {annotation.get('id', '?')}"
+
+
+def _person(annotation: Mapping[str, Any], where: str) -> str:
+    """Who annotated: Label Studio gives a number, or an object with it."""
+    who = annotation.get("completed_by")
+    who = who.get("id") if isinstance(who, dict) else who
+    if isinstance(who, bool) or not isinstance(who, int | str) or who == "":
+        raise DataError("no person in 'completed_by'", where=where, given=who)
+    return str(who)
+
+
+def _seconds(annotation: Mapping[str, Any], where: str) -> float | None:
+    seconds = annotation.get("lead_time")
+    if seconds is None:
+        return None
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not (number and 0 <= seconds < 10**9):
+        raise DataError("no time in 'lead_time'", where=where, given=seconds, allowed="seconds, 0 or more")
+    return float(seconds)
+
+
+def _answer(result: object, where: str) -> dict[str, Any]:
     """Answers by control: a text, a list of options, or a list of spans."""
     if not isinstance(result, list) or not all(isinstance(entry, dict) for entry in result):
         raise DataError("its result is no list of objects", where=where)
@@ -151,10 +123,6 @@ def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> 
         if not isinstance(name, str) or kind not in _TYPES or not isinstance(value, dict):
             raise DataError(
                 "a result that is not supported", where=where, given=kind or "(no type)", allowed=_TYPES
-            )
-        if controls is not None and name not in controls:
-            raise DataError(
-                "no such control in the labelling configuration", where=where, given=name, allowed=controls
             )
         answers[name] = _merged(answers.get(name), kind, value, f"{where}, control {name}")
     return answers

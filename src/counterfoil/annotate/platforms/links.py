@@ -106,9 +106,6 @@ class ProlificPlatform(Coded):
     name: str = "prolific"
     study: str | None = None
 
-    #: Where a study has secured parameters: the token's name, and what holds the parameters in it.
-    signed, claim = "prolific_token", "prolific"
-
     def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
         """Who enters; raises `InputError` where a parameter is missing or of another study."""
         person, study, submission = (parameter(parameters, name, platform="prolific") for name in _PARAMETERS)

@@ -1,4 +1,4 @@
-"""Prolific without requests: a study, its submissions, the campaign that it is made for, and its bonuses.
+"""Prolific without requests: a study, its submissions, and the campaign that it is made for.
 
 Prolific counts money in hundredths of the currency of the researcher's account and time in whole minutes.
 Fields that it has retired (`completion_code`, `failed_attention_code`, `completion_option`,
@@ -6,10 +6,6 @@ Fields that it has retired (`completion_code`, `failed_attention_code`, `complet
 
 A laptop has no public address that Prolific could report to, so submissions are listed now and then and
 compared with what the campaign knows.
-
-Prolific pays a set of bonuses again whenever it is asked again. So a note is written before the request that
-pays, and taken for "may have been paid" until Prolific has answered. Notes hold no ids of people: a set is
-known by the digest of its lines.
 """
 
 import math
@@ -17,23 +13,17 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.platforms.signatures import read_keys
-from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.files import Stored, read_model, read_text
 from counterfoil.inputs.limits import most
-from counterfoil.store import csv_text, digest_value, write_json, write_text
+from counterfoil.store import digest_value, write_text
 
 #: What Prolific calls the codes of outcomes.
 _CODE_TYPES: Mapping[Outcome, str] = {
@@ -42,7 +32,6 @@ _CODE_TYPES: Mapping[Outcome, str] = {
     "failed_checks": "FAILED_ATTENTION_CHECK",
     "no_consent": "NO_CONSENT",
 }
-DEVICES = ("desktop", "tablet", "mobile")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +43,7 @@ class StudyChoices:
         None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
     )
     minutes: int | None = setting(None, "Usual time per person. Default: from the form.", low=1, high=1440)
-    description: str | None = setting(None, "What people read of the study.")
     approve: bool = setting(False, "Let Prolific approve completed work by itself.")
-    project: str = setting("", "Project of Prolific that it is put into.", metavar="ID")
-    devices: tuple[str, ...] = setting(
-        DEVICES, "desktop, tablet or mobile; all by default. May be given several times.", flag="--device"
-    )
-    filter_set: str = setting("", "A filter set of Prolific.", metavar="ID")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +51,7 @@ class StudyPlan(StudyChoices):
     """The facts of a study; `address` is where its people enter, over https, without parameters.
 
     `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
-    submissions that were completed where `approve` is set; all others wait for review. Of a study that is
-    `signed` Prolific signs the parameters.
+    submissions that were completed where `approve` is set; all others wait for review.
     Raises `InputError` naming the fact that cannot be.
     """
 
@@ -79,20 +61,17 @@ class StudyPlan(StudyChoices):
     places: int
     minutes: int
     pay_per_hour: float
-    signed: bool = False
 
     def __post_init__(self) -> None:
         minutes, pay, codes = self.minutes, self.pay_per_hour, [*self.codes.values()]
-        known, names = set(self.devices) <= set(DEVICES), ", ".join(self.codes) or "none"
+        names = ", ".join(self.codes) or "none"
         for fact, holds, given, allowed in (
             ("name", self.name.strip(), "(empty)", "a text"),
-            ("description", self.description.strip(), "(empty)", "a text"),
             ("places", self.places >= 1, self.places, "1 or more"),
             ("minutes", 1 <= minutes <= 1440, minutes, "1 to 1,440, the usual time for one person's work"),
             ("pay per hour", 0 < pay < 10_000, pay, "above 0, in the account's currency"),
             ("codes", "completed" in self.codes, names, "a code of completed work at least"),
             ("codes", len({*codes}) == len(codes), ", ".join(codes), "a different code for each outcome"),
-            ("devices", self.devices and known, ", ".join(self.devices) or "none", ", ".join(DEVICES)),
         ):
             if not holds:
                 what, where = "no study can be made so", f"prolific, {fact}"
@@ -136,14 +115,8 @@ class StudyPlan(StudyChoices):
             "total_available_places": self.places,
             "estimated_completion_time": self.minutes,
             "reward": self.reward,
-            "device_compatibility": list(self.devices),
+            "device_compatibility": ["desktop", "tablet", "mobile"],
         }
-        if self.signed:
-            facts["is_external_study_url_secure"] = True
-        if self.project:
-            facts["project"] = self.project
-        if self.filter_set:
-            facts["filter_set_id"] = self.filter_set
         named = {name: fact for name, fact in facts.items() if name != "total_available_places"}
         return {**facts, "internal_name": f"counterfoil-{digest_value(named)[:16]}"}
 
@@ -252,13 +225,14 @@ class Reconciled:
     """What a list of submissions means for a campaign.
 
     `free` are people of the campaign whose place is free again, so that their open items go to others;
-    `payable` submissions that wait for review and whose person is done; `unfinished` those that wait though
-    their person is not; `unseen` those that wait of people who never entered. `strangers` are people of the
-    campaign who have no submission: those who typed a link.
+    `payable` submissions that wait for review and whose person is done; `rejected` those that wait though
+    their person's work was rejected; `unfinished` those whose person is not done; `unseen` those of people
+    who never entered. `strangers` are people of the campaign who have no submission: those who typed a link.
     """
 
     free: tuple[str, ...]
     payable: tuple[ProlificSubmission, ...]
+    rejected: tuple[Rejection, ...]
     unfinished: tuple[ProlificSubmission, ...]
     unseen: tuple[ProlificSubmission, ...]
     strangers: tuple[str, ...]
@@ -268,11 +242,13 @@ def reconcile(
     submissions: Sequence[ProlificSubmission],
     people: Mapping[str, bool],
     identify: Callable[[str], str] = str,
+    rejected: Mapping[str, tuple[str, str]] = {},
 ) -> Reconciled:
     """Submissions beside the people of a campaign, by the campaign's ids, with whether they are done.
 
-    `identify` gives that id for one of Prolific's. A person may have several submissions: the place is free
-    only where each of them was given back, and not where the person is done.
+    `identify` gives that id for one of Prolific's; `rejected` has message and category of rejected work. A
+    person may have several submissions: the place is free only where each of them was given back, and not
+    where the person is done.
 
     >>> made = [ProlificSubmission("s1", "p", "RETURNED"), ProlificSubmission("s2", "q", "AWAITING REVIEW")]
     >>> found = reconcile(made, {"p": False, "q": True, "r": False})
@@ -284,12 +260,18 @@ def reconcile(
         of_person.setdefault(identify(submission.person), []).append(submission)
     # Those that wait for review, by whether their person is done; None of a person who never entered.
     waiting: dict[bool | None, list[ProlificSubmission]] = {True: [], False: [], None: []}
+    rejections: list[Rejection] = []
     for who, theirs in of_person.items():
-        waiting[people.get(who)] += [one for one in theirs if one.status == "AWAITING REVIEW"]
+        for one in theirs:
+            if one.status == "AWAITING REVIEW" and who in rejected:
+                rejections.append(Rejection(one.id, *rejected[who]))
+            elif one.status == "AWAITING REVIEW":
+                waiting[people.get(who)].append(one)
     left = {who for who, theirs in of_person.items() if all(one.status in LEFT for one in theirs)}
     return Reconciled(
         free=tuple(who for who, done in people.items() if not done and who in left),
         payable=tuple(waiting[True]),
+        rejected=tuple(rejections),
         unfinished=tuple(waiting[False]),
         unseen=tuple(waiting[None]),
         strangers=tuple(who for who in people if who not in of_person),
@@ -322,12 +304,11 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
     price = pay.per_item * (per_person + recipe.onboarding)
     summary = campaign.form.summary
     facts: dict[str, Any] = {
-        "description": choices.description or f"{summary[:1].upper()}{summary[1:]}.",
+        "description": f"{summary[:1].upper()}{summary[1:]}.",
         "address": choices.address.rstrip("/") + "/enter",
         "places": choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
         "minutes": minutes,
         "pay_per_hour": 60 * price / minutes if pay.by_item else pay.per_hour,
-        "signed": bool(read_keys(campaign.folder)),
     }
     return StudyPlan(name=recipe.title, codes=codes, **{**vars(choices), **facts})
 
@@ -383,90 +364,3 @@ def read_study(campaign: Campaign) -> str:
             hint="look after it on Prolific, and make another for this campaign: remove the file first",
         )
     return note.study
-
-
-#: The file of notes in a campaign's folder.
-NOTES = "prolific_bonuses.json"
-#: In hundredths: no bonus is larger, so that a slip of the decimal point does not empty an account.
-LARGEST = 20_000
-
-
-@dataclass(frozen=True)
-class BonusBatch:
-    """Bonuses that are set up and not paid: what they cost, in hundredths of the study's currency."""
-
-    id: str
-    amount: int
-    fees: int
-    tax: int
-    total: int
-
-
-class _Noted(Stored):
-    """A set of bonuses: the batch at Prolific, its total in hundredths, and how far it got."""
-
-    batch: str
-    total: int
-    state: Literal["paying", "paid"]
-
-
-class _Notes(Stored):
-    sets: dict[str, _Noted] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class BonusNotes:
-    """The notes in a folder, of one study and of rounds with names of their own."""
-
-    folder: Path
-    study: str
-
-    def key(self, bonuses: Mapping[str, int], round_name: str = "") -> str:
-        """The digest by which a set is known."""
-        return digest_value({"study": self.study, "bonuses": dict(bonuses), "round": round_name})
-
-    def state(self, key: str) -> str:
-        """ "" for a set that was never paid, "paying" where it may have been, "paid"."""
-        bonus_set = self._read().sets.get(key)
-        return "" if bonus_set is None else bonus_set.state
-
-    def note(self, key: str, batch: BonusBatch, state: Literal["paying", "paid", ""]) -> None:
-        """Write down how far a set got, or with the state "" that it was not paid."""
-        sets = self._read().model_dump()["sets"]
-        sets[key] = {"batch": batch.id, "total": batch.total, "state": state}
-        if not state:
-            del sets[key]
-        write_json(self.folder / NOTES, {"sets": sets})
-
-    def _read(self) -> _Notes:
-        path = self.folder / NOTES
-        return read_model(path, _Notes) if path.exists() else _Notes()
-
-
-def read_bonuses(path: Path) -> dict[str, int]:
-    """Bonuses in hundredths by participant, from a table with columns `person` and `amount`.
-
-    Raises `DataError` naming the row of a person who is there twice, and of an amount that is no money.
-    """
-    table = read_table(path)
-    people = labels(table, "person")
-    bonuses: dict[str, int] = {}
-    for row, (person, cell) in enumerate(zip(people, table["amount"], strict=True)):
-        person = csv_text(person)
-        if not person or person in bonuses:
-            what = "empty" if not person else "occurs twice"
-            raise DataError(what, where=table.where(row, "person"), given=person or None)
-        try:
-            hundredths = Decimal(str(cell).strip()) * 100
-            whole = int(hundredths) if hundredths.is_finite() else -1
-        except InvalidOperation:
-            whole, hundredths = -1, Decimal(0)
-        if not 1 <= whole <= LARGEST or whole != hundredths:
-            raise DataError(
-                "no bonus",
-                where=table.where(row, "amount"),
-                given=cell,
-                allowed=f"0.01 to {LARGEST / 100:.2f}, in the account's currency",
-            )
-        bonuses[person] = whole
-    return bonuses

@@ -1,8 +1,8 @@
-"""Client of Prolific's API: studies, submissions, bonuses.
+"""Client of Prolific's API: studies and submissions.
 
 Requests that Prolific turns away for now (429) and those that may safely be sent twice are tried again with
-growing waits. A request that pays or creates something is never sent again once it may have arrived: Prolific
-pays bonuses as often as it is asked to. What would be refused there is refused here, before it is sent.
+growing waits. A request that creates something is never sent again once it may have arrived. What would be
+refused there is refused here, before it is sent.
 
 Source: docs.prolific.com/api-reference, July 2026.
 """
@@ -17,9 +17,6 @@ from typing import Any
 import httpx2
 
 from counterfoil.annotate.platforms.prolific import (
-    NOTES,
-    BonusBatch,
-    BonusNotes,
     ProlificStudy,
     ProlificSubmission,
     Rejection,
@@ -42,13 +39,6 @@ _HINTS = {
     401: "is the token in PROLIFIC_TOKEN right?",
     403: "may this token do that?",
     404: "is the id right?",
-}
-#: From which states of a study an action leads to which.
-ACTIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "PUBLISH": (frozenset({"UNPUBLISHED"}), frozenset({"ACTIVE", "SCHEDULED", "PUBLISHING"})),
-    "PAUSE": (frozenset({"ACTIVE"}), frozenset({"PAUSED"})),
-    "START": (frozenset({"PAUSED"}), frozenset({"ACTIVE"})),
-    "STOP": (frozenset({"ACTIVE", "PAUSED"}), frozenset({"AWAITING REVIEW", "COMPLETED"})),
 }
 
 
@@ -109,46 +99,6 @@ class ProlificClient:
         """A study as it is now."""
         return ProlificStudy.read(self._ask("GET", f"studies/{_id(study)}/"))
 
-    def move(self, study: str, action: str) -> ProlificStudy:
-        """The study after PUBLISH, PAUSE, START or STOP; nothing is sent where it is there already.
-
-        Raises `InputError` where the study is in a state from which the action does not lead.
-        """
-        before, after = ACTIONS[action]
-        current = self.study(study)
-        if current.status in after:
-            return current
-        if current.status not in before:
-            raise InputError(
-                f"the study cannot be moved by {action} now",
-                where=f"prolific, study {study}",
-                given=current.status,
-                allowed=sorted(before),
-            )
-        try:
-            self._ask("POST", f"studies/{_id(study)}/transition/", {"action": action}, again=False)
-        except UnsureRequestError:
-            moved = self.study(study)
-            if moved.status in after:
-                return moved
-            raise
-        return self.study(study)
-
-    def add_places(self, study: str, total: int) -> ProlificStudy:
-        """The study with `total` places in all; raises `InputError` for fewer than it has."""
-        current = self.study(study)
-        if total < current.places:
-            raise InputError(
-                "places of a study can only grow",
-                where=f"prolific, study {study}",
-                given=total,
-                allowed=f"{current.places:,} or more",
-            )
-        if total == current.places:
-            return current
-        self._ask("PATCH", f"studies/{_id(study)}/", {"total_available_places": total})
-        return self.study(study)
-
     # Submissions.
 
     def submissions(self, study: str) -> tuple[ProlificSubmission, ...]:
@@ -170,22 +120,6 @@ class ProlificClient:
                 f"submissions/{_id(rejection.submission)}/transition/",
                 {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
             )
-
-    # Bonuses.
-
-    def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusBatch:
-        """Bonuses in hundredths by participant, as Prolific has noted them. Nothing is paid yet."""
-        lines = "\n".join(f"{_id(who)},{amount // 100}.{amount % 100:02d}" for who, amount in bonuses.items())
-        body = {"study_id": study, "csv_bonuses": lines}
-        reply = self._ask("POST", "submissions/bonus-payments/", body, again=False)
-        amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
-        total = reply.get("total_amount")
-        total = amount + fees + tax if total is None else round(float(total))
-        return BonusBatch(str(reply["id"]), amount, fees, tax, total)
-
-    def pay_bonuses(self, batch: BonusBatch) -> None:
-        """Pay what was set up. Never twice: Prolific pays again whenever it is asked again."""
-        self._ask("POST", f"bulk-bonus-payments/{_id(batch.id)}/pay/", {}, again=False)
 
     # Requests.
 
@@ -275,51 +209,3 @@ def _words(text: str) -> str:
             for name, words in detail.items()
         )
     return str(detail or text)[:300]
-
-
-def set_up(
-    client: ProlificClient, notes: BonusNotes, bonuses: Mapping[str, int], round_name: str = ""
-) -> BonusBatch | None:
-    """The set at Prolific, ready to be paid; None where it was paid before.
-
-    Raises `InputError` for a person without a submission of the study, and where the set may have been paid.
-    """
-    state = notes.state(notes.key(bonuses, round_name))
-    if state == "paid":
-        return None
-    if state == "paying":
-        raise InputError(
-            "these bonuses may have been paid: the command that paid them was cut off",
-            where=notes.folder / NOTES,
-            hint=f"look at study {notes.study} on Prolific; pay again as another --round, or not at all",
-        )
-    known = {submission.person for submission in client.submissions(notes.study)}
-    strange = next((person for person in bonuses if person not in known), None)
-    if strange is not None:
-        where = f"prolific, study {notes.study}"
-        raise InputError("has no submission of the study", where=where, given=strange)
-    return client.set_up_bonuses(notes.study, bonuses)
-
-
-def pay(
-    client: ProlificClient,
-    notes: BonusNotes,
-    bonuses: Mapping[str, int],
-    batch: BonusBatch,
-    round_name: str = "",
-) -> None:
-    """Pay a set that was set up.
-
-    Where Prolific refuses, the set is as if it had never been paid; where it is not known whether the request
-    arrived, the note that it may have been paid stays.
-    """
-    key = notes.key(bonuses, round_name)
-    notes.note(key, batch, "paying")
-    try:
-        client.pay_bonuses(batch)
-    except UnsureRequestError:
-        raise
-    except InputError:
-        notes.note(key, batch, "")
-        raise
-    notes.note(key, batch, "paid")

@@ -67,11 +67,14 @@ def make_app(
     )
     pages = work_pages.WorkPages(campaign)
     # What is damaged is found out now, and a way in that is no platform's.
-    _ = pages.platform, campaign.items, pages.keys, pages.figures
+    _ = pages.platform, campaign.items, pages.figures
+    if (keys := campaign.folder / "platform_keys.json").exists():
+        hint = "remove the file: people go on in the browser that they came with first"
+        raise DataError("addresses that a platform signed are no longer checked", where=keys, hint=hint)
     _answer_errors(app, pages, trouble)
     commits = GroupCommit(database)
     app.include_router(work_api.routes(campaign, commits, pages, clock))
-    app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
+    app.include_router(work_pages.routes(commits, pages, clock))
     app.include_router(research.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}

@@ -15,9 +15,8 @@ import math
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
@@ -41,7 +40,7 @@ from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
 from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
-from counterfoil.annotate.status import TIME_BINS, CampaignOverview, facts_of, moment, read_overview
+from counterfoil.annotate.status import CampaignOverview, facts_of, moment, read_overview
 from counterfoil.errors import InputError
 
 COOKIE = "counterfoil_researcher"
@@ -242,31 +241,23 @@ PROBLEMS = problems(
 )
 
 
-def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -> APIRouter:
-    """All routes of the researcher, pages and JSON."""
-    access = ResearcherAccess(campaign, clock)
-    cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
-    of_pages = APIRouter(prefix="/research", include_in_schema=False)
-    # Each of these asks for the token, and a post by cookie for its header.
-    of_scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
-    reading, deciding = Depends(access.reading), Depends(access.deciding)
+@dataclass(frozen=True)
+class ResearcherPages:
+    """The endpoints of the researcher: pages that a browser shows, and decisions that are posted as JSON."""
 
-    def page(template: str, *, status: int = 200, **values: Any) -> Response:
-        values |= {"title": campaign.recipe.title, "short": SHORT_ID, "moment": moment}
-        return HTMLResponse(environment().get_template(template).render(values), status, FORM_PAGE)
+    campaign: Campaign
+    database: Database
+    clock: Callable[[], float]
+    access: ResearcherAccess
+    cache: OverviewCache
 
-    def login(problem: str = "") -> Response:
-        """The page that asks for the token; 401, since nothing else is there without it."""
-        return page("research_login.html", status=401, problem=problem)
-
-    @of_pages.get("")
-    def front_page(request: Request) -> Response:
+    def front_page(self, request: Request) -> Response:
         """The campaign at a glance."""
-        if not access.may_read(request):
-            return login()
-        latest = cache.latest()
+        if not self.access.may_read(request):
+            return self._login()
+        latest = self.cache.latest()
         if latest is None:
-            return page("research_wait.html", status=503)
+            return self._page("research_wait.html", status=503)
         quality = {person.person: person for person in latest.quality}
         rows = [
             {"row": row, "quality": quality.get(row.person), "review": latest.reviews.get(row.person)}
@@ -274,37 +265,35 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
         ]
         # Those with most reasons and no decision first.
         rows.sort(key=lambda row: (row["review"] is not None, -len(getattr(row["quality"], "reasons", ()))))
-        return page(
+        return self._page(
             "research.html",
-            csrf=access.csrf(request),
+            csrf=self.access.csrf(request),
             found=latest,
             status_of=latest.status,
             facts=facts_of(latest.status),
-            bars=time_bars(latest.status.times),
             persons=rows[:MOST_SHOWN],
             more=max(0, len(rows) - MOST_SHOWN),
             disputes=latest.disputes[:20],
             undecided=sum(dispute.decided is None for dispute in latest.disputes),
             categories=CATEGORIES,
             shortest=SHORTEST,
-            platform=campaign.recipe.entry not in OWN_ENTRIES,
-            behind=cache.behind,
+            platform=self.campaign.recipe.entry not in OWN_ENTRIES,
+            behind=self.cache.behind,
         )
 
-    @of_pages.get("/disputes", dependencies=[reading])
-    def dispute(request: Request, item: str = "") -> Response:
+    def dispute(self, request: Request, item: str = "") -> Response:
         """One item that people disagree on; by default the most undecided one without a decision."""
-        disputes = _ready(cache).disputes
+        disputes, campaign = self._overview().disputes, self.campaign
         places = {dispute.item: at for at, dispute in enumerate(disputes)}
         if item and item not in places:
             raise HTTPException(404, "no such item among those that people disagree on")
         if not disputes:
-            return page("research_none.html")
+            return self._page("research_none.html")
         at = places[item] if item else 0
         shown = campaign.form.page(campaign.items[campaign.places[disputes[at].item]])
-        return page(
+        return self._page(
             "research_dispute.html",
-            csrf=access.csrf(request),
+            csrf=self.access.csrf(request),
             dispute=disputes[at],
             shown=shown.shown,
             field=next(field for field in shown.fields if field.name == campaign.form.main),
@@ -315,83 +304,69 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
             after=disputes[at + 1].item if at + 1 < len(disputes) else "",
         )
 
-    @of_pages.get("/people/{person}", dependencies=[reading])
-    def answers(person: str) -> Response:
+    def answers(self, person: str) -> Response:
         """What one person answered, beside the images that they saw."""
-        answers = answers_of(database, campaign, person)
+        answers, main = answers_of(self.database, self.campaign, person), self.campaign.form.main
         known = [answer.right for answer in answers if answer.right is not None]
-        facts = {"person": person, "golden": len(known), "wrong": known.count(False)}
-        status = 200 if answers else 404
-        return page("research_person.html", status=status, answers=answers, main=campaign.form.main, **facts)
+        facts = {"person": person, "golden": len(known), "wrong": known.count(False), "main": main}
+        return self._page("research_person.html", status=200 if answers else 404, answers=answers, **facts)
 
-    @of_pages.post("/login")
-    async def log_in(request: Request) -> Response:
+    async def log_in(self, request: Request) -> Response:
+        """Give the cookie to who has the token."""
         token = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0]
-        if not access.is_token(token):
-            return login("This is not the token of this campaign.")
+        if not self.access.is_token(token):
+            return self._login("This is not the token of this campaign.")
         response = RedirectResponse("/research", 303)
-        access.log_in(request, response)
+        self.access.log_in(request, response)
         return response
 
-    @of_pages.post("/logout", dependencies=[deciding])
-    def log_out() -> Response:
+    def log_out(self) -> Response:
+        """Take the cookie back."""
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
 
-    @of_pages.get("/image/{name}", dependencies=[reading])
-    def image(name: str) -> Response:
+    def image(self, name: str) -> Response:
+        """An image of the campaign."""
         try:
-            path = campaign.image(name)
+            return FileResponse(self.campaign.image(name), 200, NOTHING_ALLOWED)
         except InputError as error:
             raise HTTPException(404, str(error)) from None
-        return FileResponse(path, 200, NOTHING_ALLOWED)
 
-    @of_scripts.get("/overview", dependencies=[reading])
-    def overview() -> dict[str, Any]:
+    def overview(self) -> dict[str, Any]:
         """Status, agreement, people and disputes."""
-        return _ready(cache).to_json()
+        return self._overview().to_json()
 
-    @of_scripts.post("/state", dependencies=[deciding])
-    def state(given: StateGiven) -> DoneView:
+    def state(self, given: StateGiven) -> DoneView:
         """Go on, pause or stop: paused and stopped campaigns hand out nothing; what is under way is taken."""
-        set_running(database, given.state, clock())
-        cache.outdate()
-        return DoneView(done=f"the campaign is {given.state}")
+        set_running(self.database, given.state, self.clock())
+        return self._done(f"the campaign is {given.state}")
 
-    @of_scripts.post("/reviews", dependencies=[deciding])
-    def review(given: ReviewGiven) -> DoneView:
+    def review(self, given: ReviewGiven) -> DoneView:
         """Approve or reject a person's work."""
+        how: Any = {"by": BY, "now": self.clock(), "reason": given.reason}
         if given.decision == "approved":
-            new = approve(database, [given.person], by=BY, now=clock(), reason=given.reason)
-            done = "approved" if new else "was approved before"
-        else:
-            why = {"reason": given.reason, "category": given.category}
-            aside = reject(database, campaign, given.person, **why, by=BY, now=clock())
-            done = f"rejected; {aside:,} answers set aside, their items are open again"
-        cache.outdate()
-        return DoneView(done=done)
+            new = approve(self.database, [given.person], **how)
+            return self._done("approved" if new else "was approved before")
+        aside = reject(self.database, self.campaign, given.person, category=given.category, **how)
+        return self._done(f"rejected; {aside:,} answers set aside, their items are open again")
 
-    @of_scripts.post("/readmissions", dependencies=[deciding])
-    def let_in(given: ReadmissionGiven) -> DoneView:
+    def let_in(self, given: ReadmissionGiven) -> DoneView:
         """Let a person in from another browser; pages of theirs that are open elsewhere end."""
         worker = given.worker.strip()
-        person = person_id(campaign, campaign.recipe.entry, worker)
-        with database.writing() as connection:
-            readmit(connection, person, clock(), named=worker)
+        person = person_id(self.campaign, self.campaign.recipe.entry, worker)
+        with self.database.writing() as connection:
+            readmit(connection, person, self.clock(), named=worker)
         return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
 
-    @of_scripts.post("/adjudications", dependencies=[deciding])
-    def decide(given: AdjudicationGiven) -> DoneView:
+    def decide(self, given: AdjudicationGiven) -> DoneView:
         """Decide an item that people disagree on."""
-        decision = adjudicate(database, campaign, **given.model_dump(), by=BY, now=clock())
-        cache.outdate()
-        return DoneView(done=f"{decision.item}: {decision.answer}")
+        decision = adjudicate(self.database, self.campaign, **given.model_dump(), by=BY, now=self.clock())
+        return self._done(f"{decision.item}: {decision.answer}")
 
-    @of_scripts.get("/judgements.csv", dependencies=[reading], response_class=Response)
-    def export() -> Response:
+    def export(self) -> Response:
         """The answers that count as CSV; people are numbered, and their ids are not in it."""
-        table = without_ids(judgement_table(database, campaign))
+        table = without_ids(judgement_table(self.database, self.campaign))
         with tempfile.TemporaryDirectory(prefix="counterfoil-export-") as folder:
             path = Path(folder) / "judgements.csv"
             write_judgement_table(path, table)
@@ -399,20 +374,52 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
         headers = {"content-disposition": 'attachment; filename="judgements.csv"'}
         return Response(content, 200, headers, "text/csv; charset=utf-8")
 
+    def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        values |= {"title": self.campaign.recipe.title, "short": SHORT_ID, "moment": moment}
+        return HTMLResponse(environment().get_template(template).render(values), status, FORM_PAGE)
+
+    def _login(self, problem: str = "") -> Response:
+        """The page that asks for the token; 401, since nothing else is there without it."""
+        return self._page("research_login.html", status=401, problem=problem)
+
+    def _overview(self) -> CampaignOverview:
+        """The overview; raises a 503 where it takes too long to make the first one."""
+        overview = self.cache.latest()
+        if overview is None:
+            raise HTTPException(
+                503, "the overview is being made; try again in a few seconds", {"Retry-After": "3"}
+            )
+        return overview
+
+    def _done(self, done: str) -> DoneView:
+        self.cache.outdate()
+        return DoneView(done=done)
+
+
+def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -> APIRouter:
+    """All routes of the researcher: reading asks for the token or a session, deciding also for the header."""
+    access = ResearcherAccess(campaign, clock)
+    cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
+    pages = ResearcherPages(campaign, database, clock, access, cache)
+    reading, deciding = [Depends(access.reading)], [Depends(access.deciding)]
+    html = APIRouter(prefix="/research", include_in_schema=False)
+    html.get("")(pages.front_page)
+    html.post("/login")(pages.log_in)
+    html.post("/logout", dependencies=deciding)(pages.log_out)
+    html.get("/disputes", dependencies=reading)(pages.dispute)
+    html.get("/people/{person}", dependencies=reading)(pages.answers)
+    html.get("/image/{name}", dependencies=reading)(pages.image)
+    scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
+    scripts.get("/overview", dependencies=reading)(pages.overview)
+    scripts.post("/state", dependencies=deciding)(pages.state)
+    scripts.post("/reviews", dependencies=deciding)(pages.review)
+    scripts.post("/readmissions", dependencies=deciding)(pages.let_in)
+    scripts.post("/adjudications", dependencies=deciding)(pages.decide)
+    scripts.get("/judgements.csv", dependencies=reading, response_class=Response)(pages.export)
     router = APIRouter()
-    router.include_router(of_scripts)
-    router.include_router(of_pages)
+    router.include_router(scripts)
+    router.include_router(html)
     return router
-
-
-def _ready(cache: OverviewCache) -> CampaignOverview:
-    """The overview; raises a 503 where it takes too long to make the first one."""
-    overview = cache.latest()
-    if overview is None:
-        raise HTTPException(
-            503, "the overview is being made; try again in a few seconds", {"Retry-After": "3"}
-        )
-    return overview
 
 
 def without_ids(table: pa.Table) -> pa.Table:
@@ -424,19 +431,3 @@ def without_ids(table: pa.Table) -> pa.Table:
     _, codes = encoded(table.column("person"))
     numbers = pc.cast(pa.array(codes + 1), pa.string())
     return table.set_column(table.column_names.index("person"), "person", numbers)
-
-
-def time_bars(times: Sequence[int]) -> list[dict[str, Any]]:
-    """Bars of the histogram of time per item: label, number of items, and height in [0, 100].
-
-    >>> bars = time_bars((0, 3, 1, *([0] * 11)))
-    >>> len(bars), bars[1]
-    (14, {'label': '1–2', 'count': 3, 'height': 100.0})
-    """
-    most = max(times, default=0) or 1
-    ends = ["0", *map(str, TIME_BINS)]
-    labels = [f"{low}–{high}" for low, high in pairwise(ends)] + [f"{ends[-1]}+"]
-    return [
-        {"label": label, "count": count, "height": round(100 * count / most, 1)}
-        for label, count in zip(labels, times, strict=True)
-    ]

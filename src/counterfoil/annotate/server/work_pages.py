@@ -14,13 +14,11 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from counterfoil.annotate import participants
-from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.languages import phrase_in
 from counterfoil.annotate.pictures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.platforms.base import Visit
-from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
 from counterfoil.annotate.server.group_commit import GroupCommit
-from counterfoil.annotate.server.security import FORM_PAGE, host_of
+from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import Token, Views
 from counterfoil.errors import DataError, InputError
 
@@ -77,22 +75,6 @@ def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
 @dataclass(frozen=True)
 class WorkPages(Views):
     """Views of one campaign, and what is put into its templates."""
-
-    @cached_property
-    def keys(self) -> Mapping[str, Any]:
-        """The platform's keys, by which it signs who it sends; none where it does not.
-
-        Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
-        """
-        platform_keys = read_keys(self.campaign.folder)
-        if platform_keys and not getattr(self.platform, "signed", ""):
-            raise InputError(
-                "this platform signs no addresses",
-                where=self.campaign.folder / KEYS,
-                given=self.campaign.recipe.entry,
-                hint="remove the file",
-            )
-        return platform_keys
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
@@ -155,92 +137,100 @@ class WorkPages(Views):
         return HTMLResponse(environment().get_template(template).render(values), status, headers)
 
 
-def routes(
-    campaign: Campaign,
-    commits: GroupCommit,
-    pages: WorkPages,
-    clock: Callable[[], float],
-    public_url: str | None = None,
-) -> APIRouter:
-    """The routes of pages and files; they are no part of the schema."""
-    router = APIRouter(include_in_schema=False)
+@dataclass(frozen=True)
+class Entrance:
+    """The endpoints by which people come in, and those of pages and files."""
 
-    async def admit(visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
-        about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
-        who["parameters"] = {name: value for name, value in about.items() if value}
-        entered = await commits.write(lambda db: participants.enter(db, campaign, now=clock(), **who))
-        query = "" if visit is None else f"?visit={pages.signed(visit, entered.token)}"
-        return RedirectResponse(f"/work/{entered.token}{query}", 303)
+    pages: WorkPages
+    commits: GroupCommit
+    clock: Callable[[], float]
 
-    @router.get("/")
-    def root(request: Request) -> Response:
-        if campaign.recipe.entry == "open":
+    def root(self, request: Request) -> Response:
+        """Where the address of the server alone leads."""
+        if self.pages.campaign.recipe.entry == "open":
             return RedirectResponse("/open", 303)
-        return pages.message(request, "Open the link that you were given.", status=404)
+        return self._without_link(request)
 
-    @router.get("/enter/{link}")
-    async def enter_by_link(request: Request, link: Token) -> Response:
+    async def enter_by_link(self, request: Request, link: Token) -> Response:
+        """In by a personal link."""
         try:
-            return await admit(worker=link, platform="link")
+            return await self._admit(worker=link, platform="link")
         except DataError:
             raise
         except InputError as error:
-            return pages.message(request, str(error), status=404)
+            return self.pages.message(request, str(error), status=404)
 
-    @router.get("/enter")
-    async def enter_from_platform(request: Request) -> Response:
+    async def enter_from_platform(self, request: Request) -> Response:
+        """In by the parameters of a platform, which name the person."""
+        pages = self.pages
         if pages.platform is None:
-            return pages.message(request, "Open the link that you were given.", status=404)
-        given = request.query_params.multi_items()
-        if pages.keys:
-            public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
-            names: Any = pages.platform
-            token = dict(given).get(names.signed, "")
-            claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
-            given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
-        visit = pages.platform.visit(given)
+            return self._without_link(request)
+        visit = pages.platform.visit(request.query_params.multi_items())
         browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
-        who = {"worker": visit.person, "platform": campaign.recipe.entry, "browser": browser}
-        response = await admit(visit, **who, vouched=bool(pages.keys))
+        who = {"worker": visit.person, "platform": pages.campaign.recipe.entry, "browser": browser}
+        response = await self._admit(visit, **who)
         secure = "; Secure" if request.url.scheme == "https" else ""
         cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; SameSite=Lax{secure}"
         response.headers.append("set-cookie", cookie)
         return response
 
-    @router.get("/open")
-    def open_page(request: Request) -> Response:
-        if campaign.recipe.entry != "open":
-            raise HTTPException(404, "this campaign has no open link")
-        return pages.open(request)
+    def open_page(self, request: Request) -> Response:
+        """The page of the open link."""
+        self._check_open()
+        return self.pages.open(request)
 
-    @router.post("/open")
-    async def enter_openly(request: Request) -> Response:
-        if campaign.recipe.entry != "open":
-            raise HTTPException(404, "this campaign has no open link")
+    async def enter_openly(self, request: Request) -> Response:
+        """In by the open link, with its code."""
+        self._check_open()
         code = parse_qs((await request.body()).decode("utf-8", "replace")).get("code", [""])[0]
         try:
-            return await admit(worker="", platform="open", code=code.strip())
+            return await self._admit(worker="", platform="open", code=code.strip())
         except DataError:
             raise
         except InputError as error:
-            return pages.open(request, str(error))
+            return self.pages.open(request, str(error))
 
-    @router.get("/work/{token}")
-    def work_page(request: Request, token: Token) -> Response:
-        with commits.database.reading() as connection:
+    def work_page(self, request: Request, token: Token) -> Response:
+        """The page of work of the person whose token it is."""
+        with self.commits.database.reading() as connection:
             if participants.person_of(connection, token) is None:
                 raise HTTPException(404, participants.UNKNOWN_TOKEN)
-        return pages.work_page(request, token)
+        return self.pages.work_page(request, token)
 
-    @router.get("/media/{number}")
-    def picture(number: str) -> Response:
-        name, figure = pages.pictures.get(number), pages.figures.get(number)
-        if name is None and figure is None:
-            raise HTTPException(404, "no such image")
+    def picture(self, number: str) -> Response:
+        """An image of an item or of a text, all of which were made PNG when the campaign was made."""
+        name, figure = self.pages.pictures.get(number), self.pages.figures.get(number)
         headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
-        # All were made PNG when the campaign was made.
-        if name is None:
-            return Response(figure, 200, headers, "image/png")
-        return FileResponse(campaign.image(name), 200, headers, "image/png")
+        if name is not None:
+            return FileResponse(self.pages.campaign.image(name), 200, headers, "image/png")
+        if figure is None:
+            raise HTTPException(404, "no such image")
+        return Response(figure, 200, headers, "image/png")
 
+    async def _admit(self, visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
+        campaign, now = self.pages.campaign, self.clock()
+        about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
+        who["parameters"] = {name: value for name, value in about.items() if value}
+        entered = await self.commits.write(lambda db: participants.enter(db, campaign, now=now, **who))
+        query = "" if visit is None else f"?visit={self.pages.signed(visit, entered.token)}"
+        return RedirectResponse(f"/work/{entered.token}{query}", 303)
+
+    def _check_open(self) -> None:
+        if self.pages.campaign.recipe.entry != "open":
+            raise HTTPException(404, "this campaign has no open link")
+
+    def _without_link(self, request: Request) -> Response:
+        return self.pages.message(request, "Open the link that you were given.", status=404)
+
+
+def routes(commits: GroupCommit, pages: WorkPages, clock: Callable[[], float]) -> APIRouter:
+    """The routes of pages and files; they are no part of the schema."""
+    router, entrance = APIRouter(include_in_schema=False), Entrance(pages, commits, clock)
+    router.get("/")(entrance.root)
+    router.get("/enter/{link}")(entrance.enter_by_link)
+    router.get("/enter")(entrance.enter_from_platform)
+    router.get("/open")(entrance.open_page)
+    router.post("/open")(entrance.enter_openly)
+    router.get("/work/{token}")(entrance.work_page)
+    router.get("/media/{number}")(entrance.picture)
     return router

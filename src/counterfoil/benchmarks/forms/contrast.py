@@ -196,9 +196,9 @@ class Choice(Listed):
         Where questions have different numbers of candidates of shape (pairs,), question after question.
         """
         query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
-        candidates, filled = self.candidates, self.filled
-        if filled is not None:
-            query, candidates = query[filled], candidates[filled]
+        candidates, there = self.candidates, self.candidates >= 0
+        if not there.all():
+            query, candidates = query[there], candidates[there]
         return (candidates, query) if self.asks == "image" else (query, candidates)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:

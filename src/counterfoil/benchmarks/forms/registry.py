@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.measure import FORMS as OWN
+from counterfoil.metrics.measures import FORMS as OWN
 from counterfoil.registry import Registry, resolve
 
 T = TypeVar("T")

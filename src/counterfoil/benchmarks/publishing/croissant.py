@@ -49,8 +49,6 @@ CONTEXT: Mapping[str, Any] = {
 }
 
 _PARQUET = "application/x-parquet"
-#: A digest that is none: a repository changes, and readers ask for one of every file.
-_NO_DIGEST = "https://github.com/mlcommons/croissant/issues/80"
 _SPLITS = {"train": "cr:TrainingSplit", "validation": "cr:ValidationSplit", "test": "cr:TestSplit"}
 #: What a column tells of another one, by the end of its name.
 _ROLES = {
@@ -69,7 +67,6 @@ def croissant(
     description: str,
 ) -> dict[str, Any]:
     """The Croissant description as JSON; `digests` are the SHA-256 of the files by path."""
-    base = f"https://huggingface.co/datasets/{about.repository}" if about.repository else ""
     several = {table.name for table in release.tables if sum(f.table == table.name for f in files) > 1}
     provenance = about.provenance
     sources = [
@@ -113,7 +110,7 @@ def croissant(
         "citeAs": card.citation or f"{', '.join(about.creators_of(card))}: {card.title or name}",
         "keywords": ["vision-language", "benchmark", card.form],
         **_stated(facts),
-        "distribution": _distribution(files, digests, several, base),
+        "distribution": _distribution(files, digests, several),
         "recordSet": [splits, *(_records(table, files, several) for table in release.tables)],
     }
 
@@ -128,26 +125,22 @@ def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distribution(
-    files: Sequence[WrittenFile], digests: Mapping[str, str], several: set[str], base: str
+    files: Sequence[WrittenFile], digests: Mapping[str, str], several: set[str]
 ) -> list[dict[str, Any]]:
     """A file object per Parquet file; where a table has several, also a set of them."""
     objects = [
         _node(
             "FileObject",
             file.path,
-            contentUrl=f"{base}/resolve/main/{file.path}" if base else file.path,
+            contentUrl=file.path,
             encodingFormat=_PARQUET,
             sha256=digests[file.path],
         )
         for file in files
     ]
-    if base and several:
-        facts = {"contentUrl": base, "encodingFormat": "git+https", "sha256": _NO_DIGEST}
-        objects.append(_node("FileObject", "repository", **facts))
-    inside = {"containedIn": {"@id": "repository"}} if base else {}
     for table in dict.fromkeys(file.table for file in files if file.table in several):
         folder = next(file.path.rpartition("/")[0] for file in files if file.table == table)
-        parts: dict[str, Any] = {**inside, "encodingFormat": _PARQUET, "includes": f"{folder}/*.parquet"}
+        parts: dict[str, Any] = {"encodingFormat": _PARQUET, "includes": f"{folder}/*.parquet"}
         objects.append(_node("FileSet", f"files-of-{table}", f"files of {table}", **parts))
     return objects
 

@@ -113,8 +113,6 @@ class Publication:
     """
 
     licence: Licence
-    #: OWNER/NAME of the data set on the hub; empty for a folder.
-    repository: str = ""
     url: str = ""
     creators: tuple[str, ...] = ()
     date: str = ""
@@ -149,11 +147,9 @@ class Publication:
         return self.date or (f"{years[-1]}-01-01" if years else UNKNOWN_DATE)
 
     def url_of(self, card: Card, name: str) -> str:
-        """Its page: the one given, that on the hub, the benchmark's own; else a URN of its name."""
-        hub = f"https://huggingface.co/datasets/{self.repository}" if self.repository else ""
-        return self.url or hub or card.homepage or f"urn:counterfoil:{digest_value([name, card.title])}"
+        """Its page: the one given, the benchmark's own; else a URN of its name."""
+        return self.url or card.homepage or f"urn:counterfoil:{digest_value([name, card.title])}"
 
     def creators_of(self, card: Card) -> tuple[str, ...]:
-        """Who made it: those given; else the citation, the owner on the hub, or authors without a name."""
-        owner = self.repository.partition("/")[0]
-        return self.creators or (card.citation or owner or f"the authors of {card.title or card.name}",)
+        """Who made it: those given; else the citation, or authors without a name."""
+        return self.creators or (card.citation or f"the authors of {card.title or card.name}",)

@@ -151,7 +151,7 @@ def _write(
     progress: own.Progress,
 ) -> PublishedFolder:
     card = benchmark.card
-    name = about.repository.rpartition("/")[2] or card.name
+    name = card.name
     # The licence in the card of the copy: that of the publication, and what the card said before.
     before, licence = card.licence, about.licence.spdx or about.licence.url
     licence = f"{licence}; of its source: {before}" if before and before != licence else licence

@@ -24,13 +24,13 @@ from counterfoil.benchmarks.readers.questions import (
     noted,
     numbered,
 )
-from counterfoil.benchmarks.readers.released_captions import json_file
 from counterfoil.benchmarks.readers.rows import released_set
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.tables import shown
 from counterfoil.benchmarks.videos import FrameFeatures, Video, find
 from counterfoil.errors import DataError
+from counterfoil.inputs.files import parse_json, read_text
 
 FEATURES = "ActivityNet-FOIL_video_feats"
 CORPUS = "train.json"
@@ -60,26 +60,12 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
     assert data is not None
-    right: dict[str, list[str]] = {}
-    foil: dict[str, list[str]] = {}
-    for file, sentences_of in ((data / RIGHT, right), (data / FOIL, foil)):
-        value = _object(file)
-        results = value.get("results")
-        if not isinstance(results, dict) or not results:
-            given = ", ".join(value)
-            raise DataError("no 'results'", where=file, given=given, allowed="{video: sentences}")
-        for name, listed in results.items():
-            cells = listed if isinstance(listed, list) else []
-            cells = [cell.get("sentence") if isinstance(cell, dict) else cell for cell in cells]
-            sentences_of[name] = _sentences(cells, f"{file}, video '{name}'")
+    right, foil = (_paragraphs(data / name) for name in (RIGHT, FOIL))
     odd = sorted(set(right) ^ set(foil))
     if odd:
-        raise DataError(
-            f"{len(odd):,} videos have one paragraph and not the other",
-            where=data / (FOIL if odd[0] in right else RIGHT),
-            given=odd[0],
-        )
-    timed, written = (_object(data / name) for name in (TIMES, REFERENCES))
+        what = f"{len(odd):,} videos have one paragraph and not the other"
+        raise DataError(what, where=data / (FOIL if odd[0] in right else RIGHT), given=odd[0])
+    annotated = {file: _object(data / file) for file in (TIMES, REFERENCES)}
     captions = CaptionTable()
     # A row per sentence: its paragraph, side, caption and segment; and its references.
     rows: list[tuple[int, int, int, int]] = []
@@ -90,52 +76,39 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
     sources = find(folder, right) if folder is not None else {}
     for name in right:
-        times, others = (
-            _of(name, entries, data / file) for entries, file in ((timed, TIMES), (written, REFERENCES))
-        )
+        times, others = (_of(name, entries, data / file) for file, entries in annotated.items())
         # As released: where both files give a duration, the second one's counts.
-        duration = others.duration
         source = sources.get(name)
         if isinstance(source, FrameFeatures):
-            source = FrameFeatures(source.path, duration)
+            source = FrameFeatures(source.path, others.duration)
         sides = (right[name], foil[name])
-        most = max(map(len, sides))
-        if most > len(times.times):
-            raise DataError(
-                "more sentences than segments",
-                where=f"{data / TIMES}, video '{name}'",
-                given=f"{most} sentences",
-                allowed=f"{len(times.times)}",
-            )
-        used = [at for at, (start, end) in enumerate(times.times[:most]) if start < min(end, duration)]
+        where = f"{data / TIMES}, video '{name}'"
+        used = _shown(times.times, max(map(len, sides)), others.duration, where)
         left = [sum(at < len(side) for at in used) for side in sides]
         empty_sentences += sum(map(len, sides)) - sum(left)
         if not all(left):
             continue
-        segment = {at: len(videos) + number for number, at in enumerate(used)}
-        videos += [
-            Video(f"{name}#{at}", source, photo=name, start=times.times[at][0], end=times.times[at][1])
-            for at in used
-        ]
         own = captions.add_all(numbered(others.sentences, f"{name}_r"))
         for side, sentences in enumerate(sides):
-            for at, text in enumerate(sentences):
-                if at in segment:
-                    caption = captions.add(Caption(f"{name}_{'foil' if side else 'right'}#{at}", text))
-                    rows.append((len(ids), side, caption, segment[at]))
-                    references.append([own[place] for place in overlapping(times.times[at], others.times)])
+            for segment, at in enumerate(used[: left[side]], len(videos)):
+                called = f"{name}_{'foil' if side else 'right'}#{at}"
+                caption = captions.add(Caption(called, sentences[at]))
+                rows.append((len(ids), side, caption, segment))
+                references.append([own[place] for place in overlapping(times.times[at], others.times)])
+        for at in used:
+            start, end = times.times[at]
+            videos.append(Video(f"{name}#{at}", source, photo=name, start=start, end=end))
         ids.append(name)
     notes = left_out(empty_sentences, "sentences whose segment is empty")
     notes += left_out(len(right) - len(ids), "videos whose segments are all empty")
     if not ids:
         raise DataError("no video is left", where=noted(str(data), notes))
-    owners, sides_of, captions_of, segments = np.array(rows, dtype=np.int64).T.copy()
+    columns = zip(
+        ("owners", "sides", "captions", "images"), np.array(rows, dtype=np.int64).T.copy(), strict=True
+    )
     questions = Preference(
         tuple(ids),
-        captions=captions_of,
-        images=segments,
-        owners=owners,
-        sides=sides_of,
+        **dict(columns),
         votes=np.tile([1.0, 0.0], (len(ids), 1)),
         label=np.zeros(len(ids), dtype=np.int64),
         references=References.of(references),
@@ -146,6 +119,28 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     where = noted(str(data), notes)
     whole = Benchmark(card, tuple(videos), tuple(captions.items), questions, where, data, data / CORPUS)
     return check_counts(whole.mentioned())
+
+
+def _paragraphs(file: Path) -> dict[str, list[str]]:
+    """The sentences about each video."""
+    value = _object(file)
+    results = value.get("results")
+    if not isinstance(results, dict) or not results:
+        raise DataError("no 'results'", where=file, given=", ".join(value), allowed="{video: sentences}")
+    paragraphs = {}
+    for name, listed in results.items():
+        cells = listed if isinstance(listed, list) else []
+        cells = [cell.get("sentence") if isinstance(cell, dict) else cell for cell in cells]
+        paragraphs[name] = _sentences(cells, f"{file}, video '{name}'")
+    return paragraphs
+
+
+def _shown(times: list[tuple[float, float]], sentences: int, duration: float, where: str) -> list[int]:
+    """Which of so many sentences have a segment that is not empty."""
+    if sentences > len(times):
+        given, allowed = f"{sentences} sentences", f"{len(times)}"
+        raise DataError("more sentences than segments", where=where, given=given, allowed=allowed)
+    return [at for at, (start, end) in enumerate(times[:sentences]) if start < min(end, duration)]
 
 
 def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:
@@ -198,7 +193,7 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    value = json_file(path)
+    value = parse_json(read_text(path), where=path)
     if not isinstance(value, dict):
         raise DataError("not an object by video", where=path, given=shown(value))
     return value

@@ -33,7 +33,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     read_positives,
     said,
 )
-from counterfoil.benchmarks.readers.rows import not_on_hub
+from counterfoil.benchmarks.readers.rows import no_data
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
@@ -260,7 +260,7 @@ def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     annotations whose image is unknown.
     """
     if data is None:
-        raise not_on_hub(card)
+        raise no_data(card)
     coco = captioned(data)
     card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
     return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
@@ -301,7 +301,7 @@ def read_pmrp(
     out afterwards. Raises `DataError` where the instances are missing, or do not know an image.
     """
     if data is None:
-        raise not_on_hub(card)
+        raise no_data(card)
     # Whether the captions files hold all captions of COCO's test half, or there are none to ask.
     holds_test = place(data, CAPTIONS) is None and bool(place(data, KARPATHY) or not captions_files(data))
     if not holds_test:

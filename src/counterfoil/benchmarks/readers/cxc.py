@@ -28,7 +28,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     read_karpathy,
     said,
 )
-from counterfoil.benchmarks.readers.rows import not_on_hub
+from counterfoil.benchmarks.readers.rows import no_data
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError
@@ -179,7 +179,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     fit, and for captions that COCO's file does not have.
     """
     if data is None:
-        raise not_on_hub(card)
+        raise no_data(card)
     named = (path for name in (TABLE, VALIDATION) if (path := place(data, name)))
     path = data if data.is_file() else next(named, None)
     if path is None:

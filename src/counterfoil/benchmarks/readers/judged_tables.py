@@ -191,27 +191,8 @@ def foil(
     original, from captions_val2014.json or dataset_coco.json in the same folder; they may be `required`.
     """
     path = released_file(card, data, files, hint="it is the test half of FOIL's release")
-    pictures, notes = object_tables(path, "images", "annotations")
-    names = dict(zip(integers(pictures, "id").tolist(), texts(pictures, "file_name"), strict=True))
+    notes, files_of, pairs = _foil_pairs(path)
     images = integers(notes, "image_id").tolist()
-    groups: dict[int, tuple[list[int], list[int]]] = {}
-    group_of = integers(notes, "id").tolist()
-    for row, is_foil in enumerate(truths(notes, "foil").tolist()):
-        if images[row] not in names:
-            raise DataError(
-                "a candidate without an image", where=notes.where(row), given=f"image_id {images[row]}"
-            )
-        groups.setdefault(group_of[row], ([], []))[is_foil].append(row)
-    pairs = []
-    for group, (originals, foils) in groups.items():
-        if len(originals) != 1 or not foils or len({images[row] for row in (*originals, *foils)}) > 1:
-            raise DataError(
-                "not an original and its foils of one image",
-                where=f"{path}, annotations of id {group}",
-                given=f"{len(originals)} originals, {len(foils)} foils",
-                allowed="one original, one foil or more",
-            )
-        pairs += [(originals[0], row) for row in foils]
     source, remarks = str(path), []
     if one_pair:
         pairs_of: dict[int, list[tuple[int, int]]] = {}
@@ -233,16 +214,17 @@ def foil(
             raise DataError("no image is in Karpathy's validation or test part", where=source)
     captions = texts(notes, "caption")
     words = labels(notes, "target_word") if "target_word" in notes else ("",) * len(notes)
-    rows = [row for _, row in pairs]
     ids = labels(notes, "foil_id") if "foil_id" in notes else tuple(str(row + 1) for row in range(len(notes)))
+    rows = [row for _, row in pairs]
     columns: dict[str, Sequence[Any]] = {
         "foil_id": [ids[row] for row in rows],
         "original": [captions[row] for row, _ in pairs],
-        "file": [names[images[row]] for row in rows],
+        "file": [files_of[row] for row in rows],
         "word": [words[row] for row in rows],
         "right": [1] * len(rows),
         "wrong": [0] * len(rows),
     }
+    table = notes.take(rows).with_columns(columns)
     written = coco_captions(path.parent)
     if written is None:
         if required:
@@ -253,22 +235,46 @@ def foil(
                 hint="without references, read the row of the same name without '-1ref'",
             )
         remarks.append("without references: COCO's captions are not in the folder")
-        return replace(notes.take(rows).with_columns(columns), source=source, notes=tuple(remarks)), False
+        return replace(table, source=source, notes=tuple(remarks)), False
     lists = {
         image: numbered(of_image(written, str(image)), f"coco-{image}")
         for image in dict.fromkeys(images[row] for row in rows)
     }
-    columns["references"] = [
+    references = [
         [caption for caption in lists[images[row]] if caption.text != original]
         for row, original in zip(rows, map(collapsed, columns["original"]), strict=True)
     ]
-    dropped = sum(map(len, (lists[images[row]] for row in rows))) - sum(map(len, columns["references"]))
-    remarks.append(f"{dropped:,} references equal to the original taken out")
-    table = notes.take(rows).with_columns(columns)
-    referred = [row for row, references in enumerate(columns["references"]) if references]
-    remarks[:0] = left_out(len(rows) - len(referred), "pairs without a reference")
-    source = f"{source}, {written[1].name}"
-    return replace(table.take(referred), source=source, notes=tuple(remarks)), False
+    dropped = sum(len(lists[images[row]]) for row in rows) - sum(map(len, references))
+    referred = [row for row, of_row in enumerate(references) if of_row]
+    without = left_out(len(rows) - len(referred), "pairs without a reference")
+    remarks = [*without, *remarks, f"{dropped:,} references equal to the original taken out"]
+    table = replace(table.with_columns({"references": references}), source=f"{source}, {written[1].name}")
+    return replace(table.take(referred), notes=tuple(remarks)), False
+
+
+def _foil_pairs(path: Path) -> tuple[DataTable, list[str], list[tuple[int, int]]]:
+    """The annotations, the file of the image of each, and the rows of each original with a foil of it."""
+    pictures, notes = object_tables(path, "images", "annotations")
+    names = dict(zip(integers(pictures, "id").tolist(), texts(pictures, "file_name"), strict=True))
+    images = integers(notes, "image_id").tolist()
+    groups: dict[int, tuple[list[int], list[int]]] = {}
+    group_of = integers(notes, "id").tolist()
+    for row, is_foil in enumerate(truths(notes, "foil").tolist()):
+        if images[row] not in names:
+            given = f"image_id {images[row]}"
+            raise DataError("a candidate without an image", where=notes.where(row), given=given)
+        groups.setdefault(group_of[row], ([], []))[is_foil].append(row)
+    pairs = []
+    for group, (originals, foils) in groups.items():
+        if len(originals) != 1 or not foils or len({images[row] for row in (*originals, *foils)}) > 1:
+            raise DataError(
+                "not an original and its foils of one image",
+                where=f"{path}, annotations of id {group}",
+                given=f"{len(originals)} originals, {len(foils)} foils",
+                allowed="one original, one foil or more",
+            )
+        pairs += [(originals[0], row) for row in foils]
+    return notes, [names[image] for image in images], pairs
 
 
 def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:

@@ -32,7 +32,7 @@ from counterfoil.benchmarks.readers.questions import (
     statements,
     truths,
 )
-from counterfoil.benchmarks.readers.rows import Photos, cell_source, looked_for, not_on_hub, open_rows
+from counterfoil.benchmarks.readers.rows import Photos, cell_source, looked_for, no_data, open_rows
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import (
     DataTable,
@@ -138,7 +138,7 @@ def own_table(
     `images` (else to the working folder) and which has no path. Raises `DataError` where there is none.
     """
     if data is None:
-        raise not_on_hub(card)
+        raise no_data(card)
     if isinstance(data, DataTable):
         return named(data, wanted), images, None
     cells = [alias for name in wanted if name in _IMAGES for alias in ALIASES[name]]

@@ -249,11 +249,6 @@ def _age(path: Path) -> tuple[int, int]:
     return facts.st_size, facts.st_mtime_ns
 
 
-def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
-    """The JSON value in a file; raises `DataError` naming the file, and line and column of what is broken."""
-    return parse_json(read_text(path), where=path, without=without)
-
-
 def find(data: Path | None, name: str) -> Path:
     """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
     path = place(data, name)
@@ -303,7 +298,7 @@ def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
 
     Raises `DataError` where it is not such a file, naming the entry that does not fit.
     """
-    value = json_file(path)
+    value = parse_json(read_text(path), where=path)
     if not isinstance(value, dict) or not value:
         raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
     queries = np.array([_whole_ids(key, path, key) for key in value], dtype=np.int64)
@@ -345,7 +340,7 @@ def read_split(
     Raises `DataError` where it is no such file, where an image lacks what is read of it or has an id that is
     not of the `kind`, and where no image is of these splits.
     """
-    value = json_file(path, ("tokens",))
+    value = parse_json(read_text(path), where=path, without=("tokens",))
     images = value.get("images") if isinstance(value, dict) else None
     if not isinstance(images, list):
         raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")

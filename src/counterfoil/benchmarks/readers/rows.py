@@ -1,17 +1,14 @@
 """Rows of a data set with images in files or cells: texts in memory, images left there until asked for.
 
-Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library;
-with it data sets of the hub, pinned to a known revision, offline once cached. Released files: the one that is
-meant in a folder, rows that are lists, pictures by their paths.
+Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library.
+Released files: the one that is meant in a folder, rows that are lists, pictures by their paths.
 """
 
 import bisect
 import itertools
-import logging
-import sys
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +24,6 @@ from counterfoil.benchmarks.image_files import (
     image_path,
     is_image_folder,
     is_outside_allowed,
-    outside_allowed,
 )
 from counterfoil.benchmarks.records import BytesSource, FileSource, PixelSource, Source
 from counterfoil.benchmarks.tables import (
@@ -40,7 +36,7 @@ from counterfoil.benchmarks.tables import (
     shown,
     stack,
 )
-from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.errors import DataError
 from counterfoil.inputs.columns import broken, check_size, values
 from counterfoil.inputs.files import parse_json, read_json, read_text, regular
 from counterfoil.inputs.pictures import in_rgb
@@ -347,55 +343,8 @@ def _stream(path: Path, age: int) -> pa.Table:
     return table
 
 
-def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTable:
-    """The rows of the card's hub data set; cells of the columns `images` stay on disk until asked for.
-
-    Raises `MissingExtraError` without `datasets`, and `DataError` saying what to do where the data set is not
-    on the hub, is gated, or cannot be reached and is not cached.
-    """
-    if not card.hub:
-        raise not_on_hub(card)
-    from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
-
-    try:
-        import datasets
-    except ImportError:
-        raise MissingExtraError("datasets", "hub") from None
-    reach = cache_alone_where_unreachable(datasets.config)
-    with _quiet(datasets), reach as network_error:
-        try:
-            revision = card.revision or None
-            rows = datasets.load_dataset(
-                card.hub, config or None, split=card.split, revision=revision, keep_in_memory=False
-            )
-        # The library passes on whatever storage, network and parsers raise; each means the same to a user.
-        except Exception as error:
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
-            if "gated" in reason.lower():
-                do = f"accept its terms at {card.homepage} and log in"
-            else:
-                do = "connect to the network once so that it is cached"
-            raise DataError(
-                "the data set cannot be had from the hub",
-                where=" ".join(part for part in (card.hub, config) if part),
-                given=network_error or f"{type(error).__name__}: {reason}",
-                hint=f"{do}, or name a folder with its files with --data",
-            ) from None
-    files = [Path(cached["filename"]) for cached in rows.cache_files]
-    # `owner/name@revision, split`, with the revision that was really read where the library says it.
-    revision = card.revision
-    for address in rows.info.download_checksums or {}:
-        if address.startswith(f"hf://datasets/{card.hub}@"):
-            revision = address.split("@", 1)[1].split("/", 1)[0]
-    place = f"{card.hub}@{revision[:12]}" if revision else card.hub
-    source = ", ".join(part for part in (place, config, card.split) if part)
-    # The library keeps images elsewhere in its cache, and wrote these paths itself.
-    with outside_allowed():
-        return rows_of_files(files, images, source=source)
-
-
-def not_on_hub(card: Card) -> DataError:
-    """The error that says where to get a benchmark that has no official data set on the hub."""
+def no_data(card: Card) -> DataError:
+    """The error of a benchmark whose data are not here, which says where to get them."""
     from counterfoil.benchmarks.fetching import serving
 
     if serving(card.name) is not None:
@@ -404,26 +353,7 @@ def not_on_hub(card: Card) -> DataError:
         hint = f"get it from {card.homepage} and name its folder with --data"
     else:
         hint = "give it with --data"
-    return DataError(f"{card.title}: no official data set on the hub", where=card.name, hint=hint)
-
-
-@contextmanager
-def _quiet(datasets: Any) -> Iterator[None]:
-    """Without the libraries' log, as our errors say what they warn of, and their progress outside a terminal.
-
-    The library draws its bars into log files too.
-    """
-    level = logging.root.manager.disable
-    bars = not sys.stderr.isatty() and datasets.are_progress_bars_disabled() is False
-    logging.disable(logging.ERROR)
-    if bars:
-        datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        logging.disable(level)
-        if bars:
-            datasets.enable_progress_bars()
+    return DataError(f"no data of {card.title}", where=card.name, hint=hint)
 
 
 def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:
@@ -432,7 +362,7 @@ def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: 
     Raises `DataError` where there is neither, naming the files that would do.
     """
     if data is None:
-        raise not_on_hub(card)
+        raise no_data(card)
     if data.is_file():
         return data
     if not data.is_dir():
@@ -448,7 +378,7 @@ def released_set(
 ) -> list[Path]:
     """The files of these names in the folder `data`; raises `DataError` naming those that are missing."""
     if data is None:
-        raise not_on_hub(card)
+        raise no_data(card)
     if not data.is_dir():
         raise DataError("no such folder", where=data, hint="check the path given with --data")
     missing = [name for name in names if not (data / name).is_file()]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from string import Formatter
@@ -39,9 +39,8 @@ from counterfoil.benchmarks.readers.questions import (
 from counterfoil.benchmarks.readers.released_captions import photographs
 from counterfoil.benchmarks.readers.rows import (
     cell_source,
-    hub_rows,
     listed_rows,
-    not_on_hub,
+    no_data,
     open_rows,
     pictures_of,
     released_file,
@@ -113,7 +112,7 @@ class Layout(BaseModel):
     pattern: str = ""
     #: The files of that pattern in words.
     allowed: str = ""
-    #: Rows may be any table, Parquet files, saved by `datasets`, or on the hub where the card says so.
+    #: Rows may be any table, Parquet files as the hub has them, or saved by `datasets`.
     hub: bool = False
     #: Columns of images in cells, where `images` are made of them by a step.
     lazy: tuple[str, ...] = ()
@@ -184,10 +183,8 @@ class Layout(BaseModel):
     #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
     averaged: dict[str, str] = {}
 
-    def fits(self, data: Path | None) -> bool:
+    def fits(self, data: Path) -> bool:
         """Whether `data` holds files of this layout."""
-        if data is None:
-            return self.hub
         subsets = self.subsets or ("",)
         names = [name.replace("{subset}", subset) for name in self.files for subset in subsets]
         if data.is_file():
@@ -250,19 +247,19 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The benchmark of a card in `data`, a file or folder of its release; None: the hub data set of the card.
+    """The benchmark of a card in `data`, a file or folder of its release.
 
-    Images are looked for in `images`, else beside the data. Raises `DataError` naming the file that is
-    missing or miscounted, the column that is missing, or the row that does not fit.
+    Images are looked for in `images`, else beside the data. Raises `DataError` where there are no data, and
+    naming the file that is missing or miscounted, the column that is missing, or the row that does not fit.
     """
     return read_layouts(layouts(card.name), card, data, images)
 
 
 def read_layouts(known: Sequence[Layout], card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """As `read`, by the first of some layouts whose files are there, else by the last."""
+    if data is None:
+        raise no_data(card)
     layout = next((layout for layout in known if layout.fits(data)), known[-1])
-    if data is None and not layout.hub:
-        raise not_on_hub(card)
     # Where images are looked for, and whether subsets are missing.
     home, part = data, False
     if layout.open is not None:
@@ -271,15 +268,11 @@ def read_layouts(known: Sequence[Layout], card: Card, data: Path | None, images:
     elif layout.subsets:
         table, part = _open_subsets(layout, card, data)
     elif layout.pattern:
-        assert data is not None
         table = _open_pattern(layout, card, data)
-    elif data is None or (layout.hub and not layout.cells):
+    elif layout.hub and not layout.cells:
         columns = [*layout.lazy, *(text.rstrip("?") for text in layout.images if isinstance(text, str))]
         columns += [alias for name in columns for alias in layout.aliases.get(name, ())]
-        if data is None:
-            table = hub_rows(card, columns)
-        else:
-            table = open_rows(data, columns, split=card.split, names=layout.files)
+        table = open_rows(data, columns, split=card.split, names=layout.files)
     else:
         home = released_file(card, data, layout.files)
         table = _read(home, layout)
@@ -297,6 +290,56 @@ def benchmark_of(
     part: bool = False,
 ) -> Benchmark:
     """The questions of the rows of a table; `home` is the folder or file it was read from."""
+    table = _prepared(layout, card, table, home)
+    ids = _ids(table, layout)
+    if layout.title:
+        title = layout.title.format(Path(table.source).name)
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
+    captions: Any = _side(table, layout.captions)
+    shown_images = _images(layout, table, ids, home, images)
+    if layout.right:
+        _put_right_first(table, layout.right, captions if len(captions) > 1 else shown_images)
+    groupings, card = _groupings(layout, card, table)
+    image, names = shown_images[0], [_column(table, text) for text in layout.caption_ids]
+    named: dict[str, Any] = {"caption_ids": names[0] if names else None}
+    votes, facts = None, dict[str, Any]()
+    if voted := [integers(table, name) for name in layout.votes if name in table]:
+        votes = np.stack(voted, axis=1).astype(np.float64)
+    common: dict[str, Any] = {"source": table.source, "path": path}
+    if card.form == "quad":
+        sides = tuple(captions[:2]), (image, shown_images[1])
+        return quads(card, ids, *sides, groupings, part=part, **common)
+    if card.form == "gallery":
+        rows = zip(image, zip(*captions, strict=True), strict=True) if captions else ()
+        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        return gallery_of_own(card, written if captions else table["captions"], image, **common)
+    if card.form == "statement":
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        facts = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
+        return statements(card, ids, captions[0], image, groupings, **facts, **named, **common)
+    if card.form in ("rated", "preference"):
+        facts = _judgements(layout, table, names, captions)
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        benchmark = judged(
+            card, ids, images=image, groupings=groupings, votes=votes, source=table.source, **facts
+        )
+        return replace(benchmark, path=path, corpus=corpus)
+    if card.form == "choice" and len(shown_images) > 1:
+        return choices(card, ids, shown_images, captions[0], groupings, asks="caption", **named, **common)
+    of_images = partial(choices, card, ids, captions, image, groupings, part=part, **common)
+    if card.form == "choice":
+        return of_images(correct=layout.correct)
+    if card.form != "paraphrase":
+        raise DataError("no layout makes questions of this form", where=table.source, given=card.form)
+    # Three captions, the first two of one meaning, and the image that they were written of.
+    benchmark = of_images()
+    choice = benchmark.choices
+    questions = Paraphrase(ids, groupings=groupings, captions=choice.candidates, images=choice.query)
+    return replace(benchmark, questions=questions)
+
+
+def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
+    """The rows that are read, behind all steps."""
     for name, others in layout.aliases.items():
         other = next((alias for alias in others if alias in table), None)
         if name not in table and other is not None:
@@ -311,23 +354,24 @@ def benchmark_of(
     for step in layout.steps:
         function, options = _call(step)
         table = function(table, card, home, **options)
-    ids = _ids(table, layout)
-    if layout.title:
-        title = layout.title.format(Path(table.source).name)
-        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
-    captions: Any = _side(table, layout.captions)
-    shown_images = _images(layout, table, ids, home, images)
-    if layout.right:
-        # The right candidate of each row goes first, before the others in their order.
-        several, ordered = captions if len(captions) > 1 else shown_images, []
-        right = integers(table, layout.right).tolist()
-        for row, (place, candidates) in enumerate(zip(right, zip(*several, strict=True), strict=True)):
-            number = sum(candidate is not None for candidate in candidates)
-            if not 0 <= place < number:
-                where = table.where(row, layout.right)
-                raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
-            ordered.append((candidates[place], *candidates[:place], *candidates[place + 1 :]))
-        several[:] = zip(*ordered, strict=True)
+    return table
+
+
+def _put_right_first(table: DataTable, column: str, candidates: list[Any]) -> None:
+    """The right candidate of each row, whose place is in a column, goes before the others in their order."""
+    ordered = []
+    rows = zip(integers(table, column).tolist(), zip(*candidates, strict=True), strict=True)
+    for row, (place, of_row) in enumerate(rows):
+        number = sum(candidate is not None for candidate in of_row)
+        if not 0 <= place < number:
+            where = table.where(row, column)
+            raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
+        ordered.append((of_row[place], *of_row[:place], *of_row[place + 1 :]))
+    candidates[:] = zip(*ordered, strict=True)
+
+
+def _groupings(layout: Layout, card: Card, table: DataTable) -> tuple[dict[str, tuple[str, ...]], Card]:
+    """The groups of each grouping, and the card without counts of groups that the rows do not tell."""
     groupings: dict[str, tuple[str, ...]] = {}
     lacking: set[str] = set()
     for name, text in layout.groups.items():
@@ -349,73 +393,27 @@ def benchmark_of(
     if lacking:
         counts = {group: number for group, number in card.counts.items() if group not in lacking}
         card = card.model_copy(update={"counts": counts})
-    common: dict[str, Any] = {"source": table.source, "path": path}
-    names_of_captions = [_column(table, text) for text in layout.caption_ids]
-    caption_ids = names_of_captions[0] if names_of_captions else None
-    columns = [integers(table, name) for name in layout.votes if name in table]
-    votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    image: Any = shown_images[0]
-    pair: Any = tuple(captions[:2])
+    return groupings, card
 
-    def of_choices(correct: int = layout.correct) -> Benchmark:
-        if len(shown_images) == 1:
-            return choices(card, ids, captions, image, groupings, correct=correct, part=part, **common)
-        of_caption: dict[str, Any] = {"asks": "caption", "caption_ids": caption_ids}
-        return choices(card, ids, shown_images, captions[0], groupings, **of_caption, **common)
 
-    def of_paraphrases() -> Benchmark:
-        """Three captions, the first two of one meaning, and the image that they were written of."""
-        benchmark = of_choices(correct=1)
-        choice = benchmark.choices
-        questions = Paraphrase(ids, groupings=groupings, captions=choice.candidates, images=choice.query)
-        return replace(benchmark, questions=questions)
-
-    def of_gallery() -> Benchmark:
-        if not captions:
-            return gallery_of_own(card, table["captions"], image, **common)
-        rows = zip(image, zip(*captions, strict=True), strict=True)
-        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        return gallery_of_own(card, written, image, **common)
-
-    def of_statements() -> Benchmark:
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts: dict[str, Any] = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
-        return statements(card, ids, pair[0], image, groupings, caption_ids=caption_ids, **facts, **common)
-
-    def of_judged() -> Benchmark:
-        plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
-        label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
-        benchmark = judged(
-            card,
-            ids,
-            [
-                [Caption(name, plain[text]) for name, text in zip(names or (), side, strict=True)]
-                for names, side in zip(names_of_captions, captions, strict=True)
-            ],
-            image,
-            groupings,
-            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-            votes=votes,
-            references=table.columns.get("references"),
-            most=layout.references,
-            source=table.source,
-            notes=table.notes,
-            **layout.judged,
-            **label,
-        )
-        corpus = (home or Path()) / layout.corpus if layout.corpus else None
-        return replace(benchmark, path=path, corpus=corpus)
-
-    builders: dict[str, Callable[[], Benchmark]] = {
-        "quad": lambda: quads(card, ids, pair, (image, shown_images[1]), groupings, part=part, **common),
-        "paraphrase": of_paraphrases,
-        "choice": of_choices,
-        "gallery": of_gallery,
-        "statement": of_statements,
-        "rated": of_judged,
-        "preference": of_judged,
+def _judgements(
+    layout: Layout, table: DataTable, names: Sequence[Sequence[str] | None], captions: Sequence[Any]
+) -> dict[str, Any]:
+    """What `judged` asks of rows: captions by ids and texts, ratings, references, fields of the questions."""
+    plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
+    label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
+    return {
+        "captions": [
+            [Caption(name, plain[text]) for name, text in zip(of_side or (), side, strict=True)]
+            for of_side, side in zip(names, captions, strict=True)
+        ],
+        "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
+        "references": table.columns.get("references"),
+        "most": layout.references,
+        "notes": table.notes,
+        **layout.judged,
+        **label,
     }
-    return builders[card.form]()
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -437,15 +435,8 @@ def _read(path: Path, layout: Layout) -> DataTable:
     return table
 
 
-def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, bool]:
-    """The rows of all subsets in a folder, of the one file `data` is, or of the configurations on the hub.
-
-    And whether subsets are missing.
-    """
-    if data is None:
-        subsets = list(layout.subsets)
-        tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
-        return stack(tables, source=card.hub, column="subset", values=subsets), False
+def _open_subsets(layout: Layout, card: Card, data: Path) -> tuple[DataTable, bool]:
+    """The rows of all subsets in a folder, or of the one file `data` is, and whether subsets are missing."""
     names = {name: layout.files[0].replace("{subset}", name) for name in layout.subsets}
     last = Path(layout.files[0]).name
     if data.is_file():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.readers.rows import hub_rows, list_of, released_file, released_set
+from counterfoil.benchmarks.readers.rows import list_of, released_file, released_set
 from counterfoil.benchmarks.records import words
 from counterfoil.benchmarks.tables import (
     ROW,
@@ -365,15 +365,13 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
     return table.with_columns({"second_tags": single, "second_any": [", ".join(listed) for listed in tags]})
 
 
-def vsr(card: Card, data: Path | None) -> tuple[DataTable, bool]:
-    """VSR's rows of the folder of one of its splits, of a file alone, or the hub.
+def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
+    """VSR's rows of the folder of one of its splits, or of a file alone.
 
     The dev split, where it is there, only chooses the threshold: columns `split` and `dev`. `file` is the
     image as COCO has it, below its part; `votes_false` and `votes_true` count the validators.
     """
-    if data is None:
-        tables = [hub_rows(card, ()), hub_rows(card.model_copy(update={"split": "validation"}), ())]
-    elif data.is_dir():
+    if data.is_dir():
         files = [data / "test.jsonl", data / "dev.jsonl"]
         if not files[0].is_file():
             raise DataError(
@@ -385,8 +383,7 @@ def vsr(card: Card, data: Path | None) -> tuple[DataTable, bool]:
         tables = [read_table(file) for file in files if file.is_file()]
     else:
         tables = [read_table(data)]
-    source = str(data) if data is not None else tables[0].source
-    table = stack(tables, source=source, column="split", values=("test", "dev")[: len(tables)])
+    table = stack(tables, source=str(data), column="split", values=("test", "dev")[: len(tables)])
     columns: dict[str, Any] = {"dev": [name == "dev" for name in table["split"]]}
     columns[ROW] = [number for one in tables for number in range(len(one))]
     links = labels(table, "image_link") if "image_link" in table else ("",) * len(table)

@@ -116,7 +116,7 @@ def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
     kinds = _kind(one, lexicon), _kind(two, lexicon)
     if kinds[0] == kinds[1] != "" and category == _ELSEWHERE[kinds[0]]:
         return "of another category"
-    if one and two and (two in lexicon.near(one) or lexicon.same(one, two)):
+    if one and two and two in lexicon.near(one):
         return "same meaning"
     return ""
 

@@ -158,7 +158,7 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             continue
         if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
             continue
-        options, tier = lexicon.attributes_for(token.low)
+        options = lexicon.attributes_for(token.low)
         head = heads.get(at, "")
         lives = lexicon.lives(head)
         options = tuple(
@@ -167,7 +167,7 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if token.tag in ("JJR", "JJS") and not token.low.endswith("er"):
             continue
         if options:
-            yield changed(parse, at, at + 1, options, tier)
+            yield changed(parse, at, at + 1, options)
     for phrase in parse.phrases:
         if (
             phrase.stop - phrase.noun > 1

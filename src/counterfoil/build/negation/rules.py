@@ -1,9 +1,9 @@
 """Rules that make a negative caption: SugarCrepe's seven categories and the swaps of NegCLIP.
 
 A rule looks for places in a parsed caption where one thing can be replaced, swapped or added, and for words
-that contradict what is there. Places where the lists of `word_lists.toml` know the word come first; then what
-WordNet gives; then words that the user's own captions use in the same kind of place. One of the places and
-one of the words are drawn at random.
+that contradict what is there. Places where the lists of `word_lists.toml` know the word come first; then
+words that the user's own captions use in the same kind of place. One of the places and one of the words are
+drawn at random.
 
 Sources: Hsieh et al., SugarCrepe, 2023, table 2 (the categories); Yuksekgonul et al., When and why
 vision-language models behave like bags-of-words, 2023, section 4 (swaps of nouns, adjectives, verbs, adverbs

@@ -213,7 +213,7 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                     to += 1
                 edits = (Edit(start, stop, ()), Edit(to, to, plain(parse, start, stop)))
                 kinds = [lexicon.kind_of(word) for word in words if word != "and"]
-                if not all(lexicon.attributes_for(word)[0] for word in words if word != "and"):
+                if not all(lexicon.attributes_for(word) for word in words if word != "and"):
                     continue  # What no list knows may fit one thing alone: "a corded mouse".
                 unusual = 3 * any(kind not in _FITS_MOST for kind in kinds)
                 change = f"{' '.join(words)} moved to {name_of(parse, second)}"

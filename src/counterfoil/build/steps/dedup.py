@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -198,7 +197,6 @@ EXACT, NEAR = "exact duplicate", "near-duplicate"
 QUESTION, NO_STOP = "a question", "no full stop"
 CAPTION_ELSEWHERE, ALIKE_ELSEWHERE = "caption in another set", "caption alike to one in another set"
 IMAGE_ELSEWHERE = "image in another set"
-CAPTION_IN_SPLIT, IMAGE_IN_SPLIT = "caption in another split", "image in another split"
 #: Groups of duplicates that facts show, and ids of each.
 _GROUPS, _IDS = 10, 5
 
@@ -270,7 +268,7 @@ class Dedup(BuiltStep):
 
 @dataclass(frozen=True)
 class Clean(BuiltStep):
-    """Rows that leak from other sets or splits, and captions that are no statements, are dropped."""
+    """Rows that leak from other sets, and captions that are no statements, are dropped."""
 
     name: ClassVar[str] = "clean"
     opens: ClassVar[bool] = False
@@ -288,8 +286,6 @@ class Clean(BuiltStep):
         above=0,
         below=1,
     )
-    split: str | None = setting(None, "The column of splits.", column=True)
-    drop_from: str = setting("train", "The split that loses rows shared with the others.")
     questions: bool = setting(True, "Drop negative captions that are questions.")
     full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
 
@@ -297,10 +293,9 @@ class Clean(BuiltStep):
         """The rows that are left. A row has the first reason that applies, in the order of the facts.
 
         Captions are equal by their words, images by their names without folders and endings. Raises
-        `DataError` for sets that do not exist or cannot be read, and a split that no row has.
+        `DataError` for sets that do not exist or cannot be read.
         """
-        n = len(rows)
-        reasons = np.full(n, "", dtype=object)
+        reasons = np.full(len(rows), "", dtype=object)
 
         def drop(where: NDArray[np.bool_], reason: str) -> None:
             reasons[where & (reasons == "")] = reason
@@ -324,20 +319,6 @@ class Clean(BuiltStep):
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
             facts["sets"][name] = self._shared(name, columns, stems, drop, context)
-        if self.split is not None:
-            labels = np.array(rows[self.split].to_pylist(), dtype=object)
-            losing = labels == self.drop_from
-            if n and not losing.any():
-                raise DataError(
-                    "no row of this split",
-                    where=f"clean, column '{self.split}'",
-                    given=self.drop_from,
-                    allowed=sorted({str(label) for label in labels}),
-                )
-            for several, reason in ((columns, CAPTION_IN_SPLIT), (stems, IMAGE_IN_SPLIT)):
-                others = {cell for cells in several for cell in compress(cells, ~losing)} - {None}
-                for cells in several:
-                    drop(losing & np.array([cell in others for cell in cells], dtype=bool), reason)
         clean, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(clean, dropped, facts)
 

@@ -35,7 +35,7 @@ from counterfoil.world.people import Annotator, annotate
 class RowFilter(BuiltStep):
     """Rows stay that people accept, or whose score is at or above a threshold.
 
-    The threshold is given, or chosen so that it reaches a precision. Precision, recall and cost of the filter
+    The threshold is given, or chosen so that it reaches a precision. Precision and recall of the filter
     are measured on verified rows: those of a table, or in the drawn world a random sample whose truth is
     looked up. People's answers are those of a table, or in the drawn world of simulated people who err at a
     known rate.
@@ -63,8 +63,6 @@ class RowFilter(BuiltStep):
         None, "A table of verified rows: id, right, and optionally weight.", file=True
     )
     verify: int = setting(0, "In the drawn world: so many random rows are verified by their scenes.", low=0)
-    making: float = setting(0.0, "The price of making one row, for the costs.", low=0)
-    verifying: float = setting(0.0, "The price of verifying one row, for the costs.", low=0)
 
     #: The other ways in which a step filters, as settings.
     WAYS: ClassVar[tuple[str, ...]] = ()
@@ -142,7 +140,6 @@ class RowFilter(BuiltStep):
         facts: dict[str, Any] = {
             "people": len(answers.people),
             "answers": int(votes.sum()),
-            "cost": int(votes.sum()) * self.verifying,
             "fleiss_kappa": None if np.isnan(kappa) else kappa,
             "estimated": noise,
         }
@@ -186,8 +183,6 @@ class RowFilter(BuiltStep):
             threshold=given if self.target_precision is None else None,
             precision=self.target_precision,
             confidence=self.confidence,
-            making=self.making,
-            verifying=self.verifying,
         )
         if threshold is None:
             context.note(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 from counterfoil.build.step import BuiltStep, Output, StepContext, with_column
 from counterfoil.errors import DataError
 from counterfoil.inputs.fields import setting
-
-Spelling = Literal["keep", "american", "british"]
 
 #: Typographic marks and what stands for them.
 _QUOTES = (
@@ -26,32 +24,18 @@ _SPACES = (
     (r" +([.,;:!?])(\s|$)", r"\1\2"),
     (r",([A-Za-z])", r", \1"),
 )
-#: British and American spellings, with the endings that words of captions have.
-_LISTED = (
-    "grey/gray greyish/grayish colour/color coloured/colored colours/colors colourful/colorful "
-    "multicoloured/multicolored colouring/coloring centre/center centred/centered theatre/theater "
-    "neighbourhood/neighborhood neighbour/neighbor neighbours/neighbors harbour/harbor favourite/favorite "
-    "flavour/flavor flavoured/flavored travelling/traveling traveller/traveler travelled/traveled "
-    "jewellery/jewelry pyjamas/pajamas tyre/tire tyres/tires kerb/curb aeroplane/airplane "
-    "aeroplanes/airplanes doughnut/donut doughnuts/donuts moustache/mustache plough/plow metre/meter "
-    "metres/meters litre/liter catalogue/catalog cosy/cozy mould/mold organised/organized fibre/fiber "
-    "parlour/parlor armour/armor sombre/somber storey/story ageing/aging modelling/modeling "
-    "panelled/paneled panelling/paneling defence/defense chequered/checkered draught/draft "
-    "sceptical/skeptical disc/disk yoghurt/yogurt "
-)
-_SPELLINGS = tuple(tuple(pair.split("/")) for pair in _LISTED.split())
-_CHANGES = ("spaces", "quotes", "spelling", "capitals", "first letter", "final stop")
+_CHANGES = ("spaces", "quotes", "capitals", "first letter", "final stop")
 
 
 def uniform(
-    captions: pa.Array | pa.ChunkedArray, *, case: bool = True, stop: bool = True, spelling: Spelling = "keep"
+    captions: pa.Array | pa.ChunkedArray, *, case: bool = True, stop: bool = True
 ) -> tuple[pa.ChunkedArray, dict[str, int]]:
     """Captions in one form, and how many each kind of change changed; what is missing or empty stays so.
 
     Runs of spaces become one, typographic quotes plain ones. With `case` captions of three words or more in
     capitals throughout, or with a capital at every word of four or more, become lower case, and the first
     letter a capital; other capitals stay, as those of names. With `stop` a full stop ends what ends without
-    . ! or ?. `spelling` turns what is known of one spelling into the other.
+    . ! or ?.
 
     Source: Miranda et al., BiVLC, 2024, section 3.1, step 1.
 
@@ -59,7 +43,7 @@ def uniform(
     >>> captions.to_pylist()
     ['Two DOGS on grass.', 'A man and a dog.', 'A cat.', None]
     >>> counts
-    {'spaces': 2, 'quotes': 0, 'spelling': 0, 'capitals': 1, 'first letter': 1, 'final stop': 1}
+    {'spaces': 2, 'quotes': 0, 'capitals': 1, 'first letter': 1, 'final stop': 1}
     """
     texts = captions if isinstance(captions, pa.ChunkedArray) else pa.chunked_array([captions])
     texts = texts.cast(pa.string())
@@ -71,17 +55,6 @@ def uniform(
 
     texts = changed("spaces", _edited(texts, _SPACES))
     texts = changed("quotes", _edited(texts, _QUOTES))
-    if spelling != "keep":
-        # Texts without a word of the other spelling stay.
-        american = spelling == "american"
-        pairs = _SPELLINGS if american else tuple((b, a) for a, b in _SPELLINGS if a not in _ONE_WAY)
-        other = pc.match_substring_regex(texts, rf"\b(?i:{'|'.join(old for old, _ in pairs)})\b")
-        other = pc.fill_null(other, False)
-        some = texts.filter(other)
-        for old, new in pairs:
-            some = pc.replace_substring_regex(some, rf"\b{old}\b", new)
-            some = pc.replace_substring_regex(some, rf"\b{old.capitalize()}\b", new.capitalize())
-        texts = changed("spelling", _where(texts, other, some))
     if case:
         shouted = pc.and_(pc.utf8_is_upper(texts), pc.match_substring_regex(texts, r"\S \S+ \S"))
         titled = pc.and_(pc.utf8_is_title(texts), pc.match_substring_regex(texts, r"\S \S+ \S+ \S"))
@@ -119,13 +92,9 @@ def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) 
     return replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced])
 
 
-#: British words whose American spelling has other meanings too.
-_ONE_WAY = frozenset({"storey", "tyre", "tyres", "kerb", "disc", "draught", "metre", "metres", "mould"})
-
-
 @dataclass(frozen=True)
 class Format(BuiltStep):
-    """Captions in one form: case of the first letter, final stop, spaces, quotes, spelling.
+    """Captions in one form: case of the first letter, final stop, spaces, quotes.
 
     What was there is kept in `X_original`; facts count each kind of change.
     """
@@ -139,7 +108,6 @@ class Format(BuiltStep):
     )
     case: bool = setting(True, "Begin with a capital; no captions all in capitals.")
     stop: bool = setting(True, "End with a full stop.")
-    spelling: Spelling = setting("keep", "'american', 'british', or 'keep'.")
 
     @property
     def produces(self) -> Sequence[str]:
@@ -160,7 +128,7 @@ class Format(BuiltStep):
             before = rows[column]
             if not (pa.types.is_string(before.type) or pa.types.is_large_string(before.type)):
                 raise DataError("captions are no text", where=f"column '{column}'", given=str(before.type))
-            texts, facts[column] = uniform(before, case=self.case, stop=self.stop, spelling=self.spelling)
+            texts, facts[column] = uniform(before, case=self.case, stop=self.stop)
             if f"{column}_original" not in rows.column_names:
                 rows = with_column(rows, f"{column}_original", before)
             rows = with_column(rows, column, texts)

@@ -81,9 +81,7 @@ class Imagine(ImageSettings):
 
     @property
     def requires(self) -> Sequence[str]:
-        if self.source is None:
-            return (self.column,)
-        return (self.column, SCENE_OF[self.source] if self.by == WORLD else self.source)
+        return (self.column,)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their images, k candidates for each.
@@ -96,28 +94,14 @@ class Imagine(ImageSettings):
                 where=f"step {context.step}",
                 hint="put 'choose' before, or make one image for each: k = 1",
             )
-        ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
-        sources: list[Any] = [None] * len(rows)
-        if self.source is not None:
-            column = SCENE_OF[self.source] if self.by == WORLD else self.source
-            sources = rows[column].to_pylist()
-            lacking = [row for row, cell in zip(ids, sources, strict=True) if not cell]
-            if lacking:
-                raise DataError(
-                    f"no {column} to edit",
-                    where=f"step {context.step}, row '{lacking[0]}'",
-                    given=f"{len(lacking):,} of {len(rows):,} rows without one",
-                    hint="without 'source' images are drawn from captions alone",
-                )
+        texts = zip(rows["id"].to_pylist(), rows[self.column].to_pylist(), strict=True)
         requests = [
-            ImageRequest(row, number, text or "", context.number("image", row, number), source)
-            for row, text, source in zip(ids, texts, sources, strict=True)
+            ImageRequest(row, number, text or "", context.number("image", row, number))
+            for row, text in texts
             for number in range(self.k)
         ]
         wanted = [request for request in requests if request.text.strip()]
-        pipeline = None
-        if self.by.startswith(PIPELINE):
-            pipeline = ImagePipeline(self, context)
+        pipeline = ImagePipeline(self, context) if self.by.startswith(PIPELINE) else None
         if self.by == WORLD:
             generated = iter(self._drawn(wanted, rows, context))
         else:
@@ -204,9 +188,8 @@ class Imagine(ImageSettings):
         for request in requests:
             caption, scene, subset = (given.get(name, {}).get(request.row) for name in names)
             where = f"step {context.step}, row '{request.row}'"
-            original = request.source or scene
             # A row's scene is read, and found to be none, whether or not its caption can be drawn.
-            original = None if original is None else Scene.from_json(original, where=where)
+            original = None if scene is None else Scene.from_json(scene, where=where)
             meaning = understood(request.text)
             if meaning is None:
                 yield NOT_READ
@@ -216,7 +199,6 @@ class Imagine(ImageSettings):
                 context.rng("image", request.row, request.number),
                 unlike=None if caption is None else understood(caption),
                 original=original,
-                adapted=request.source is not None,
                 failure=self.failure,
                 subset=subset or "",
             )

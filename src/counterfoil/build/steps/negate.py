@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from counterfoil.build.generation import chat_answers, continuer
 from counterfoil.build.negation.checks import in_form_of, rejection
-from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
+from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.prompts import (
     HEAD,
@@ -101,9 +101,6 @@ class Negate(BuiltStep):
         "partner are dropped. Without it a replacement has a direction, which tells the wrong caption.",
     )
     parser: str = setting("hanta", "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", model=("hanta",))
-    wordnet: str | None = setting(
-        None, "A folder with WordNet's files, such as /usr/share/wordnet.", file=True
-    )
     prompts: str | None = setting(
         None, "A TOML file of prompts and examples for a language model.", file=True
     )
@@ -222,14 +219,13 @@ class Negate(BuiltStep):
     ) -> Iterator[NegativeRow]:
         """Negatives by rules."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
-        wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
         lexicon: Lexicon | None = None
         coming, total = iter(wanted), len(wanted)
         done = 0
         while part := list(islice(coming, _CHUNK)):
             texts = list(dict.fromkeys(captions[row] for row, _ in part if (captions[row] or "").strip()))
             parses: Mapping[str, Parse] = dict(zip(texts, parser.parses(texts), strict=True))
-            lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
+            lexicon = lexicon or Lexicon(Usage.of(parses.values()))
             paired: dict[tuple[int, str], Negative | str] = {}
             for category in {name for _, name in part if self.balance and name.startswith("replace")}:
                 rows_ = [row for row, name in part if name == category and captions[row] in parses]
@@ -281,7 +277,7 @@ class Negate(BuiltStep):
     ) -> list[NegativeRow]:
         """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
-        lexicon = Lexicon(None if self.wordnet is None else WordNet.loaded(self.wordnet))
+        lexicon = Lexicon()
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
         conversations = {
             (row, category): prompts.turns(captions[row], category)

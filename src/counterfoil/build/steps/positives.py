@@ -1,11 +1,7 @@
-"""`positives`: right pairs that rows lack, proposed by models and judged, round after round.
-
-`merge`: right pairs of several sources become one set, with what each source is worth.
-"""
+"""`positives`: right pairs that rows lack, proposed by models and judged, round after round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,17 +11,13 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.judgements import Direction
-from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
-from counterfoil.build.calibration import share
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
-from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, split_rows
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.build.verification import Rule, answer_gains
 from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
-from counterfoil.errors import DataError, InputError
-from counterfoil.evaluation.judged_pairs import right_pairs
+from counterfoil.errors import DataError
 from counterfoil.evaluation.pooling import PoolRound
 from counterfoil.inputs.fields import setting
 from counterfoil.world.people import Annotator, annotate
@@ -167,134 +159,3 @@ class MissingPositives(BuiltStep):
         new = pa.Table.from_pylist(list(added.values()), schema=rows.schema)
         lost = pa.Table.from_pylist(list(gone.values()), schema=dropped)
         return Output(pa.concat_tables([rows, new]), lost, facts)
-
-
-#: Why a pair goes.
-WRONG, OUTVOTED = "wrong by the verified pairs", "not right by the rule"
-#: Columns that say how right a pair is; the first there is counts.
-_GAINS = ("gain", "answer", "right", "rating", "agg_score")
-
-Pair = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Merge(BuiltStep):
-    """Pairs of an image and a caption that sources call right become one row each, with their sources.
-
-    The rows themselves are a source where they have pairs with a `gain` (or `answer`, `right`, `rating`), or
-    no such column: then all are right. `any` source that calls a pair right is enough; under `majority` more
-    of the sources that know the pair, under `all` every source there is. Verified pairs decide on their own.
-    """
-
-    name: ClassVar[str] = "merge"
-    required: ClassVar[Sequence[str]] = ("image", "caption")
-    produced: ClassVar[Sequence[str]] = ("gain", "sources")
-    opens: ClassVar[bool] = False
-
-    tables: tuple[str, ...] = setting(
-        (), "Tables of pairs: image, caption and gain, answer, right or rating.", file=True
-    )
-    benchmarks: tuple[str, ...] = setting((), "Galleries whose right pairs are a source, such as eccv, cxc.")
-    data: str | None = setting(None, "The folder with the benchmarks' files.", file=True)
-    verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
-    rating: float = setting(3.0, "Pairs rated at least so high are right.")
-    rule: Rule = setting("any", "Of sources: any, majority, all.")
-
-    def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """A row per pair that is right, in the order of the sources; pairs that are not, with the reason.
-
-        Facts hold of every source its pairs, how many of them are right by each other source (`also_in`) and,
-        with verified pairs, its precision (of its pairs that were verified) and its recall (of all that were
-        verified right). Raises `DataError` for tables that hold no pairs and benchmarks that are no gallery.
-        """
-        sources: dict[str, dict[Pair, float]] = {}
-        if len(rows):
-            columns = {name: rows[name].to_pylist() for name in rows.column_names}
-            sources["rows"] = self._pairs(DataTable(columns, "the rows"))
-        for path in self.tables:
-            sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
-        data = None if self.data is None else Path(self.data)
-        for name in self.benchmarks:
-            gallery = context.benchmark(name, data, None)
-            images = [image.id for image in gallery.images]
-            captions = [caption.id for caption in gallery.captions]
-            pairs_of = right_pairs(gallery, "i2t", images, captions).tolist()
-            pairs_of += [pair[::-1] for pair in right_pairs(gallery, "t2i", captions, images).tolist()]
-            sources[_new(name, sources)] = {(images[i], captions[c]): 1.0 for i, c in pairs_of}
-        verified = {} if self.verified is None else self._pairs(read_table(self.verified))
-        pairs = list(dict.fromkeys(pair for of in [*sources.values(), verified] for pair in of))
-        if not pairs:
-            raise InputError(
-                "no pairs to merge", where=f"step {context.step}", hint="name tables or benchmarks"
-            )
-        gains = np.array([[of.get(pair, np.nan) for of in sources.values()] for pair in pairs])
-        truth = np.array([verified.get(pair, np.nan) for pair in pairs])
-        right, known = np.nan_to_num(gains) > 0, ~np.isnan(gains)
-        yes = right.sum(axis=1)
-        by_rule = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}
-        accepted = np.where(np.isnan(truth), by_rule[self.rule], truth > 0)
-        mean = np.nansum(gains, axis=1) / np.maximum(known.sum(axis=1), 1)
-        names = list(sources)
-        table = pa.table(
-            {
-                "id": [f"{image}/{caption}" for image, caption in pairs],
-                "image": [image for image, _ in pairs],
-                "caption": [caption for _, caption in pairs],
-                "gain": np.where(np.isnan(truth), mean, truth),
-                "sources": ["+".join(compress(names, row)) for row in right],
-            }
-        )
-        why = np.where(np.isnan(truth), OUTVOTED, WRONG).tolist()
-        facts = {
-            "pairs": len(pairs),
-            "right": int(accepted.sum()),
-            "sources": _statement(names, right, truth),
-        }
-        return Output(*split_rows(table, accepted, why), facts)
-
-    def _pairs(self, table: DataTable) -> dict[Pair, float]:
-        """The gain of every pair of a table; of several rows of one pair the mean."""
-        images, captions = labels(table, "image"), labels(table, "caption")
-        column = next((name for name in _GAINS if name in table), None)
-        if column is None:
-            gains = np.ones(len(table))
-        elif column == "answer":
-            gains = answer_gains(table)
-        elif column == "right":
-            gains = booleans(table, column).astype(np.float64)
-        else:
-            gains = floats(table, column)
-            gains = gains if column == "gain" else (gains >= self.rating).astype(np.float64)
-        sums: dict[Pair, list[float]] = {}
-        for row, pair in enumerate(zip(images, captions, strict=True)):
-            if not all(pair):
-                raise DataError("a pair without an image or a caption", where=table.where(row))
-            if not np.isnan(gains[row]):
-                sums.setdefault(pair, []).append(float(gains[row]))
-        return {pair: float(np.mean(of)) for pair, of in sums.items()}
-
-
-def _new(name: str, known: dict[str, Any]) -> str:
-    if name in known:
-        raise InputError("two sources have one name", given=name, hint="rename a file")
-    return name
-
-
-def _statement(names: list[str], right: NDArray[np.bool_], truth: NDArray[np.float64]) -> dict[str, Any]:
-    """Of each source its right pairs, how many are right in each other, and its precision and recall."""
-    ones, seen = np.ones(len(right)), ~np.isnan(truth)
-    facts: dict[str, Any] = {}
-    for at, name in enumerate(names):
-        own = right[:, at]
-        facts[name] = {
-            "right": int(own.sum()),
-            "alone": int((own & (right.sum(axis=1) == 1)).sum()),
-            "also_in": {
-                other: share(right[:, to], own, ones).to_json() for to, other in enumerate(names) if to != at
-            },
-        }
-        if seen.any():
-            true = truth > 0
-            facts[name]["precision"] = share(true, own & seen, ones).to_json()
-            facts[name]["recall"] = share(own, true, ones).to_json()
-    return facts

@@ -132,19 +132,10 @@ class Select(BuiltStep):
     opens: ClassVar[bool] = False
 
     by: tuple[str, ...] = setting(
-        ("negative_plausibility",), "Columns of numbers, which are added up.", column=True
-    )
-    minus: tuple[str, ...] = setting(
-        (), "Columns of numbers that are taken off: the difference of two scores.", column=True
+        ("negative_plausibility",), "Columns of numbers, which are added up.", least=1, column=True
     )
     share: float = setting(0.35, "The share of rows of each category that is kept.", above=0, high=1)
     category: str | None = setting("subset", "The column of categories; none: all rows are one.", column=True)
-    lowest: bool = setting(False, "Keep the rows of the lowest sums instead.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.by and not self.minus:
-            raise InputError("no column to select by", allowed="by, minus")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The share of the rows of each category, rounded up; of equal sums those of lesser ids.
@@ -153,14 +144,13 @@ class Select(BuiltStep):
         the rows, those kept and the least sum kept. Raises `DataError` for columns that hold no numbers.
         """
         total = np.zeros(len(rows))
-        for columns, sign in ((self.by, 1), (self.minus, -1)):
-            for column in columns:
-                total = total + sign * numbers_of(rows, column, where=self.name)
+        for column in self.by:
+            total = total + numbers_of(rows, column, where=self.name)
         labels = rows[self.category] if self.category else pa.array([""] * len(rows), pa.string())
         group, categories = codes_of(pc.cast(labels, pa.string()))
         names = [name or "" for name in categories]
         there = ~np.isnan(total)
-        sums = np.where(there, -total if not self.lowest else total, np.inf)
+        sums = np.where(there, -total, np.inf)
         order = order_by(group=group, sum=sums, id=rows["id"])
         counts = np.bincount(group[there], minlength=len(names))
         wanted = np.array([ceil(self.share * count - 1e-9) for count in counts.tolist()], dtype=np.int64)
@@ -169,9 +159,7 @@ class Select(BuiltStep):
         rank[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         selected = rank < wanted[group]
         least = {
-            name: float((np.max if self.lowest else np.min)(total[selected & (group == at)]))
-            for at, name in enumerate(names)
-            if wanted[at]
+            name: float(total[selected & (group == at)].min()) for at, name in enumerate(names) if wanted[at]
         }
         facts = {
             "categories": {

@@ -1,7 +1,7 @@
 """A step of adversarial refinement: rows are dropped until blind scores give nothing away."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,12 +50,12 @@ class Refine(BuiltStep):
         (), "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.", model=()
     )
     within: str | None = setting(None, "A column of labels; rows of each label are balanced by themselves.")
-    scales: tuple[str, ...] = setting(
-        (),
-        "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
-        "whose gaps are in [-1, 1], else the largest gap.",
+    bins: int = setting(
+        BINS,
+        "Bins of a gap between 0 and 1, or the largest gap where that is above 1.",
+        low=1,
+        high=10_000,
     )
-    bins: int = setting(BINS, "Bins of a gap between 0 and its scale.", low=1, high=10_000)
     edge_bins: int = setting(EDGE_BINS, "The same in rows where some other gap is 0.", low=1, high=10_000)
     against: str | None = setting(
         None, "A blind scorer whose surest right answers are dropped first: blind:learned.", model=()
@@ -76,7 +76,6 @@ class Refine(BuiltStep):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._scales()
         settings_by_scorer(self._blind, self.set)
 
     @property
@@ -96,7 +95,7 @@ class Refine(BuiltStep):
         """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.
 
         Raises `DataError` where scores are missing, do not fit the rows or are no numbers, `InputError` for
-        scales that are no numbers or of unknown scores, and for scorers that look at images.
+        two scores of one name, and for scorers that look at images.
         """
         gaps = self._gaps(rows)
         if not gaps and not self.balance and self.against is None:
@@ -106,10 +105,6 @@ class Refine(BuiltStep):
                 given=", ".join(rows.column_names),
                 hint="rate the rows first, name files with --scores, or scorers with --balance or --against",
             )
-        known = [*gaps, *self.balance]
-        unknown = [name for name in self._scales() if name not in known]
-        if unknown:
-            raise InputError("a scale of no score", given=unknown[0], allowed=known or "none")
         n = len(rows)
         clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
         every = self._others(rows, clusters, context)
@@ -134,24 +129,11 @@ class Refine(BuiltStep):
             for at, name in enumerate(gaps):
                 estimates = [blind_accuracy(table[of, at], clusters[of]) for of in (scored, left)]
                 facts["scores"][name] = accuracy_facts(*estimates)
-            for name, gap in others.items():
-                # On samples, where there are more rows.
-                estimates = []
-                for when, of in (("before", scored), ("after", left)):
-                    if len(of) > self.sample:
-                        of = np.sort(context.rng("sample", when).choice(of, self.sample, replace=False))
-                    estimates.append(blind_accuracy(gap.of(of), clusters[of]))
-                measured = accuracy_facts(*estimates)
+            for name, measured in self._measured(others, scored, left, clusters, context):
                 if name == self.against:
                     facts["against"].update(measured)
                 else:
                     facts["held_out"][name] = measured
-                if not measured["chance_after"]:
-                    value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
-                    context.note(
-                        f"{name} still prefers the right caption in {value:.1f} % of rows "
-                        f"[{low:.1f}, {high:.1f}], and chance is 50 %"
-                    )
         if self.within is not None:
             before, after = (Counter(rows[self.within].take(at).to_pylist()) for at in (scored, left))
             facts["within"] = {str(name): [count, after[name]] for name, count in before.items()}
@@ -181,17 +163,29 @@ class Refine(BuiltStep):
             gaps |= read
         return gaps
 
-    def _scales(self) -> dict[str, float]:
-        scales = {}
-        for entry in self.scales:
-            name, sign, number = entry.partition("=")
-            try:
-                scales[name] = float(number)
-            except ValueError:
-                sign = ""
-            if not name or not sign or not 0 < scales[name] < np.inf:
-                raise InputError("scale of a score", given=entry, allowed="NAME=NUMBER, a positive number")
-        return scales
+    def _measured(
+        self,
+        others: Mapping[str, BlindGaps],
+        scored: NDArray[np.int64],
+        left: NDArray[np.int64],
+        clusters: NDArray[np.int64],
+        context: StepContext,
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The accuracy of each other blind scorer before and after, of many rows on a `sample`."""
+        for name, gap in others.items():
+            estimates = []
+            for when, of in (("before", scored), ("after", left)):
+                if len(of) > self.sample:
+                    of = np.sort(context.rng("sample", when).choice(of, self.sample, replace=False))
+                estimates.append(blind_accuracy(gap.of(of), clusters[of]))
+            measured = accuracy_facts(*estimates)
+            if not measured["chance_after"]:
+                value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
+                context.note(
+                    f"{name} still prefers the right caption in {value:.1f} % of rows "
+                    f"[{low:.1f}, {high:.1f}], and chance is 50 %"
+                )
+            yield name, measured
 
     def _balanced(
         self,
@@ -203,7 +197,6 @@ class Refine(BuiltStep):
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """The rows of `left` that balance mirrored cells, and what the grid was."""
         scales = dict(zip(names, largest_gaps(table[left]), strict=True))
-        scales |= self._scales()
         groups = None if self.within is None else codes_of(rows[self.within])[0][left]
         how: dict[str, Any] = {"scales": tuple(scales.values()), "groups": groups}
         how |= {"bins": self.bins, "edge_bins": self.edge_bins}

@@ -45,8 +45,8 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "read --source captions.json --out rows.parquet",
     ),
     "format:Format": (
-        "captions in one form: capitals, final stop, spaces, quotes, spelling",
-        "format rows.parquet --spelling american --out formatted/",
+        "captions in one form: capitals, final stop, spaces, quotes",
+        "format rows.parquet --out formatted/",
     ),
     "negate:Negate": (
         "negative captions by rules, a language model, or edits of drawn scenes",
@@ -69,7 +69,7 @@ _OWN: Mapping[str, tuple[str, str]] = {
         "dedup pairs.csv --near 0.9 --out once.csv",
     ),
     "dedup:Clean": (
-        "rows dropped that other sets or splits share, and questions",
+        "rows dropped that other sets share, and questions",
         "clean pairs.csv --against test.csv --out clean.csv",
     ),
     "refine:Refine": (
@@ -91,10 +91,6 @@ _OWN: Mapping[str, tuple[str, str]] = {
     "filter:FilterAmbiguous": (
         "drop questions whose negative fits too, by people's answers or by scorers",
         "filter rows.parquet --people answers.csv --out filtered.parquet",
-    ),
-    "positives:Merge": (
-        "right pairs of several sources in one, with the precision and recall of each",
-        "merge pairs.csv --benchmarks eccv --data eccv/ --out merged/",
     ),
     "positives:MissingPositives": (
         "right pairs that rows lack, proposed by models and judged in rounds",

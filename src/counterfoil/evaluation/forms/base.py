@@ -17,10 +17,9 @@ from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws, WeightedMeasures, mean_draws
 from counterfoil.evaluation.intervals import IntervalMethod
-from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import averaged, of_form, signed
+from counterfoil.metrics.measures import Measure, averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.score_intervals import Spread
@@ -80,15 +79,13 @@ class Tested:
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """The settings of one evaluation: the scorer's name, ties, intervals, chosen measures, provenance."""
+    """The settings of one evaluation: ties, intervals, chosen measures."""
 
-    scorer: str
     ties: Ties
     interval: IntervalMethod
     draws: int
     seed: int
     measures: Sequence[str] | None
-    provenance: Mapping[str, Any]
 
     def chosen(self, known: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
         """The measures that are asked for; raises `UnknownNameError` where one of them is not known."""
@@ -127,27 +124,27 @@ class FormEvaluation(ABC):
 
     def measures(self, benchmark: Benchmark) -> tuple[Measure, ...]:
         """The declared measures; those over groups where the benchmark has the groups, and some whole."""
-        groupings = benchmark.questions.groupings
-
-        def has(within: tuple[str, int] | None) -> bool:
-            return within is None or within[1] in Counter(groupings.get(within[0], ())).values()
-
-        return tuple(
-            measure
-            for measure in of_form(benchmark.questions.form)
-            if (not measure.macro_of or benchmark.card.macro) and has(measure.within)
-        )
+        measures = []
+        for measure in of_form(benchmark.questions.form):
+            if measure.macro_of and not benchmark.card.macro:
+                continue
+            if measure.within is not None:
+                grouping, members = measure.within
+                if members not in Counter(benchmark.questions.groupings.get(grouping, ())).values():
+                    continue
+            measures.append(measure)
+        return tuple(measures)
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
         """The measures that comparisons test: the form's main ones, the card's first, and its macro means.
 
         A macro mean of the card stands in place of the measure that it averages, unless the card has both.
         """
-        card = benchmark.card.measures
-        averaged = {m.macro_of for m in self.measures(benchmark) if m.macro_of and m.name in card}
+        card, measures = benchmark.card.measures, self.measures(benchmark)
+        averaged = {m.macro_of for m in measures if m.macro_of and m.name in card}
         return tuple(
             measure.name
-            for measure in self.measures(benchmark)
+            for measure in measures
             if measure.name in card[:1]
             or (measure.macro_of and measure.name in card)
             or (measure.main and (measure.name in card or measure.name not in averaged))
@@ -261,21 +258,6 @@ class FormEvaluation(ABC):
     @abstractmethod
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
         """What `evaluate` makes estimates from; raises `InputError` for intervals that the form has not."""
-
-    def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        """All measures with intervals, over everything and by group, of answers that were checked.
-
-        Measures of all questions together may not be defined; a group without any is left out.
-        """
-        ready, measured = self.prepared(benchmark, answers, settings), benchmark.questions.measured
-        overall = ready.estimates(measured)
-        masks = benchmark.questions.groups(without=ready.without)
-        groups = {label: ready.estimates(mask & measured) for label, mask in masks.items()}
-        if not self.values_per_item:
-            groups = {label: values for label, values in groups.items() if values}
-        facts = {name: fact for name, fact in ready.facts.items() if fact is not None}
-        provenance = {**settings.provenance, **facts}
-        return Result(benchmark.name, settings.scorer, overall, groups, ready.ties, provenance)
 
     @abstractmethod
     def test(self, paired: PairedRuns) -> Tested:
@@ -444,9 +426,9 @@ def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
 
 
 def tie_facts(
-    policy: Ties, tied: NDArray[Any], measures: Callable[[Ties], dict[str, float]]
+    policy: Ties, tied: NDArray[Any], measures: Mapping[Ties, Mapping[str, float]]
 ) -> dict[str, Any]:
-    """What ties did: in how many questions, and the measures under every policy.
+    """What ties did: in how many questions, and the `measures` under every policy.
 
     Where a metric was drawn `tied` has the share of draws: `questions` counts those with a tie in any draw.
     """
@@ -454,7 +436,7 @@ def tie_facts(
         "policy": str(policy),
         "questions": int((tied > 0).sum()),
         "rate": float(tied.mean()),
-        "measures": dict(zip(map(str, Ties), map(measures, Ties), strict=True)),
+        "measures": {str(ties): of_all for ties, of_all in measures.items()},
     }
 
 

@@ -25,8 +25,7 @@ from counterfoil.evaluation.forms.base import (
 from counterfoil.evaluation.intervals import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics import contrast
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import averaged, find
+from counterfoil.metrics.measures import Measure, averaged, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.intervals import differences, macro_weights, t_over_folds
 from counterfoil.stats.tests import mcnemar
@@ -137,9 +136,11 @@ class ContrastEvaluation(FormEvaluation):
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         if isinstance(answers, Scores):
-            declared = [measure for measure in self.measures(benchmark) if not measure.macro_of]
-            alone = {m.name: self.values(m, benchmark, answers.values, ties) for m in declared}
-            values = {m.name: self._joined(m, benchmark, alone[m.name]) for m in declared}
+            values = {}
+            for measure in self.measures(benchmark):
+                if not measure.macro_of:
+                    alone = self.values(measure, benchmark, answers.values, ties)
+                    values[measure.name] = self._joined(measure, benchmark, alone)
         else:
             values = self.from_outcomes(answers.outcomes.right)
             if "accuracy" in values:
@@ -159,8 +160,8 @@ class ContrastEvaluation(FormEvaluation):
         return Outcomes(right, ties, answers.made, answers.unanswered)
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
-        values = self.per_item(benchmark, answers, ties=settings.ties)
-        known = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
+        values, declared = self.per_item(benchmark, answers, ties=settings.ties), self.measures(benchmark)
+        known = tuple(m.name for m in declared if (m.macro_of or m.name) in values)
         names = settings.chosen(known, benchmark)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
@@ -170,31 +171,37 @@ class ContrastEvaluation(FormEvaluation):
             interval = settings.interval
             return intervals.estimates(benchmark, values, names, mask, by_chance, interval=interval)
 
-        ties = self._ties(benchmark, answers, settings.ties)
+        if isinstance(answers, Scores):
+            by_policy = {settings.ties: values}
+            for policy in Ties:
+                if policy is not settings.ties:
+                    by_policy[policy] = self.per_item(benchmark, answers, ties=policy)
+            means = self._means(benchmark, {policy: by_policy[policy] for policy in Ties})
+            ties = tie_facts(settings.ties, self.tied(benchmark, answers.values), means)
+            ties |= self.other_ties(benchmark, answers.values)
+        else:
+            ties = outcome_ties(answers, settings.ties)
         # The groups of a few questions that a measure joins are not reported.
-        joined = {measure.within[0] for measure in self.measures(benchmark) if measure.within is not None}
+        joined = {measure.within[0] for measure in declared if measure.within is not None}
         return Prepared(estimates, ties, {"interval": intervals.facts(benchmark, settings.interval)}, joined)
 
-    def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
-        """What ties did, under the policies and under other customs."""
-        if not isinstance(answers, Scores):
-            return outcome_ties(answers, policy)
-        # Of macro means those that the card names.
+    def _means(
+        self, benchmark: Benchmark, by_policy: Mapping[Ties, Mapping[str, NDArray[np.float64]]]
+    ) -> dict[Ties, dict[str, float]]:
+        """The measures under every policy of ties, from their values; of macro means those of the card."""
+        means = {
+            ties: {name: float(value.mean()) for name, value in values.items()}
+            for ties, values in by_policy.items()
+        }
         macro = [m for m in self.measures(benchmark) if m.macro_of and m.name in benchmark.card.measures]
-        weights = np.empty(0)
         if macro:
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
             weights = macro_weights(groups, shares)
-            macro = macro if (groups >= 0).any() else []
-
-        def means(ties: Ties) -> dict[str, float]:
-            values = self.per_item(benchmark, answers, ties=ties)
-            of_all = {name: float(value.mean()) for name, value in values.items()}
-            named = [m for m in macro if m.macro_of in values]
-            return of_all | {m.name: float(weights @ values[m.macro_of]) for m in named}
-
-        ties = tie_facts(policy, self.tied(benchmark, answers.values), means)
-        return {**ties, **self.other_ties(benchmark, answers.values)}
+            for measure in macro if (groups >= 0).any() else ():
+                for ties, values in by_policy.items():
+                    if measure.macro_of in values:
+                        means[ties][measure.name] = float(weights @ values[measure.macro_of])
+        return means
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing.

@@ -34,8 +34,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.measure import DIRECTIONS, MeasureAtK, split_direction
-from counterfoil.metrics.measures import at_k, find, of_form
+from counterfoil.metrics.measures import DIRECTIONS, MeasureAtK, at_k, find, of_form, split_direction
 from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import intervals
@@ -533,15 +532,19 @@ class GalleryEvaluation(FormEvaluation):
             chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
-        def means(ties: Ties) -> dict[str, float]:
-            values = query_values.values
-            if ties is not settings.ties:
-                values = self.per_item(benchmark, rankings, ties=ties, measures=names)
-            return {name: mean(benchmark, column) for name, column in values.items()}
-
         described = facts(benchmark, interval)
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
+        by_policy = {
+            ties: query_values.values
+            if ties is settings.ties
+            else self.per_item(benchmark, rankings, ties=ties, measures=names)
+            for ties in Ties
+        }
+        means = {
+            ties: {name: mean(benchmark, column) for name, column in values.items()}
+            for ties, values in by_policy.items()
+        }
         ties = tie_facts(settings.ties, tied(benchmark, rankings), means)
         about = self._facts(benchmark, rankings, query_values.unsupported)
         return Prepared(estimates, ties, {"interval": described, "gallery": about})

@@ -38,8 +38,7 @@ from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.metrics import correlation
-from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import find
+from counterfoil.metrics.measures import Measure, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences

@@ -239,11 +239,13 @@ class StatementEvaluation(JointEvaluation):
         scores, truth = answers.values[measured], questions.truth[measured]
         level = np.where(truth, np.isin(scores, scores[~truth]), np.isin(scores, scores[truth]))
         tied = level | (ready[Ties.HALF].right == 0.5).any(axis=1)
-
-        def means(ties: Ties) -> dict[str, float]:
-            values = zip(MEASURES, ready[ties].values().tolist(), strict=True)
-            return {name: value for name, value in values if value == value}
-
+        values = {
+            ties: zip(MEASURES, of_policy.values().tolist(), strict=True) for ties, of_policy in ready.items()
+        }
+        means = {
+            ties: {name: value for name, value in of_policy if value == value}
+            for ties, of_policy in values.items()
+        }
         return tie_facts(policy, tied, means)
 
     def weighted_run(self, run: Run, clusters: NDArray[np.int64], n_clusters: int) -> WeightedStatements:

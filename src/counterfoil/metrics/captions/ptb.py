@@ -14,6 +14,7 @@ and states count as abbreviations, some only when written with a capital.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from types import SimpleNamespace
 
 from counterfoil.errors import InputError
 
@@ -88,6 +89,12 @@ def _characters(test: Callable[[str], bool]) -> str:
 
 def rules() -> list[tuple[str, str, str]]:
     """(action, token, what follows), first things first."""
+    p = _patterns_of_names(_patterns_of_words())
+    return [*_rules_of_words(p), *_rules_of_marks(p)]
+
+
+def _patterns_of_words() -> SimpleNamespace:
+    """Patterns of letters, words, numbers and abbreviations."""
     alpha, decimal = _characters(str.isalpha), _characters(str.isdecimal)
     blank, white = f"[{BLANK}]", f"[{BLANK}{BREAK}]"
     digit, plain = f"[{decimal}]", f"[{alpha}{decimal}]"
@@ -124,20 +131,24 @@ def rules() -> list[tuple[str, str, str]]:
     acronym = f"(?:{nations}|[A-Za-z](?:\\.[A-Za-z])+)"
     before_small = _any_of(_USUALLY_BEFORE_SMALL) + "\\."
     before_capital = f"(?:{_any_of(_USUALLY_BEFORE_CAPITAL)}|{initials})"
+    return SimpleNamespace(**locals())
 
-    particle = f"(?:[dDoOlL]{any_apostrophe}{plain})?"
-    compound = f"{particle}{plain}+(?:[-_\u058a\u2010\u2011]{particle}{plain}+)*"
-    hyphened = f"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{acronym}\\.|[A-Za-z0-9\u00ad]+))+"
+
+def _patterns_of_names(p: SimpleNamespace) -> SimpleNamespace:
+    """Those patterns, and patterns of compounds, files, addresses and faces."""
+    particle = f"(?:[dDoOlL]{p.any_apostrophe}{p.plain})?"
+    compound = f"{particle}{p.plain}+(?:[-_\u058a\u2010\u2011]{particle}{p.plain}+)*"
+    hyphened = f"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{p.acronym}\\.|[A-Za-z0-9\u00ad]+))+"
     part = "[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}"
     joined = f"[A-Z]+(?:(?:[+&]|{caseless('&amp;')})[A-Z]+)+"
-    file = f"{lettery}+(?:\\.{lettery}+)*\\.{_any_of(_FILES)}"
+    file = f"{p.lettery}+(?:\\.{p.lettery}+)*\\.{_any_of(_FILES)}"
     ampersand = f"(?:&|{caseless('&amp;')})"
     special = "|".join(
         [
             f"-{_any_of('rrb lrb rcb lcb rsb lsb')}-",
             _any_of("c[.]d[.]s pro- anti-"),
             f"[sS]{ampersand}(?:[pP]-500|[lL][sS])",
-            f"{caseless('cap')}{apostrophe}[nN]|[cC]{apostrophe}{caseless('est')}",
+            f"{caseless('cap')}{p.apostrophe}[nN]|[cC]{p.apostrophe}{caseless('est')}",
         ]
     )
 
@@ -155,76 +166,85 @@ def rules() -> list[tuple[str, str, str]]:
         f"[\\^x=~<>]\\.\\[\\^x=~<>\\]|{eyes}_{eyes}|\\({eyes}[_.]?{eyes}\\)|\\([\\^x=~<>']-[\\^x=~<>'`]\\)"
     )
     after_point = "[,;:\u3001]"
+    return SimpleNamespace(**{**vars(p), **locals()})
+
+
+def _rules_of_words(p: SimpleNamespace) -> list[tuple[str, str, str]]:
     return [
         ("keep", f"{caseless('c[+][+]')}|[cCfF]\\#", ""),
         ("split 3", _any_of("cannot 'twas"), ""),
         ("split 2", _any_of("gonna gotta lemme gimme wanna 'tis"), ""),
-        ("join", markup, ""),
+        ("join", p.markup, ""),
         ("dash", f"&{_any_of('md mdash ndash')};|[\x96\x97\u2013-\u2015]", ""),
         ("ampersand", caseless("&amp;"), ""),
         ("keep", f"&(?:{_any_of('ht tl ur lr qc ql qr odq cdq')}|\\#[0-9]+);", ""),
-        ("soft", word, ending),
-        ("soft", "[A-Za-z\u00ad]*[A-MO-Za-mo-z]\u00ad*", f"[nN]{any_apostrophe}[tT]"),
-        ("soft", word, ""),
-        *(("keep", pattern, "") for pattern in with_apostrophe),
-        ("keep", f"[yY]{apostrophe}", f"[{alpha}]"),
-        ("keep", address, ""),
-        ("keep", site, ""),
-        ("keep", f"{site}/{inside}", ""),
-        ("keep", f"{known}(?:/{inside})?", ""),
-        ("keep", mail, ""),
-        ("keep", f"@[a-zA-Z_][a-zA-Z_0-9]*|\\#{letter}+", ""),
-        ("quote", ending, "[^A-Za-z]"),
-        ("quote", f"[nN]{any_apostrophe}[tT]", "[^A-Za-z]"),
-        ("keep", f"{digit}{{1,2}}[-/]{digit}{{1,2}}[-/]{digit}{{2,4}}", ""),
-        ("soft", number, ""),
+        ("soft", p.word, p.ending),
+        ("soft", "[A-Za-z\u00ad]*[A-MO-Za-mo-z]\u00ad*", f"[nN]{p.any_apostrophe}[tT]"),
+        ("soft", p.word, ""),
+        *(("keep", pattern, "") for pattern in p.with_apostrophe),
+        ("keep", f"[yY]{p.apostrophe}", f"[{p.alpha}]"),
+        ("keep", p.address, ""),
+        ("keep", p.site, ""),
+        ("keep", f"{p.site}/{p.inside}", ""),
+        ("keep", f"{p.known}(?:/{p.inside})?", ""),
+        ("keep", p.mail, ""),
+        ("keep", f"@[a-zA-Z_][a-zA-Z_0-9]*|\\#{p.letter}+", ""),
+        ("quote", p.ending, "[^A-Za-z]"),
+        ("quote", f"[nN]{p.any_apostrophe}[tT]", "[^A-Za-z]"),
+        ("keep", f"{p.digit}{{1,2}}[-/]{p.digit}{{1,2}}[-/]{p.digit}{{2,4}}", ""),
+        ("soft", p.number, ""),
         (
             "keep",
             "[\u207a\u207b\u208a\u208b]?(?:[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+|[\u2080-\u2089]+)",
             "",
         ),
-        ("join", fraction, ""),
+        ("join", p.fraction, ""),
         ("map", "[\u00bc-\u00be\u2153-\u215e]", ""),
-        ("ampersand", special, ""),
-        ("keep", f"{part}(?:\\\\?/{part}){{1,2}}", ""),
+        ("ampersand", p.special, ""),
+        ("keep", f"{p.part}(?:\\\\?/{p.part}){{1,2}}", ""),
         ("keep", "[A-Z]*\\$|\\#", ""),
         ("map", "[\u00a2-\u00a5\x80\u20a0\u20a4\u20ac\u060b\u0e3f\uffe0\uffe1\uffe5\uffe6]", ""),
-        ("acronym", initials + "\\.", f"{white}+(?:{_any_of(_OPENERS)}|{markup}){white}"),
-        ("keep", _any_of(_BEFORE_NUMBERS) + "\\.", f"{white}?{digit}"),
-        ("keep", "(?:[pP][tT][eyEY]|[cC][oO])\\.", blank + _any_of("ltd lim")),
-        ("again", before_small, f"{white}(?:{white}|[A-Z]|{markup})"),
-        ("keep", before_small, "[\\s\\S]{2}"),
-        ("again", before_small, ""),
-        ("keep", before_capital + "\\.", ""),
-        ("keep", before_capital, blank),
-        ("keep", acronym, white),
-        ("keep", f"{apostrophe}[0-9][0-9]", white),
-        ("keep", file, f"(?:{white}|[.?!,])"),
-        ("soft", word + "\\.", after_point),
-        ("phone", phone, ""),
+        ("acronym", p.initials + "\\.", f"{p.white}+(?:{_any_of(_OPENERS)}|{p.markup}){p.white}"),
+        ("keep", _any_of(_BEFORE_NUMBERS) + "\\.", f"{p.white}?{p.digit}"),
+        ("keep", "(?:[pP][tT][eyEY]|[cC][oO])\\.", p.blank + _any_of("ltd lim")),
+        ("again", p.before_small, f"{p.white}(?:{p.white}|[A-Z]|{p.markup})"),
+        ("keep", p.before_small, "[\\s\\S]{2}"),
+        ("again", p.before_small, ""),
+        ("keep", p.before_capital + "\\.", ""),
+        ("keep", p.before_capital, p.blank),
+        ("keep", p.acronym, p.white),
+        ("keep", f"{p.apostrophe}[0-9][0-9]", p.white),
+        ("keep", p.file, f"(?:{p.white}|[.?!,])"),
+        ("soft", p.word + "\\.", p.after_point),
+    ]
+
+
+def _rules_of_marks(p: SimpleNamespace) -> list[tuple[str, str, str]]:
+    return [
+        ("phone", p.phone, ""),
         ("quote", f'"|{caseless("&quot;")}', ""),
         ("drop", "\x7f", ""),
         ("less", f"<|{caseless('&lt;')}", ""),
         ("more", f">|{caseless('&gt;')}", ""),
         ("bracket", "[<>]?[:;=][-o*']?[()DPdpO\\\\{@|\\[\\]]", "[^A-Za-z0-9]"),
-        ("bracket", asian, ""),
+        ("bracket", p.asian, ""),
         ("bracket", "[][(){}]", ""),
         ("dashes", "-+", ""),
         ("dots", "\\.{3,5}|(?:\\.[ \u00a0]){2,4}\\.|[\x85\u2026]", ""),
         ("keep", "@+|\\#+|_+|\\*+|(?:\\\\\\*){1,3}|[?!]+|<<|>>|=|/", ""),
-        ("keep", after_point, ""),
+        ("keep", p.after_point, ""),
         ("keep", "[.\u00a1\u00bf\u037e\u0589\u061f\u06d4\u0700-\u0702\u07fa\u3002]", ""),
-        ("soft", hyphened + "\\.", after_point),
-        ("soft", hyphened, ""),
-        ("keep", compound + "\\.", after_point),
-        ("keep", compound, ""),
-        ("ampersand", joined + "\\.", after_point),
-        ("ampersand", joined, ""),
+        ("soft", p.hyphened + "\\.", p.after_point),
+        ("soft", p.hyphened, ""),
+        ("keep", p.compound + "\\.", p.after_point),
+        ("keep", p.compound, ""),
+        ("ampersand", p.joined + "\\.", p.after_point),
+        ("ampersand", p.joined, ""),
         ("quote", "'", "[A-Za-z][^ \t\n\r\u00a0]"),
-        ("quote", ending, ""),
-        ("quote", f"''|[`\u2018-\u201f\x91-\x94\u2039\u203a\u00ab\u00bb]{{1,2}}|{apostrophe}", ""),
+        ("quote", p.ending, ""),
+        ("quote", f"''|[`\u2018-\u201f\x91-\x94\u2039\u203a\u00ab\u00bb]{{1,2}}|{p.apostrophe}", ""),
         ("keep", _SYMBOL, ""),
-        ("drop", f"\0|{blank}+|[{BREAK}]|[\u200b\u200e\u200f\ufeff]|{caseless('&nbsp;')}", ""),
+        ("drop", f"\0|{p.blank}+|[{BREAK}]|[\u200b\u200e\u200f\ufeff]|{caseless('&nbsp;')}", ""),
     ]
 
 

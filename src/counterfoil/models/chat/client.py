@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 import httpx2
 
 from counterfoil.errors import ModelError
-from counterfoil.inputs.secrets import secret
+from counterfoil.inputs.fields import secret
 
 #: What is asked of an endpoint, and what it answers.
 Asked = TypeVar("Asked")
@@ -62,18 +62,6 @@ class ClientSettings:
     timeout: float = 120.0
 
 
-@dataclass(frozen=True)
-class FormData:
-    """The body of a request as fields and files of a form; a file is its name, its bytes and its type."""
-
-    fields: Mapping[str, str]
-    files: Mapping[str, tuple[str, bytes, str]]
-
-
-#: What is sent: JSON, or a form.
-Body = bytes | FormData
-
-
 @dataclass
 class Spent:
     """What a process has sent and used so far; kept answers cost nothing again."""
@@ -111,7 +99,7 @@ class Client(ABC, Generic[Asked, Answer]):
         return kind(self.settings, self._key)
 
     @abstractmethod
-    def payload(self, request: Asked) -> tuple[Callable[[], Body], str]:
+    def payload(self, request: Asked) -> tuple[Callable[[], bytes], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
 
     @property
@@ -173,14 +161,12 @@ class Client(ABC, Generic[Asked, Answer]):
                 stop.set_result(None)
                 pool.shutdown(cancel_futures=True)
 
-    def _answer(self, client: httpx2.Client, payload: Callable[[], Body], key: str) -> Answer:
+    def _answer(self, client: httpx2.Client, payload: Callable[[], bytes], key: str) -> Answer:
         known = self.known(key)
         if known is not None:
             return known
-        content, last = payload(), ""
-        body: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/json"}}
-        if isinstance(content, FormData):
-            body = {"data": dict(content.fields), "files": dict(content.files)}
+        last = ""
+        body: dict[str, Any] = {"content": payload(), "headers": {"Content-Type": "application/json"}}
         for tries in range(self.settings.retries + 1):
             with self._lock:
                 now = time.monotonic()

@@ -5,8 +5,7 @@ A module per family; `FormReport` is what they have in common.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +16,11 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
 from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, figure_style, figures
 from counterfoil.report import labels as label_of
-from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
+from counterfoil.report.html import Drawing, Grouping, Section, drawn
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, intervals, lead
 from counterfoil.report.result_tables import ResultTable
@@ -30,8 +29,6 @@ from counterfoil.report.thumbnails import Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
-#: More scorers or groups than this, and dots would need more room than a screen has.
-_DOTS_GROUPS, _DOTS_RUNS = 4, 6
 #: How dots are read.
 READING = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
 #: So many of the questions that a scorer does worst on are listed.
@@ -84,8 +81,6 @@ class FormReport(ResultTable, ABC):
     place: ClassVar[str]
     script: ClassVar[str]
     style: ClassVar[str] = ""
-    #: In how many columns the measures stand; 0 is all side by side.
-    columns: ClassVar[int] = 0
     #: A scorer's result on a question, by the digit that encodes it; 0 is right.
     KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     #: The value of equal scores, by tie policy.
@@ -175,15 +170,10 @@ class FormReport(ResultTable, ABC):
         columns = self.overview(comparison).columns
         return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        """A few questions in pictures, where they are at hand; none of most forms."""
-        return []
-
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        """Dots of all measures, the main ones first, in `columns`, or side by side."""
+        """Dots of all measures, the main ones first."""
         shown = list(dict.fromkeys([*comparison_tables.main_measures(comparison), *comparison.measures]))
-        name, columns = f"{anchor}-measures", self.columns or len(shown)
-        return [dots(comparison, name, "Measures", READING, shown, columns=columns)] if shown else []
+        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown)] if shown else []
 
     def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         """Dots of further measures, which are folded."""
@@ -238,12 +228,10 @@ class FormReport(ResultTable, ABC):
         )
 
 
-def dots(
-    comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str], *, columns: int = 3
-) -> Drawing:
-    """Dots and whiskers of some measures, side by side where there is room."""
-    draw = partial(figures.measures, comparison, measures)
-    return wide_and_narrow(title, caption, name, draw, {"columns": columns}, {"columns": 1})
+def dots(comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str]) -> Drawing:
+    """Dots and whiskers of some measures, a panel each."""
+    panels = (figures.measures(comparison, [measure], columns=1) for measure in measures)
+    return drawn(title, caption, name, *panels)
 
 
 def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
@@ -262,11 +250,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
             key, by = f"{anchor}-by-{place}", label_of.grouping(name)
             for measure in shown:
                 figure, label = figures.heat(comparison, name, measure), measure_label(measure)
-                drawings.append(drawn(label, "", f"{key}-{measure}", figure, f"{label} by {by}"))
-            if len(labels[name]) <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
-                dotted = figures.measures(comparison, shown, grouping=name)
-                narrow = "".join(heat.wide for heat in drawings)
-                drawings = [replace(drawn(f"By {by}", "", key, dotted, f"Measures by {by}"), narrow=narrow)]
+                drawings.append(drawn(label, "", f"{key}-{measure}", figure, alt=f"{label} by {by}"))
         of_groups = (
             tuple(comparison_tables.group_rows(comparison, measure, grouping=name) for measure in main)
             if many
@@ -312,8 +296,7 @@ def versus(
     """One direction against the other, by two measures; None where no run has both."""
     if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
         return None
-    draw = partial(figures.directions, comparison, pair)
-    return wide_and_narrow(title, caption, name, draw, {}, {"size": 3.9})
+    return drawn(title, caption, name, figures.directions(comparison, pair))
 
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.

@@ -1,6 +1,6 @@
 """Reports on quads, choices, paraphrases and statements: what is right against what is wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +27,10 @@ from counterfoil.report.forms import (
     versus,
 )
 from counterfoil.report.html import Drawing, Panels, Section
-from counterfoil.report.labels import amount, group, listed, measure_label, measure_meaning, short
+from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
 from counterfoil.report.result_tables import threshold_range
-from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread, turns
+from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 
 class ContrastReport(FormReport):
@@ -121,29 +121,6 @@ class QuadReport(ContrastReport):
             "belongs to the first image, the second to the second."
         )
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
-        benchmark = pictured(comparison)
-        if benchmark is None:
-            return []
-        questions = benchmark.paired
-        caption_at, image_at = questions.slots()
-        groupings = questions.groupings
-        # The finest of those that the benchmark is reported by.
-        reported = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)
-        finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
-        labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
-        chosen = _evenly(labels, benchmark.clusters.tolist(), 8)
-        numbers = thumbnails.add(benchmark.images, image_at[chosen].tolist())
-        shown = []
-        for at in chosen:
-            a, b = image_at[at].tolist()
-            if a in numbers and b in numbers:
-                uris = [thumbnails.uris[numbers[image]] for image in (a, b)]
-                texts = [benchmark.captions[caption].text or "" for caption in caption_at[at].tolist()]
-                shown.append({"kind": group(labels[at]), "images": uris, "captions": texts})
-        return shown
-
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """A value below 1, such as the half of a tie, is a failure; a direction not measured has none."""
         right = np.ones(len(run.benchmark))
@@ -155,7 +132,7 @@ class QuadReport(ContrastReport):
         finer = [name for name in comparison.measures if name not in main]
         drawn = super().measures(comparison, anchor)
         if finer:
-            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer, columns=len(finer)))
+            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer))
         return drawn
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
@@ -221,24 +198,6 @@ class ParaphraseReport(ContrastReport):
         }
 
 
-def _evenly(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[int]:
-    """Positions of up to `most` questions: every label in turn, no cluster twice, labels together.
-
-    >>> _evenly(["a", "a", "b", "a"], [0, 1, 0, 2], 3)
-    [0, 1, 3]
-    >>> _evenly(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
-    [0, 1, 2]
-    """
-    chosen: list[int] = []
-    shown: set[int] = set()
-    for at in turns(labels):
-        if clusters[at] not in shown and len(chosen) < most:
-            chosen.append(at)
-            shown.add(clusters[at])
-    order = list(dict.fromkeys(labels))
-    return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
-
-
 def _thresholds(comparison: Comparison) -> list[Note]:
     """The thresholds that were fitted, and on which questions."""
     by_questions: dict[str, list[str]] = {}
@@ -255,7 +214,6 @@ def _thresholds(comparison: Comparison) -> list[Note]:
 class StatementReport(ContrastReport):
     """Statements."""
 
-    columns = 3
     measures = FormReport.measures
     noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, _thresholds)
     interval_words: ClassVar[Mapping[str, str]] = {

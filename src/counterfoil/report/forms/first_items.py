@@ -3,6 +3,7 @@
 A gallery can have tens of thousands of queries, so a page carries a sample of them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -200,25 +201,7 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         shown = source.thumbnails.add(benchmark.images, [needed[i] for i in order])
     pictured = [all(p in shown for p in positions) for positions in needed]
     by_rule = any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i))
-    models = []
-    for run, a in zip(comparison.runs, answers, strict=True):
-        # Six digits of each, for showing; None where only an order is known.
-        scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a["scores"].tolist()]
-        item, *places = a["missed"].T
-        missed = zip(numbers(item), *(place.tolist() for place in places), strict=True)
-        model = {
-            "name": run.name,
-            "kinds": "".join(map(str, a["kinds"].tolist())),
-            "top": numbers(a["top"]),
-            "marks": ["".join(map(str, row)) for row in a["marks"].tolist()],
-            "scores": scores if np.isfinite(a["scores"]).any() else None,
-            # Per query the item missed and its places, 0 where none is; None where not counted.
-            "missed": None
-            if by_rule
-            else [[*row] if there else 0 for row, there in zip(missed, a["misses"].tolist(), strict=True)],
-            "first": a["first"].tolist(),
-        }
-        models.append(model)
+    runs = zip(comparison.runs, answers, strict=True)
     return {
         "ids": [questions.ids[row] for row in rows.tolist()],
         "of": int(questions.defined.sum()),
@@ -230,7 +213,28 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         "right": np.concatenate([right_answers(s) for s in (questions.i2t, questions.t2i)])[rows].tolist(),
         "pictures": "".join("1" if there else "0" for there in pictured),
         "pictured": sum(pictured),
-        "models": models,
+        "models": [{"name": run.name, **_model(a, numbers, by_rule=by_rule)} for run, a in runs],
+    }
+
+
+def _model(
+    answers: dict[str, ndarray], numbers: Callable[[ndarray], list[Any]], *, by_rule: bool
+) -> dict[str, Any]:
+    """What `_answers` says of one scorer, with items as their `numbers` in the page."""
+    # Six digits of each, for showing; None where only an order is known.
+    scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in answers["scores"].tolist()]
+    item, *places = answers["missed"].T
+    missed = zip(numbers(item), *(place.tolist() for place in places), strict=True)
+    return {
+        "kinds": "".join(map(str, answers["kinds"].tolist())),
+        "top": numbers(answers["top"]),
+        "marks": ["".join(map(str, row)) for row in answers["marks"].tolist()],
+        "scores": scores if np.isfinite(answers["scores"]).any() else None,
+        # Per query the item missed and its places, 0 where none is; None where not counted.
+        "missed": None
+        if by_rule
+        else [[*row] if there else 0 for row, there in zip(missed, answers["misses"].tolist(), strict=True)],
+        "first": answers["first"].tolist(),
     }
 
 

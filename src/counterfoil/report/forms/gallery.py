@@ -6,7 +6,6 @@ given cut they end where the ranking does.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import cycle, pairwise
 from math import ceil
 from typing import Any, ClassVar
@@ -24,8 +23,7 @@ from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms.gallery import chance, mean
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.ranks import Qrels
+from counterfoil.metrics.measures import DIRECTIONS, split_direction
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures, ranking
@@ -40,11 +38,10 @@ from counterfoil.report.forms import (
     versus,
 )
 from counterfoil.report.forms.first_items import right_answers
-from counterfoil.report.html import Drawing, Section, wide_and_narrow
+from counterfoil.report.html import Drawing, Section, drawn
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
 from counterfoil.report.tables import Column, Table
-from counterfoil.report.thumbnails import Thumbnails, pictured
 
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
 #: How far down the curves look.
@@ -57,7 +54,6 @@ _DASHES: tuple[tuple[str, Any], ...] = tuple(
     (colour, dash) for dash in ("-", (0, (5, 1.5)), (0, (1.2, 1.2))) for colour in (RIGHT, INK, MUTED)
 )
 #: Captions of which right pictures are shown as examples, and the pictures of each.
-_SHELVES, _ON_SHELF = 3, 6
 
 
 def _ties(comparison: Comparison) -> list[Note]:
@@ -193,45 +189,6 @@ class GalleryReport(FormReport):
             for q in order[:WORST]
         }
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        """Captions with several right pictures, and what the best model puts first for each.
-
-        `more` right pictures are not shown; `first` are pictures, each with whether it is right.
-        """
-        benchmark = pictured(comparison)
-        if benchmark is None or not isinstance(benchmark.gallery.t2i.positives, Qrels):
-            return []
-        search, positives = benchmark.gallery.t2i, benchmark.gallery.t2i.positives
-        name = ranking(comparison)[0]
-        best = next(run for run in comparison.runs if run.name == name)
-        top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
-        counts = positives.counts
-        several = np.flatnonzero((counts >= 3) & (counts <= 12))
-        if not len(several):
-            several = np.flatnonzero(counts >= 1)
-        # From short captions to long ones, which say more and are true of less.
-        lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
-        several = several[np.argsort(lengths, kind="stable")]
-        chosen = several[np.linspace(0, len(several) - 1, min(_SHELVES, len(several))).astype(int)]
-        ranked = []
-        for row in chosen.tolist():
-            right = positives.items[positives.starts[row] : positives.starts[row + 1]]
-            right = right[right >= 0]
-            first = [int(i) for i in top[row] if i >= 0][:_ON_SHELF] if len(top) else []
-            numbers = thumbnails.add(benchmark.images, [[*right[:_ON_SHELF].tolist(), *first]])
-            if numbers:
-                uris = {image: thumbnails.uris[number] for image, number in numbers.items()}
-                ranked.append(
-                    {
-                        "caption": benchmark.captions[int(search.queries[row])].text or "",
-                        "right": [uris[image] for image in right[:_ON_SHELF].tolist()],
-                        "more": max(0, len(right) - _ON_SHELF),
-                        "model": best.name,
-                        "first": [(uris[image], image in right) for image in first],
-                    }
-                )
-        return ranked
-
     def overview(self, comparison: Comparison) -> Table:
         """The measures that the benchmark's authors report."""
         return comparison_tables.overview(comparison, measures=_shown(comparison))
@@ -261,14 +218,18 @@ class GalleryReport(FormReport):
             caption = "The share of queries with a right answer among the first K, and what chance gives."
             if len(comparison.runs) > NAMED:
                 caption += f" The best {NAMED} scorers are named; the others are thin and grey."
-            draw = partial(recall_curves, by_side)
-            figure = wide_and_narrow("R@K against K", caption, f"{anchor}-curves", draw, {}, {"columns": 1})
+            panels_of = (recall_curves(side, of) for side, of in by_side.items())
+            figure = drawn("R@K against K", caption, f"{anchor}-curves", *panels_of)
             sections.append(Section("curves", "How far down to look", drawings=(figure,)))
         # Unless all queries of a direction have as many.
         if varied(questions):
             title, name = "How many right answers queries have", f"{anchor}-multiplicity"
-            draw = partial(multiplicity, questions)
-            figure = wide_and_narrow(title, "", name, draw, {}, {"columns": 1})
+            counts = {
+                side: right_answers(search)
+                for side, search in (("i2t", questions.i2t), ("t2i", questions.t2i))
+                if len(search)
+            }
+            figure = drawn(title, "", name, *(multiplicity(side, of) for side, of in counts.items()))
             sections.append(Section("multiplicity", "How many answers are right", drawings=(figure,)))
         names = comparison_tables.groupings(questions)
         if groups := tuple(comparison_tables.by_group(comparison, grouping=name) for name in names):
@@ -351,37 +312,36 @@ def _curve(run: Run, names: Mapping[int, str]) -> Curve:
     return Curve(run.name, tuple(names)[: len(values)], np.asarray(values))
 
 
-def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
-    """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found."""
-    columns = min(columns, len(curves))
-    names = {short(curve.name, 24) for of in curves.values() for curve in [*of[:NAMED], of[-1]]}
+#: The width of a panel of curves, in inches.
+_WIDTH = 3.9
+
+
+def recall_curves(side: str, curves: Sequence[Curve]) -> Any:
+    """R@K against K in one direction, a line per scorer named at its end: what `curves` found."""
+    names = {short(curve.name, 24) for curve in [*curves[:NAMED], curves[-1]]}
     label = max(extent(name, 8) for name in names) + 0.28
-    # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = (10.4 - 0.5 - columns * label) / columns - 0.2 if columns > 1 else 3.75 - 0.45 - label
-    panel, gap = (max(across, 1.2), 2.9), (label + 0.4, 0.85)
-    margin: dict[str, Any] = {"left": 0.45, "right": label, "bottom": 0.48, "top": 0.28, "gap": gap}
-    with panels(panel, len(curves), columns, **margin) as (figure, grid):
-        for axes, (side, of) in zip(grid, curves.items(), strict=True):
-            most = max(max(curve.ks) for curve in of)
-            axes.set(xscale="log", xlim=(1, max(most, 2)), ylim=(0, 101))
-            ticks = [k for k in (1, 2, 5, 10, 20, 50, 100) if k <= most]
-            axes.set_xticks(ticks, [str(k) for k in ticks])
-            axes.set_xticks([], minor=True)
-            axes.set_xlabel("K: how many of the first items one looks at")
-            axes.set_ylabel("R@K (%)", labelpad=2)
-            plain(axes, _TITLES[side], grid="both")
-            scorers = [curve for curve in of if curve.name != CHANCE]
-            named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
-            named += [(curve, (WRONG, (0, (4, 3)))) for curve in of if curve.name == CHANCE]
-            for curve in scorers[NAMED:]:
-                axes.plot(curve.ks, 100 * curve.values, color=MUTED, lw=0.6, alpha=0.6)
-            for curve, (colour, dash) in reversed(named):
-                look = {"color": colour, "ls": dash, "lw": 1 if curve.name == CHANCE else 1.6}
-                axes.plot(curve.ks, 100 * curve.values, clip_on=False, **look)
-            ends = []
-            for curve, (colour, _) in named:
-                ends.append((curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour))
-            name_ends(axes, ends)
+    panel = max(_WIDTH - 0.45 - label, 1.2), 2.6
+    with panels(panel, left=0.45, right=label, bottom=0.48, top=0.28) as (figure, (axes,)):
+        most = max(max(curve.ks) for curve in curves)
+        axes.set(xscale="log", xlim=(1, max(most, 2)), ylim=(0, 101))
+        ticks = [k for k in (1, 2, 5, 10, 20, 50, 100) if k <= most]
+        axes.set_xticks(ticks, [str(k) for k in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel("K: how many of the first items one looks at")
+        axes.set_ylabel("R@K (%)", labelpad=2)
+        plain(axes, _TITLES[side], grid="both")
+        scorers = [curve for curve in curves if curve.name != CHANCE]
+        named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
+        named += [(curve, (WRONG, (0, (4, 3)))) for curve in curves if curve.name == CHANCE]
+        for curve in scorers[NAMED:]:
+            axes.plot(curve.ks, 100 * curve.values, color=MUTED, lw=0.6, alpha=0.6)
+        for curve, (colour, dash) in reversed(named):
+            look = {"color": colour, "ls": dash, "lw": 1 if curve.name == CHANCE else 1.6}
+            axes.plot(curve.ks, 100 * curve.values, clip_on=False, **look)
+        ends = []
+        for curve, (colour, _) in named:
+            ends.append((curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour))
+        name_ends(axes, ends)
     return figure
 
 
@@ -390,27 +350,20 @@ def varied(questions: Gallery) -> bool:
     return any(np.ptp(right_answers(search)) for search in (questions.i2t, questions.t2i) if len(search))
 
 
-def multiplicity(questions: Gallery, *, columns: int = 2) -> Any:
-    """How many right answers queries have, a panel per direction: the share of queries by R."""
-    sides = [
-        (side, right_answers(search))
-        for side, search in (("i2t", questions.i2t), ("t2i", questions.t2i))
-        if len(search)
-    ]
-    margin: dict[str, Any] = {"left": 0.15, "right": 0.15, "bottom": 0.45, "top": 0.42, "gap": (0.4, 0.95)}
-    with panels((3.4, 1.15), len(sides), columns, **margin) as (figure, grid):
-        for axes, (side, counts) in zip(grid, sides, strict=True):
-            labels, share = binned(counts)
-            axes.bar(range(len(labels)), 100 * share, width=0.82, color=RIGHT, alpha=0.75, lw=0)
-            for x, value in enumerate(share.tolist()):
-                text = "" if not value else f"{100 * value:.0f}" if value >= 0.005 else "<1"
-                axes.text(x, 100 * value + 1.5, text, ha="center", va="bottom", fontsize=7.5, color=INK)
-            axes.set_xticks(range(len(labels)), labels)
-            axes.set_xlabel(f"right answers of a query; {counts.mean():.1f} on average")
-            axes.set_ylim(0, 125 * float(share.max()))
-            axes.set_yticks([])
-            axes.tick_params(length=0)
-            plain(axes, f"{_TITLES[side]}: % of {len(counts):,}", left=False)
+def multiplicity(side: str, counts: Int[ndarray, "queries"]) -> Any:
+    """How many right answers the queries of one direction have: the share of queries by R."""
+    labels, share = binned(counts)
+    with panels((3.4, 1.15), left=0.15, right=0.15, bottom=0.45, top=0.42) as (figure, (axes,)):
+        axes.bar(range(len(labels)), 100 * share, width=0.82, color=RIGHT, alpha=0.75, lw=0)
+        for x, value in enumerate(share.tolist()):
+            text = "" if not value else f"{100 * value:.0f}" if value >= 0.005 else "<1"
+            axes.text(x, 100 * value + 1.5, text, ha="center", va="bottom", fontsize=7.5, color=INK)
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_xlabel(f"right answers of a query; {counts.mean():.1f} on average")
+        axes.set_ylim(0, 125 * float(share.max()))
+        axes.set_yticks([])
+        axes.tick_params(length=0)
+        plain(axes, f"{_TITLES[side]}: % of {len(counts):,}", left=False)
     return figure
 
 

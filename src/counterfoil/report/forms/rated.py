@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -250,13 +249,12 @@ class PreferenceReport(JudgedReport):
         return {"votes": votes, "label": questions.label.tolist()}
 
 
-def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Panels:
-    """The scores at each rating, which is called `given`: a small figure per scorer, best first.
+def spreads(comparison: Comparison, name: str) -> Panels:
+    """The scores at each rating: a small figure per scorer, best first.
 
     They wrap as the screen is wide.
     """
-    alt = f"Scores of {{}} at each {given}"
-    return Panels("", "", small_figures(comparison, name, partial(score_spread, given=given), alt))
+    return Panels("", "", small_figures(comparison, name, score_spread, "Scores of {} at each rating"))
 
 
 def references(questions: Rated | Preference) -> str:
@@ -348,12 +346,11 @@ def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]
     return ratings[given], np.broadcast_to(run.answers.scores[:, None], given.shape)[given]
 
 
-def score_spread(run: Run, *, given: str = "rating") -> Any:
+def score_spread(run: Run) -> Any:
     """The scores of a run at each rating: mean (dot), middle half (bar), from a tenth to nine (line).
 
     A metric that goes with people climbs from left to right with bars that share no height; the scale of the
-    scores is the metric's own. The line between dots joins the means. `given` stands below the
-    ratings.
+    scores is the metric's own. The line between dots joins the means.
     """
     ratings, scores = points(run)
     labels, codes = levels(ratings)
@@ -374,7 +371,7 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
         axes.set_xlim(-0.6, len(means) - 0.4)
         lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}
         axes.set_xticks(range(len(means)), labels, **lean)
-        axes.set_xlabel(given, fontsize=7.5, color=MUTED, labelpad=2)
+        axes.set_xlabel("rating", fontsize=7.5, color=MUTED, labelpad=2)
         plain(axes, short(run.name, 30), grid="y", size=7.5, pad=4)
         axes.locator_params(axis="y", nbins=4)
     return figure

@@ -99,7 +99,7 @@ def visit(chromium):
             context = chromium.new_context(**{"viewport": {"width": 1280, "height": 720}, **settings})
             contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         site = "/".join(address.split("/")[:3])
 
         def complain(text, harmless=False):

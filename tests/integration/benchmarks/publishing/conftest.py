@@ -68,10 +68,7 @@ def benchmarks(jpeg):
 
 @pytest.fixture(scope="session")
 def published(benchmarks, tmp_path_factory):
-    """Every benchmark in a folder; quads in splits, in files of few images, with who made what.
-
-    Those called "hub" are the same quads as they go to the hub.
-    """
+    """Every benchmark in a folder; quads in splits, in files of few images, with who made what."""
     folder, found = tmp_path_factory.mktemp("published"), {}
     ids = list(benchmarks["quads"].questions.ids)
     makers = {
@@ -80,10 +77,9 @@ def published(benchmarks, tmp_path_factory):
     }
     rows = pa.table({"id": ids[::-1], **{name: list(cells)[::-1] for name, cells in makers.items()}})
     made = Provenance.of({"rows": rows, "steps": [{"name": "negate", "rows_in": 12, "rows_out": 10}]})
-    for name, benchmark in {**benchmarks, "hub": benchmarks["quads"]}.items():
-        of_quads = name in ("quads", "hub")
+    for name, benchmark in benchmarks.items():
+        of_quads = name == "quads"
         about = plain(provenance=made) if of_quads else plain()
-        about = replace(about, repository="ann/shapes") if name == "hub" else about
         with pytest.MonkeyPatch.context() as patch:
             if of_quads:
                 patch.setattr(tables, "MOST_BYTES", 60_000)

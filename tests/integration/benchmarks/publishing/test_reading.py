@@ -166,8 +166,7 @@ def plain(value):
 found = {"context": make_context(Context(conforms_to=CroissantVersion.V_1_1))}
 for name in sys.argv[2:]:
     folder = f"{sys.argv[1]}/{name}"
-    mapping = {"repository": folder} if name == "hub" else None
-    read = mlcroissant.Dataset(f"{folder}/croissant.json", mapping=mapping)
+    read = mlcroissant.Dataset(f"{folder}/croissant.json")
     issues = read.metadata.ctx.issues
     found[name] = {"issues": [*issues.errors, *issues.warnings]}
     found[name]["version"] = read.metadata.ctx.conforms_to.name
@@ -187,7 +186,7 @@ def generated(published):
     """All records by mlcroissant, of all folders, in a process of its own with a time limit."""
     pytest.importorskip("mlcroissant")
     folder = published["quads"].folder.parent
-    done = python("-c", _GENERATE, folder, *FORMS, "hub", timeout=120)
+    done = python("-c", _GENERATE, folder, *FORMS, timeout=120)
     assert not done.returncode, done.stderr[-2000:]
     assert "not standard" not in done.stderr
     return json.loads(done.stdout)
@@ -203,17 +202,6 @@ def test_mlcroissant_validates_and_generates_all_records(published, generated, n
     splits = {row["name"] for row in found["records"]["splits"]}
     rows = found["records"]["queries" if name == "gallery" else "default"]
     assert {row["split"] for row in rows} == splits
-
-
-def test_files_of_the_hub_give_the_same_records(published, generated):
-    """Through a repository, which a folder stands for here."""
-    assert generated["hub"]["issues"] == []
-    same_rows(
-        generated["hub"]["records"]["default"], expected(published["quads"].benchmark)["default"], "hub"
-    )
-    described = json.loads((published["hub"].folder / "croissant.json").read_text())
-    page = "https://huggingface.co/datasets/ann/shapes"
-    assert described["distribution"][0]["contentUrl"].startswith(f"{page}/resolve/main/data/train-00000-of-")
 
 
 def test_the_context_is_that_of_the_format(published, generated):

@@ -162,7 +162,7 @@ def test_rows_that_do_not_fit(folder, read_free, row, message):
 
 def test_files_that_do_not_fit(folder, read_free, tmp_path):
     refuses(r"no file of Flickr8k-Expert in this folder", read_free, "flickr8k-expert", folder)
-    refuses("no official data set on the hub; get it from https", read_free, "flickr8k-expert", None)
+    refuses("no data of Flickr8k-Expert; get it from https", read_free, "flickr8k-expert", None)
     (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
     (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
     refuses(r"the share of yes is not that of its counts", read_free, "flickr8k-cf", folder)

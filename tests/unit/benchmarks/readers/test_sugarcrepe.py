@@ -11,7 +11,6 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.specs import from_table, layouts, read
 from counterfoil.benchmarks.tables import DataTable, read_table
-from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from refusals import refuses
 
@@ -90,13 +89,6 @@ def test_the_papers_edition_is_accepted(folder, small):
     items["3"] = _item("swap_obj", 3)
     (folder / "swap_obj.json").write_text(json.dumps(items))
     refuses("in group 'swap_obj'; given: 4; allowed: 2 or 3", read, small, folder, None)
-
-
-def test_there_is_no_official_hub_data_set(small):
-    with pytest.raises(
-        DataError, match=r"no official data set on the hub; get it with 'counterfoil benchmarks fetch "
-    ):
-        read(small, None, None)
 
 
 def test_real_files(shared_data):

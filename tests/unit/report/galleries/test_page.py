@@ -92,7 +92,7 @@ def test_a_gallery_of_one_direction_has_a_chapter():
     assert GALLERY.directions(found, "b-x") is None
     sections = GALLERY.sections(found, "b-x")
     assert [section.key for section in sections] == ["curves", "multiplicity"]
-    assert "captions look for" not in sections[0].drawings[0].wide.lower()
+    assert "captions look for" not in sections[0].drawings[0].panels[0].lower()
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -1,0 +1,330 @@
+"""Campaigns before people come, tried by simulated people."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
+from counterfoil.annotate.budget import READING, budget_of
+from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
+from counterfoil.annotate.judgement_table import Submissions, check_table_kind, write_judgement_table
+from counterfoil.annotate.labels import LabelOutcome, label_outcomes
+from counterfoil.annotate.quality import people_quality
+from counterfoil.errors import InputError
+from counterfoil.evaluation.result import Estimate
+from counterfoil.inputs.options import key_values
+from counterfoil.jobs.annotate_judgements import CAMPAIGN
+from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
+from counterfoil.jobs.job import job, option
+from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.outputs import Folder, guarded
+from counterfoil.report.labels import amount
+from counterfoil.report.tables import Column, Table
+from counterfoil.store import check_writable
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.simulation import Simulation
+
+#: Shares of kinds of people, or texts KIND=SHARE,....
+Mix = Mapping[str, float] | Sequence[str]
+
+
+#: Reweightings behind the intervals of agreement.
+_DRAWS = 200
+#: Kinds of people whose work is as it should be: to flag one of them is a false alarm.
+CAREFUL = ("able",)
+
+
+@dataclass(frozen=True)
+class KindOutcome:
+    """What came of the people of one kind: how many came, who was disqualified, who was flagged.
+
+    `flagged` are those of whom `annotate review` says that they show a sign of careless work; `right` is the
+    share of their answers to items of work that were right, NaN where they gave none.
+    """
+
+    kind: str
+    people: int
+    worked: int
+    disqualified: int
+    flagged: int
+    right: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedCampaign(Tabular):
+    """A simulated campaign: hours and pay beside the budget, what came out, labels, and people by kind."""
+
+    campaign: Campaign
+    simulation: "Simulation"
+    agreement: CampaignAgreement | None
+    labels: tuple[LabelOutcome, ...]
+    kinds: tuple[KindOutcome, ...]
+
+    rows_by = declared(
+        estimate="one per number: `estimate`, and what `came: float` out with `low: float` and `high: float` "
+        "where there are intervals (95 %)",
+        model="one per way to make labels: `model`, `items: int`, `right: float`, `low: float`, "
+        "`high: float`, `promised: float`",
+        kind="one per kind of people: `kind`, `people: int`, `worked: int`, `disqualified: int`, "
+        "`flagged: int`, `right: float`",
+    )
+    save_help = "Write the simulated judgements, .csv or .parquet."
+    check_kind = staticmethod(check_table_kind)
+
+    def _rows(self, by: str) -> Iterable[Any]:
+        if by != "estimate":
+            return self.labels if by == "model" else self.kinds
+        return [({"estimate": name, "came": came.value}, came) for name, came in self.estimates.items()]
+
+    @property
+    def hours(self) -> tuple[float, float]:
+        """Hours of work, as the form's usual time promises for the answers asked for, and as they were."""
+        return self._promised("hours"), self.simulation.hours_worked
+
+    @property
+    def pay(self) -> tuple[float, float]:
+        """Pay in the campaign's currency: for the promised hours, and of all that was answered by item."""
+        done = len(Submissions.of(self.simulation.judgements))
+        return self._promised("cost"), done * self.campaign.pay.per_item
+
+    def _promised(self, name: Literal["hours", "cost"]) -> float:
+        """What the budget promises over all roles; simulated people read nothing."""
+        parts = budget_of(self.campaign, len(self.simulation.people)).parts
+        return sum(getattr(part, name) for role, part in parts.items() if role != READING)
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """What came out, by name: shares in [0, 1] with 95 % intervals, alpha at most 1."""
+        label = next((outcome for outcome in self.labels if outcome.model == "majority"), None)
+        by_name: dict[str, Estimate] = {}
+        if label is not None:
+            right = Estimate(label.right, label.low, label.high, label.items, None)
+            by_name["items whose label is right"] = right
+        questions = () if self.agreement is None else self.agreement.questions
+        names = (self.campaign.form.main, "", "")
+        main = next((q.people for q in questions if (q.question, q.reading, q.kind) == names), None)
+        if main is not None:
+            by_name |= {"pairs of answers that agree": main.raw, "Krippendorff's alpha": main.alpha}
+        return by_name
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Promises and what came out, labels by model, people by kind."""
+        counts, recipe = self.simulation.counts, self.campaign.recipe
+        wanted = counts.items * recipe.overlap
+        work = [
+            ("answers that count", f"{wanted:,}", f"{counts.answers:,}"),
+            ("hours of work", *(f"{hours:,.1f}" for hours in self.hours)),
+            (f"pay, {recipe.currency}", *(f"{pay:,.2f}" for pay in self.pay)),
+        ]
+        work += [(name, "", _said(came, name)) for name, came in self.estimates.items()]
+        caption = f"{recipe.title}: {amount(counts.items, 'item')}"
+        return (
+            Table.of(caption, "", ("promised", "came out"), work),
+            *self.table(
+                "Labels against the truth",
+                {
+                    "model": "{model}",
+                    Column("right, %"): lambda row: (row["right"], row["low"], row["high"]),
+                    Column("promised, %"): "promised",
+                },
+                by="model",
+            ),
+            *self.table(
+                "People",
+                {
+                    "kind": "{kind}",
+                    "came": "{people:,}",
+                    "worked": "{worked:,}",
+                    "disqualified": "{disqualified:,}",
+                    "flagged": "{flagged:,}",
+                    "right, %": lambda row: "–" if row["right"] is None else f"{100 * row['right']:.1f}",
+                },
+                by="kind",
+            ),
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
+        simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
+        over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
+        came, caught = Counter[bool](), Counter[bool]()
+        for outcome in self.kinds:
+            careful = outcome.kind in CAREFUL
+            came[careful] += outcome.people
+            caught[careful] += outcome.flagged + outcome.disqualified
+        per_item = counts.complete_answers / max(1, counts.complete)
+        saved = recipe.most * counts.complete - counts.complete_answers
+        return lines(
+            counts.wanted
+            and f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
+            "let more people come with --people",
+            simulation.drawn
+            and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
+            over
+            and f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
+            "take these chances with care",
+            came[False]
+            and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
+            f"false alarms: {caught[True]:,} of {came[True]:,} able people",
+            (recipe.design == "adaptive" and counts.complete)
+            and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
+            f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
+            "aside are in hours and pay, not in what was promised",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        counts = self.simulation.counts
+        return {
+            "title": self.campaign.recipe.title,
+            "form": self.campaign.form.name,
+            "counts": {**vars(counts), "people": dict(counts.people)},
+            "drawn_truths": self.simulation.drawn,
+            "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
+            "pay": dict(zip(("promised", "came"), self.pay, strict=True)),
+            **super().to_json(),
+            "calibrated": {outcome.model: outcome.calibrated for outcome in self.labels},
+        }
+
+    @property
+    def judgements(self) -> pa.Table:
+        """All answers with the `truth` of the item and the simulated `person_kind`, for other commands."""
+        table, simulation = self.simulation.judgements, self.simulation
+        truth = [simulation.truth.get(item) for item in table.column("item").to_pylist()]
+        kinds = [simulation.people[person].kind for person in table.column("person").to_pylist()]
+        table = table.append_column("truth", pa.array(truth, pa.string()))
+        return table.append_column("person_kind", pa.array(kinds, pa.string()))
+
+    def save(self, path: str | Path) -> None:
+        """Write the judgements as CSV or Parquet, by the suffix."""
+        write_judgement_table(path, self.judgements)
+
+
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil annotate simulate campaign/ --people 50
+  counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
+  counterfoil annotate simulate campaign/ --keep simulated/ --out simulated.parquet
+
+Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
+careless (guesses), adversarial (wrong on purpose), bot (first option, in no time).""",
+)
+def annotate_simulate(
+    campaign: Annotated[str | Path, CAMPAIGN],
+    *,
+    people: Annotated[int, option(low=1, high=100_000)] = 50,
+    mix: Annotated[Mix, option(shown="able=1", metavar="KIND=SHARE,...")] = ("able=1",),
+    accuracy: Annotated[float | None, option(low=0, high=1)] = None,
+    keep: Annotated[str | Path | None, option(metavar="FOLDER")] = None,
+    seed: Annotated[int, SEED] = 0,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
+) -> SimulatedCampaign:
+    """Run a campaign by simulated people, from entry to the last answer, and hold it against the truth.
+
+    The campaign's own database is not touched. People know the right answers of items and give them as often
+    as their kind does; items whose truth is not known get one at random.
+
+    What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
+    Kinds of people are `annotate.simulation.KINDS`. Raises `DataError` for a folder without a campaign,
+    `InputError` for unknown kinds and shares that are none.
+
+    Arguments:
+        people: How many people come.
+        mix: Kinds of people and their shares.
+        accuracy: How often able people are right. Default: 0.95.
+        keep: Keep a copy of the campaign with all that was answered here.
+    """
+    from counterfoil.annotate.simulation import crowd, simulate
+
+    feedback = feedback_of(reporting)
+    source, place = open_campaign(Path(campaign)), path_of(keep)
+    came = crowd(_shares(mix), people, seconds=source.form.seconds, accuracy=accuracy)
+    with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
+        if place is not None:
+            if (place / DATABASE).exists():
+                raise InputError("a campaign with answers is there", where=place, hint="name another folder")
+            check_writable(place, folder=True)
+            outputs.folder(Folder(place, FILES))
+        with feedback.progress() as report:
+            simulation = simulate(source, came, seed=seed, progress=partial(report, "answers"), keep=place)
+    if keep is not None:
+        feedback.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
+    with feedback.busy("comparing with the truth"):
+        fields = fields_of(source)
+        main = fields[source.form.main]
+        rows = simulation.judgements.filter(simulation.judgements.column("counted"))
+        agreement = None
+        if pc.any(pc.equal(rows.column("role"), "work")).as_py():
+            agreement = campaign_agreement(rows, fields, by_kind=False, draws=_DRAWS, seed=seed)
+        one = main.kind == "one"
+        return SimulatedCampaign(
+            source,
+            simulation,
+            agreement,
+            label_outcomes(rows, main, simulation.truth) if one else (),
+            _kinds(source, simulation),
+        )
+
+
+def _shares(mix: Mix) -> Mapping[str, float]:
+    """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
+    if isinstance(mix, Mapping):
+        return mix
+    example, shares = "able=0.8,careless=0.2", {}
+    texts = mix if isinstance(mix, str) else ",".join(mix)
+    for kind, share in key_values(texts.split(","), "--mix", example).items():
+        try:
+            shares[kind.strip()] = float(share)
+        except ValueError:
+            raise InputError(
+                "no share", where=f"--mix, {kind}", given=share, allowed=f"such as {example}"
+            ) from None
+    return shares
+
+
+def _kinds(campaign: Campaign, simulation: "Simulation") -> tuple[KindOutcome, ...]:
+    """What came of each kind of people, in the order of their first appearance."""
+    table = simulation.judgements
+    flagged = {quality.person for quality in people_quality(table, campaign) if quality.reasons}
+    work = table.filter(
+        pc.and_(
+            pc.equal(table.column("role"), "work"), pc.equal(table.column("question"), campaign.form.main)
+        )
+    )
+    right, given = Counter[str](), Counter[str]()
+    for row in work.select(["item", "person", "answer"]).to_pylist():
+        kind = simulation.people[row["person"]].kind
+        given[kind] += 1
+        right[kind] += row["answer"] == simulation.truth[row["item"]]
+    worked = set(work.column("person").to_pylist())
+    outcomes = []
+    for kind in dict.fromkeys(person.kind for person in simulation.people.values()):
+        ids = {id for id, person in simulation.people.items() if person.kind == kind}
+        out = {id for id in ids if simulation.states[id] == "disqualified"}
+        share = right[kind] / given[kind] if given[kind] else float("nan")
+        outcomes.append(
+            KindOutcome(kind, len(ids), len(ids & worked), len(out), len((ids & flagged) - out), share)
+        )
+    return tuple(outcomes)
+
+
+def _said(estimate: Estimate, name: str) -> str:
+    """An estimate with its interval: per cent, or alpha as it is."""
+    if estimate.value != estimate.value:
+        return "–"
+    scale, digits, unit = (1, 3, "") if "alpha" in name else (100, 1, " %")
+    ends = [
+        f"{scale * end:.{digits}f}" for end in (estimate.low, estimate.high) if end is not None and end == end
+    ]
+    text = f"{scale * estimate.value:.{digits}f}{unit}"
+    return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text
