@@ -5,7 +5,6 @@
 A metric is a scorer like any other: it answers a benchmark, and runs of two can be compared with a test.
 On the command line: counterfoil captions score, and counterfoil evaluate metric:cider world-rated
 """
-# ruff: noqa: T201
 
 import sys
 import tempfile

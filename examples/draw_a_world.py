@@ -5,7 +5,6 @@
 Every question is two captions and two pictures that differ by one edit. Because the world is known, the
 exact checker can say which caption is true of which picture, and here it does.
 """
-# ruff: noqa: T201
 
 import sys
 from pathlib import Path

@@ -5,7 +5,6 @@
 A table of judged pairs is enough: image, caption, and how well they match (relevance; 1 if left out).
 On the command line: counterfoil evaluate given:similarities.npy gallery --data judged.csv --ids ids.npz
 """
-# ruff: noqa: T201
 
 import csv
 import sys

@@ -50,22 +50,6 @@ def test_drawing_a_world(tmp_path):
     assert len(load(tmp_path / "sheet" / "benchmark")) == 70
 
 
-def test_measuring_a_scorer(tmp_path):
-    out = run("measure_your_own_scorer.py", tmp_path)
-    parts = dict(part.split("\n", 1) for part in out.strip().split("\n\n")[1:])
-    assert list(parts) == ["blind:length", "pixels:colours", "counting"]
-    # Who counts is right about added things, in both directions.
-    assert "best at add_obj" in parts["counting"]
-
-
-def test_a_benchmark_from_a_table(tmp_path):
-    out = run("benchmark_from_a_table.py", tmp_path, str(tmp_path / "mine"))
-    assert "140 questions of the form 'choice'" in out
-    # The longer caption is right in half of the 40 questions of ADD, for which scene is shown is balanced.
-    assert "add       50.0%" in out
-    assert (tmp_path / "mine" / "table.csv").is_file()
-
-
 def test_a_gallery_of_ones_own(tmp_path):
     """Three captions speak of dogs and so do two of three images; the fourth caption and image are of a cat.
 
