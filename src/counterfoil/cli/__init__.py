@@ -151,8 +151,8 @@ COMMANDS: dict[str, str | CommandGroup] = {
     ),
     "benchmarks": CommandGroup(
         {
-            "list": "list:benchmarks list:show_entries",
-            "show": "list:benchmarks list:show_entries",
+            "list": "listings:benchmarks listings:show_entries",
+            "show": "listings:benchmarks listings:show_entries",
             "fetch": "benchmarks:fetch",
             "save": "benchmarks:save",
             "publish": "jobs.publish:publish",
@@ -176,7 +176,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     "demo": "jobs.tour:demo show:show_demo",
     "list": CommandGroup(
         {
-            name: f"list:{name} list:show_entries"
+            name: f"listings:{name} listings:show_entries"
             for name in ("benchmarks", "scorers", "metrics", "measures", "recipes")
         },
         help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
@@ -184,7 +184,7 @@ COMMANDS: dict[str, str | CommandGroup] = {
     ),
     "cache": CommandGroup(
         {
-            "list": "cache:list_ list:show_entries",
+            "list": "cache:list_ listings:show_entries",
             "size": "cache:size",
             "limit": "cache:limit",
             "clear": "cache:clear",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Every command, in the order of `--help`. What they write is about people, so that it is its owner's alone.
 COMMANDS = {
-    "forms": "list:forms list:show_entries",
+    "forms": "listings:forms listings:show_entries",
     "create": "jobs.annotate_create:create_campaign",
     "simulate": "jobs.annotate_simulate:annotate_simulate",
     "status": "jobs.annotate_campaign:annotate_status annotate:show_status",
@@ -57,7 +57,7 @@ def show_lines(result: Any, console: "Console") -> None:
 
 def show_facts(result: Any, console: "Console") -> None:
     """Facts by name."""
-    from counterfoil.cli.list import print_facts
+    from counterfoil.cli.listings import print_facts
 
     if result.facts:
         print_facts(

@@ -41,7 +41,7 @@ def fetch(
     from counterfoil.storage.location import data_folder
 
     if not names:
-        from counterfoil.cli.list import print_words
+        from counterfoil.cli.listings import print_words
 
         rows = []
         for one in releases().values():

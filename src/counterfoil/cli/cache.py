@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from counterfoil import terminal
-from counterfoil.cli.list import Listing, print_words
+from counterfoil.cli.listings import Listing, print_words
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.job import job, option

@@ -45,7 +45,7 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
 
     Or the files that are looked for, where these are listed.
     """
-    from counterfoil.cli.list import print_words
+    from counterfoil.cli.listings import print_words
     from counterfoil.jobs.reproduce import BASES
     from counterfoil.report.reproduction import Basis, Verdict, by_basis
 

@@ -122,8 +122,8 @@ def demo(
     """
     feedback = feedback_of(reporting)
     if files is not None:
-        if out is not None or full:
-            raise InputError("--files only writes files: it goes without --out and --full")
+        if out != "demo-report":
+            raise InputError("--files only writes files: it goes without --out")
         with guarded("demo", overwrite=overwrite):
             return ExampleFiles(Path(files), write_example_files(Path(files), seed=seed))
     return tour(out, seed=seed, overwrite=overwrite, feedback=feedback)

@@ -12,7 +12,7 @@ from rich.console import Console
 from contracts.forms import gallery_of, ratings_of
 from counterfoil.benchmarks import Caption, Image
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
-from counterfoil.cli.list import print_words
+from counterfoil.cli.listings import print_words
 from counterfoil.cli.tables import (
     comparison_table,
     differences_table,
