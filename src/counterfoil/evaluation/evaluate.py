@@ -144,8 +144,8 @@ def evaluate(
         # Measures of all questions together may not be defined; a group without any is left out.
         groups = {label: values for label, values in groups.items() if values}
     facts = {name: fact for name, fact in ready.facts.items() if fact is not None}
-    made = {**provenance_of(benchmark, answers), **(provenance or {}), **facts}
-    return Result(benchmark.name, scorer, overall, groups, ready.ties, made)
+    whole = {**provenance_of(benchmark, answers), **(provenance or {}), **facts}
+    return Result(benchmark.name, scorer, overall, groups, ready.ties, whole)
 
 
 def measured_run(
