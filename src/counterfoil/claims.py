@@ -66,7 +66,10 @@ def claim(path: Path, command: str) -> OutputLock | None:
     for lock in (path.parent / f".{name}.lock", path / ".counterfoil.lock"):
         try:
             if lock.parent != path:
-                new_folders = _make(lock.parent)
+                missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
+                for folder in reversed(missing):
+                    folder.mkdir(exist_ok=True)
+                    new_folders.insert(0, folder)
             handle = _locked(lock, path)
         except OSError:
             # Whether anything can be written there is for the writing to say.
@@ -159,17 +162,6 @@ def _locked(lock: Path, path: Path) -> int:
             os.close(handle)
             raise
         os.close(handle)
-
-
-def _make(folder: Path) -> list[Path]:
-    """Make a folder with those around it; the ones that are new, the innermost first."""
-    new_folders = []
-    while not folder.exists():
-        new_folders.append(folder)
-        folder = folder.parent
-    for new_folder in reversed(new_folders):
-        new_folder.mkdir(exist_ok=True)
-    return new_folders
 
 
 def _remove(folders: Sequence[Path]) -> None:

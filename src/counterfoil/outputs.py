@@ -244,26 +244,21 @@ def existing_paths(texts: Iterable[object]) -> list[Path]:
     """
     path_of: dict[Path, Path] = {}
     for text in texts:
-        for name in _names(str(text)):
+        names = [str(text)]
+        for sign in ":=":
+            _, after, rest = names[0].partition(sign)
+            names += [rest, rest.partition("@")[0]] if after else []
+            # What follows an architecture: ViT-B-32/weights/best.pt.
+            while after and "/" in rest:
+                rest = rest.partition("/")[2]
+                names.append(rest)
+        for name in names:
             try:
                 if name and Path(name).exists():
                     path_of.setdefault(_real(Path(name)), Path(name))
             except (OSError, ValueError):  # too long, or with a character that no name has
                 continue
     return list(path_of.values())
-
-
-def _names(text: str) -> Iterator[str]:
-    yield text
-    for sign in ":=":
-        _, after, rest = text.partition(sign)
-        if after:
-            yield rest
-            yield rest.partition("@")[0]
-            # What follows an architecture: ViT-B-32/weights/best.pt.
-            while "/" in rest:
-                rest = rest.partition("/")[2]
-                yield rest
 
 
 def _there(folder: Folder) -> list[Path]:

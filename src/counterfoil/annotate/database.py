@@ -124,8 +124,6 @@ def open_database(
         if serve:
             database._served = lock_served(database.engine, address, campaign)
         _migrate(database)
-        if database.is_sqlite:
-            _check_values(database)
         _fill(database, campaign)
         # One that an earlier version made could be read by all.
         for end in ("", "-wal", "-shm") if path is not None else ():
@@ -181,20 +179,6 @@ def _migrate(database: Database) -> None:
                 connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
         connection.execute(sa.delete(versions))
         connection.execute(sa.insert(versions).values(version_num=REVISIONS[-1]))
-
-
-def _check_values(database: Database) -> None:
-    """Raise `DataError` for a value of another type than its column's, which SQLite stores all the same."""
-    kinds = {str: ("text",), int: ("integer",), bool: ("integer",), float: ("real", "integer")}
-    with database.reading() as connection:
-        for column in (column for table in METADATA.sorted_tables for column in table.columns):
-            kind = column.type.python_type
-            odd: Any = sa.func.typeof(column).not_in((*kinds[kind], "null"))
-            odd = odd if kind is str else sa.or_(odd, sa.func.abs(column) > 2**53)
-            text = sa.select(sa.func.quote(column)).where(odd).limit(1)
-            if (value := connection.execute(text).first()) is not None:
-                where = f"{hidden(database.url)}, table '{column.table.name}', column '{column.name}'"
-                raise DataError("odd value", where=where, given=value[0], hint="put a copy back")
 
 
 def _fill(database: Database, campaign: Campaign) -> None:

@@ -60,7 +60,15 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
             for row, of_row in groupby(of_table, key=lambda e: e.row):
                 cells = list(of_row)
                 console.print(Padding(Text(row), (0, 0, 0, 4)))
-                if computed := [_cell(e) for e in cells if e.verdict is not Verdict.NO_DATA]:
+                computed = []
+                for e in cells:
+                    if e.verdict is not Verdict.NO_DATA:
+                        sign, style = ("=", "green") if e.verdict is Verdict.SAME else ("≠", "bold yellow")
+                        mark = DERIVED_MARK if e.basis is Basis.DERIVED else ""
+                        pair = (f"{e.printed} {sign} {e.rounded}", style)
+                        text = Text.assemble(f"{e.column}{mark} ", pair, style="dim", no_wrap=True)
+                        computed.append(text)
+                if computed:
                     console.print(Padding(Columns(computed, padding=(0, 3)), (0, 0, 0, 6)))
                 missing = Counter(e.reason for e in cells if e.verdict is Verdict.NO_DATA)
                 for reason, count in missing.items():
@@ -84,12 +92,3 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
         line = f"{label}: {of['same']:,} same, {of['differs']:,} differ, {of['unexplained']:,} unexplained"
         console.print(Text(line, style="bold"))
     console.print(Text(f"no data: {counts[Basis.NONE]['no data']:,}", style="bold"))
-
-
-def _cell(entry: "Entry") -> Text:
-    from counterfoil.report.reproduction import Basis, Verdict
-
-    sign, style = ("=", "green") if entry.verdict is Verdict.SAME else ("≠", "bold yellow")
-    mark = DERIVED_MARK if entry.basis is Basis.DERIVED else ""
-    numbers = (f"{entry.printed} {sign} {entry.rounded}", style)
-    return Text.assemble(f"{entry.column}{mark} ", numbers, style="dim", no_wrap=True)

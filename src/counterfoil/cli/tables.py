@@ -54,7 +54,13 @@ def printed(
         for column in table.columns
     ]
     for stacked in (False, True):
-        cells = [[_cell(row.cells[i], c, stacked) for row in table.rows] for i, c in enumerate(table.columns)]
+        cells = []
+        for i, column in enumerate(table.columns):
+            texts = [(written(row.cells[i], column, interval=True), row.cells[i].low) for row in table.rows]
+            # An interval below its value, where they do not fit beside one another.
+            cells.append(
+                [t.replace(" [", "\n[", 1) if stacked and low is not None else t for t, low in texts]
+            )
         rooms = [
             2 + max(len(line) for text in [head, *of] for line in text.split("\n"))
             for head, of in zip(heads, cells, strict=True)
@@ -89,11 +95,6 @@ def show_result(result: "Tabular", console: Console) -> None:
     for note in result.notes:
         text = note.removeprefix("warning: ")
         (terminal.note if text == note else terminal.warn)(text)
-
-
-def _cell(cell: Cell, column: Column, stacked: bool) -> str:
-    text = written(cell, column, interval=True)
-    return text.replace(" [", "\n[", 1) if stacked and cell.low is not None else text
 
 
 def _styled(text: str, column: Column, rank: int) -> Text:

@@ -219,10 +219,9 @@ def explain(
     if isinstance(scorer, str):
         catalog.scorer_name(scorer)
     inputs = JobInputs.of(options, [benchmark], scorer)
-    whole = _benchmark(inputs)
+    part = _questions(inputs, options["questions"], options["limit"])
     scorer = inputs.load(scorer)
     methods = check_methods(scorer, options["methods"])
-    part = _questions(whole, options["questions"], options["limit"])
     check_at_hand(part, images="images" in getattr(scorer, "needs", ("images", "captions")))
     captions, images = part.listed.slots()
     questions = [
@@ -277,8 +276,12 @@ def explain(
     )
 
 
-def _benchmark(inputs: JobInputs) -> Benchmark:
-    """The benchmark, read; raises `DataError` for one whose questions are not of pictures with captions."""
+def _questions(inputs: JobInputs, names: Sequence[str], limit: int) -> Benchmark:
+    """The questions of these names of the benchmark, else `limit` of them.
+
+    Raises `DataError` for questions that are not of pictures with captions, and `UnknownNameError` for an id
+    that is none.
+    """
     sources = inputs.sources
     sources.check_names()
     with guarded("explain", reads=sources.paths) as outputs:
@@ -292,15 +295,9 @@ def _benchmark(inputs: JobInputs) -> Benchmark:
         )
     if benchmark.card.shows == "video" or any(isinstance(image, Video) for image in benchmark.images):
         raise DataError("explains pictures, not videos", where=benchmark.name)
-    return benchmark
-
-
-def _questions(benchmark: Benchmark, names: Sequence[str], limit: int) -> Benchmark:
-    """The questions of these names, else `limit`; raises `UnknownNameError` for an id that is none."""
-    if not names:
-        return benchmark.select(benchmark.spread(limit))
     number = {name: i for i, name in enumerate(benchmark.questions.ids)}
     for name in names:
         if name not in number:
             raise UnknownNameError("question", name, number, where=benchmark.name, nearest=NEAREST)
-    return benchmark.select(np.array([number[name] for name in dict.fromkeys(names)]))
+    rows = np.array([number[name] for name in dict.fromkeys(names)]) if names else benchmark.spread(limit)
+    return benchmark.select(rows)

@@ -30,7 +30,6 @@ from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder, guarded
 from counterfoil.report.tables import Column, Table
-from counterfoil.stats.capture_recapture import Population
 from counterfoil.store import check_writable, write_csv, write_json
 from counterfoil.world.people import Annotator, judge
 
@@ -178,7 +177,9 @@ class PoolRounds(Tabular):
             "right of judged": lambda one: f"{100 * one.yielded:.1f} %" if one.judged else "–",
             "all right": lambda one: f"{one.all_right:,}",
             "cost": lambda one: f"{one.cost:,.2f}",
-            "at least": lambda one: _written(one.at_least),
+            "at least": lambda one: (
+                "–" if (of := one.at_least) is None else f"{of.total:,.0f} [{of.low:,.0f}, {of.high:,.0f}]"
+            ),
             "all there are": lambda one: "–" if one.total is None else f"{one.total:,}",
         }
         if all(one.total is None for one in self.rounds):
@@ -219,10 +220,6 @@ class PoolRounds(Tabular):
         write_csv(folder / FILES[0], self.positives)
         write_csv(folder / FILES[1], self.judgements)
         write_json(folder / FILES[2], self.to_json())
-
-
-def _written(of: Population | None) -> str:
-    return "–" if of is None else f"{of.total:,.0f} [{of.low:,.0f}, {of.high:,.0f}]"
 
 
 @job(

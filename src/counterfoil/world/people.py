@@ -70,7 +70,7 @@ class Annotations:
     """What each annotator said of each item, and how long each answer took."""
 
     annotators: tuple[str, ...]
-    said: Bool[ndarray, "annotators items"]
+    votes: Bool[ndarray, "annotators items"]
     seconds: Float[ndarray, "annotators items"]
 
 
@@ -82,7 +82,7 @@ def annotate(
     Two people share no more than the truth: what a third says tells nothing beyond it.
 
     >>> sure = annotate(np.array([True, False]), [Annotator("a")], np.random.default_rng(0))
-    >>> sure.said
+    >>> sure.votes
     array([[ True, False]])
     """
     names = [annotator.name for annotator in annotators]
@@ -127,6 +127,6 @@ def judge(
         pool.append_column("annotator", pa.array([name] * len(pairs), pa.string()))
         .append_column("answer", pa.array([_WORDS[int(yes)] for yes in answers_yes[at]], pa.string()))
         .append_column("seconds", pa.array(np.round(seconds[at], 2)))
-        for name, answers_yes, seconds in zip(answers.annotators, answers.said, answers.seconds, strict=True)
+        for name, answers_yes, seconds in zip(answers.annotators, answers.votes, answers.seconds, strict=True)
     ]
     return pa.concat_tables(parts)

@@ -271,7 +271,7 @@ def preferences(
     rng = stream("preferences", drawing.seed, 1)
     rows = [(k // _PER_IMAGE, PAIRS[k % len(PAIRS)]) for k in range(n)]
     first = rng.random(n) < 0.5
-    yes = annotate(first, list(people), rng).said.sum(axis=0)
+    yes = annotate(first, list(people), rng).votes.sum(axis=0)
     votes = np.stack([yes, len(people) - yes], axis=1).astype(np.float64)
     coin = rng.random(n) < 0.5
     label = np.where(votes[:, 0] == votes[:, 1], coin, votes[:, 1] > votes[:, 0]).astype(np.int64)
@@ -312,7 +312,7 @@ def judged(
     truth = [
         matches(claim, scene) for part, (_, scene) in zip(claims_of, pairs, strict=True) for claim in part
     ]
-    answers = annotate(np.asarray(truth, dtype=bool), list(people), rng).said
+    answers = annotate(np.asarray(truth, dtype=bool), list(people), rng).votes
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     true = np.add.reduceat(answers.astype(np.int64), starts, axis=1).T
     return levels(true, np.repeat(counts[:, None], len(people), axis=1)).astype(np.float64)

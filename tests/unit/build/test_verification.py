@@ -69,7 +69,7 @@ def covered(crowd, rule, repetitions):
     for seed in range(repetitions):
         rng = np.random.default_rng(seed)
         right = rng.random(500) < 0.5
-        said = annotate(right, crowd, rng).said
+        said = annotate(right, crowd, rng).votes
         answers = Answers(tuple(a.name for a in crowd), said, ~said)
         found = label_noise(answers, rule, np.random.default_rng(seed), draws=600)
         wrong = (~right)[answers.accepted(rule)].mean()
@@ -96,7 +96,7 @@ def test_rows_that_are_hard_for_all_make_the_estimate_too_low():
     """The bias that the assumption brings, where it does not hold."""
     rng = np.random.default_rng(0)
     right, hard = rng.random(4000) < 0.5, rng.random(4000) < 0.15
-    easy = annotate(right, [Annotator(f"p{k}", accuracy=0.95) for k in range(3)], rng).said
+    easy = annotate(right, [Annotator(f"p{k}", accuracy=0.95) for k in range(3)], rng).votes
     # On hard rows people follow a wrong impression together.
     said = np.where(hard, ~right, easy)
     answers = Answers(("a", "b", "c"), said, ~said)
@@ -108,7 +108,7 @@ def test_people_who_were_not_all_asked():
     rng = np.random.default_rng(1)
     right = rng.random(2000) < 0.6
     crowd = [Annotator(f"p{k}", accuracy=0.9 - 0.02 * k) for k in range(6)]
-    said, there = annotate(right, crowd, rng).said, np.zeros((6, 2000), dtype=bool)
+    said, there = annotate(right, crowd, rng).votes, np.zeros((6, 2000), dtype=bool)
     for row in range(2000):
         there[rng.permutation(6)[:3], row] = True
     answers = Answers(tuple(a.name for a in crowd), said & there, ~said & there)

@@ -27,7 +27,7 @@ def test_people_err_as_often_as_was_chosen():
     n = 40_000
     so = truth(n)
     answers = annotate(so, CROWD, np.random.default_rng(0))
-    for chosen, said, seconds in zip(CROWD, answers.said, answers.seconds, strict=True):
+    for chosen, said, seconds in zip(CROWD, answers.votes, answers.seconds, strict=True):
         # Four standard errors of two shares, of 0.4 n and 0.6 n answers.
         assert said[so].mean() == pytest.approx(chosen.hits, abs=4 * sqrt(0.25 / (0.4 * n)))
         assert 1 - said[~so].mean() == pytest.approx(chosen.rejections, abs=4 * sqrt(0.25 / (0.6 * n)))
@@ -38,7 +38,7 @@ def test_people_err_as_often_as_was_chosen():
 def test_who_never_errs_tells_the_truth_and_who_always_errs_its_reverse():
     so = truth(50)
     sure, contrary, yes = Annotator("a"), Annotator("b", accuracy=0.0), Annotator("c", 0.5, 0.5)
-    said = annotate(so, [sure, contrary, yes], np.random.default_rng(1)).said
+    said = annotate(so, [sure, contrary, yes], np.random.default_rng(1)).votes
     assert (said[0] == so).all()
     assert (said[1] == ~so).all()
     assert said[2].all()
@@ -46,9 +46,9 @@ def test_who_never_errs_tells_the_truth_and_who_always_errs_its_reverse():
 
 def test_same_seed_same_answers():
     one, again, other = (annotate(truth(99), CROWD, np.random.default_rng(seed)) for seed in (4, 4, 5))
-    assert (one.said == again.said).all()
+    assert (one.votes == again.votes).all()
     assert (one.seconds == again.seconds).all()
-    assert (one.said != other.said).any()
+    assert (one.votes != other.votes).any()
 
 
 @pytest.fixture

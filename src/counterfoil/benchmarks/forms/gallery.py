@@ -497,8 +497,10 @@ class Gallery(Form):
             rule = facts[name].get("plausible")
             positives: Qrels | Plausible
             if rule is not None:
-                asked, held = (unpacked(part, rule["classes"]) for part in (query_codes[first:last], codes))
-                positives = Plausible(asked, held, tuple(rule["thresholds"]), rule["cap"])
+                of_queries, of_items = (
+                    unpacked(part, rule["classes"]) for part in (query_codes[first:last], codes)
+                )
+                positives = Plausible(of_queries, of_items, tuple(rule["thresholds"]), rule["cap"])
             else:
                 mine = (question >= first) & (question < last)
                 counts = np.bincount(question[mine] - first, minlength=last - first)

@@ -103,9 +103,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     notes += left_out(len(right) - len(ids), "videos whose segments are all empty")
     if not ids:
         raise DataError("no video is left", where=noted(str(data), notes))
-    columns = zip(
-        ("owners", "sides", "captions", "images"), np.array(rows, dtype=np.int64).T.copy(), strict=True
-    )
+    names = ("owners", "sides", "captions", "images")
+    columns = zip(names, np.array(rows, dtype=np.int64).T.copy(), strict=True)
     questions = Preference(
         tuple(ids),
         **dict(columns),

@@ -121,7 +121,7 @@ class RowFilter(BuiltStep):
                 hint="give a table of answers with --people",
             )
         crowd = [Annotator(f"person {at + 1}", self.accuracy, self.bias) for at in range(self.simulate)]
-        votes = annotate(truth, crowd, context.rng("people")).said
+        votes = annotate(truth, crowd, context.rng("people")).votes
         return Answers(tuple(person.name for person in crowd), votes, ~votes)
 
     def people_facts(

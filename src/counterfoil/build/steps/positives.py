@@ -115,7 +115,7 @@ class MissingPositives(BuiltStep):
             distinct, at = np.unique(np.array(places), axis=0, return_inverse=True)
             sound = truth[distinct[:, 0], distinct[:, 1]]
             answers = annotate(sound, crowd, context.rng("people", len(distinct), int(distinct.sum())))
-            votes: NDArray[np.float64] = (answers.said.mean(axis=0) > 0.5).astype(np.float64)
+            votes: NDArray[np.float64] = (answers.votes.mean(axis=0) > 0.5).astype(np.float64)
             return votes[at.reshape(-1)]
 
         return seen

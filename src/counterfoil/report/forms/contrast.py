@@ -193,7 +193,7 @@ class ParaphraseReport(ContrastReport):
         }
 
 
-def _thresholds(comparison: Comparison) -> list[Note]:
+def thresholds(comparison: Comparison) -> list[Note]:
     """The thresholds that were fitted, and on which questions."""
     by_questions: dict[str, list[str]] = {}
     for run in comparison.runs:
@@ -210,7 +210,7 @@ class StatementReport(ContrastReport):
     """Statements."""
 
     measures = FormReport.measures
-    noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, _thresholds)
+    noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, thresholds)
     interval_words: ClassVar[Mapping[str, str]] = {
         "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
         "variance for AUROC), summed over questions that share images or captions",
