@@ -125,6 +125,11 @@ class Benchmark:
         """The benchmark's name in the catalog, or the user's own."""
         return self.card.name
 
+    @property
+    def title(self) -> str:
+        """What tables and pages call it: by the card, or where that has no title by its name."""
+        return self.card.title or self.name
+
     def __len__(self) -> int:
         return len(self.questions)
 

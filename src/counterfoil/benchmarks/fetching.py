@@ -107,7 +107,7 @@ _TRIES = 4
 _TIMEOUT = 30.0
 #: What goes wrong on a connection.
 _BROKEN = (ConnectionError, TimeoutError, http.client.HTTPException)
-_GATED = "the data set is gated: accept its licence and set HF_TOKEN"
+_GATED = "the data set is gated: accept its licence, and set HF_TOKEN or use 'hf auth login'"
 _MOVED = "the file has moved: give another address with --mirror, or the files with --data"
 
 Progress = Callable[[str, int, int], None]
@@ -339,6 +339,12 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
             raise storage_error(part, error) from None
     if left.isdecimal() and have < total:
         raise ConnectionError(f"{have:,} of {total:,} bytes came")
+
+
+def hub_token() -> str | None:
+    """HF_TOKEN, else the token that 'hf auth login' keeps; None without either."""
+    kept = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "token"
+    return os.environ.get("HF_TOKEN") or (kept.read_text("utf-8").strip() if kept.is_file() else None)
 
 
 def _open(address: str, token: str | None, start: int = 0) -> Any:

@@ -1,6 +1,5 @@
 """`counterfoil benchmarks`: what there is, released files, benchmarks in folders, data sets for others."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -26,8 +25,8 @@ def fetch(
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 
     What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
-    checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to
-    the hub, and to no mirror.
+    checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN, else
+    the token that 'hf auth login' keeps, is sent to the hub, and to no mirror.
 
     Arguments:
         names: Benchmarks or releases; without any, what can be fetched is listed.
@@ -36,7 +35,7 @@ def fetch(
         mirror: Fetch from here, in place of the repository's own host.
         overwrite: Replace other files of the same names.
     """
-    from counterfoil.benchmarks.fetching import fetch, fetched, release, releases
+    from counterfoil.benchmarks.fetching import fetch, fetched, hub_token, release, releases
     from counterfoil.catalog import benchmark_name
     from counterfoil.storage.location import data_folder
 
@@ -60,7 +59,7 @@ def fetch(
                 chosen,
                 folder,
                 mirror=mirror,
-                token=os.environ.get("HF_TOKEN") if chosen.host == "hub" else None,
+                token=hub_token() if chosen.host == "hub" else None,
                 overwrite=overwrite,
                 progress=report,
             )

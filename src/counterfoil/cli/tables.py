@@ -190,7 +190,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
         for d, name, (measure, value, *rest) in zip(differences, called, lines, strict=True)
     ]
     title = f"minus {comparison.baseline}" if comparison.baseline else "differences of all pairs"
-    heading = f"{comparison.runs[0].benchmark.card.title}, {title}"
+    heading = f"{comparison.runs[0].benchmark.title}, {title}"
     return Group(*printed(Table.of(heading, "scorer", columns, rows), width, names=2 * width))
 
 

@@ -109,7 +109,7 @@ def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
         )
     if len(rows) == len(benchmark):
         return benchmark
-    title = f"{benchmark.card.title} ({len(rows):,} of its {len(benchmark):,})"
+    title = f"{benchmark.title} ({len(rows):,} of its {len(benchmark):,})"
     return benchmark.part(rows, title)
 
 
@@ -120,7 +120,7 @@ def answered(given: PrecomputedTable, benchmark: Benchmark) -> tuple[Precomputed
     rows = np.flatnonzero(~given.unanswered)
     if not len(rows):
         raise ScoreError("no question is answered", where=given.table.source)
-    title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
+    title = f"{benchmark.title} (those answered of its {len(benchmark):,})"
     return given.take(rows), benchmark.part(rows, title)
 
 

@@ -228,7 +228,7 @@ def over_shared(
         if take is None:
             raise InputError("these answers cannot be cut to some questions", where=f"{run.name} on {name}")
         note(f"{name}: '{run.name}' is measured on the {len(rows):,} of its questions that all runs answer")
-        title = f"{run.benchmark.card.title} ({len(rows):,} of its {len(run.benchmark):,})"
+        title = f"{run.benchmark.title} ({len(rows):,} of its {len(run.benchmark):,})"
         part = replace(
             run,
             benchmark=run.benchmark.part(rows, title),

@@ -232,7 +232,7 @@ def _diversity(runs: tuple[Run, ...], side: GallerySide, k: int) -> Diversity:
             places = place_of_first(lists[x], lists[y])
             place[x, y] = _mean(places)
             beyond[x, y] = _mean(np.where(np.isnan(places), np.nan, places > lists[y].shape[1]))
-    names, title = tuple(run.name for run in runs), benchmark.card.title or benchmark.name
+    names, title = tuple(run.name for run in runs), benchmark.title
     matrices = tau, common, place, beyond
     return Diversity(benchmark.name, title, side.name, k, len(lists[0]), names, *matrices)
 

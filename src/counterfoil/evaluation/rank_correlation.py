@@ -284,7 +284,7 @@ def rank_correlation(
         )
     sheets, few = sheets_of(groups, measures)
     columns = tuple(
-        RankColumn(sheet.benchmark.name, measure, sheet.benchmark.card.title or sheet.benchmark.name)
+        RankColumn(sheet.benchmark.name, measure, sheet.benchmark.title)
         for sheet in sheets
         for measure in sheet.draws.measures
     )

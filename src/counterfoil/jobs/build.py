@@ -18,6 +18,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.readers.questions import choices
 from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.tables import memory_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build import pipeline
 from counterfoil.build.rows import read_rows
@@ -307,11 +308,11 @@ def apply_step(
 ) -> StepResult:
     """One step of a build on rows of one's own.
 
-    `rows` are a table in a file or a `pyarrow.Table` with `id` and what the step reads. A folder `out` gets
-    `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where it holds this
-    very step on these rows, finished and whole, nothing is done again. Rows are written to `dropped` also
-    where none is left, which is an error. Raises `UnknownNameError` for an unknown step, `DataError` for rows
-    without the columns that it reads, and what the step raises.
+    `rows` are a table in a file or in memory (Arrow, pandas, dicts) with `id` and what the step reads. A
+    folder `out` gets `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where
+    it holds this very step on these rows, finished and whole, nothing is done again. Rows are written to
+    `dropped` also where none is left, which is an error. Raises `UnknownNameError` for an unknown step,
+    `DataError` for rows without the columns that it reads, and what the step raises.
 
     Arguments:
         step: Name of the step.
@@ -322,7 +323,7 @@ def apply_step(
         images: Folder of the images that rows name.
         dropped: Write the rows that were dropped, with reasons, here.
 
-    >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
+    >>> rows = [{"id": "a", "caption": "a  cat"}, {"id": "b", "caption": "A cat."}]
     >>> apply_step("dedup", rows, settings={"fields": ["caption"]}, quiet=True).output.reasons
     {'exact duplicate': 1}
     """
@@ -347,8 +348,10 @@ def apply_step(
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
         work = _work(folder, options, feedback, progress, seed=seed, images=images, step=step)
-        if not isinstance(rows, pa.Table):
+        if isinstance(rows, str | Path):
             rows = read_rows(Path(rows), work)
+        elif not isinstance(rows, pa.Table):
+            rows = pa.table(memory_table(rows).columns)
         check_columns(the_step, rows, where=f"step {step}")
         if out is not None and not table:
             with _under_way(folder):

@@ -251,7 +251,7 @@ class _Evaluation:
             rows = np.flatnonzero(~missing)
             if not len(rows):
                 raise ScoreError("no question is answered", where=self.called)
-            title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
+            title = f"{benchmark.title} (those answered of its {len(benchmark):,})"
             return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
         return part, of(benchmark).binarize(benchmark, scores)
 

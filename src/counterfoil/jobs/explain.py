@@ -100,7 +100,7 @@ class Explanation(Tabular):
                 largest = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
                 name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
                 rows.append(Row(name, (Cell(pair.score), Cell(largest.replace("-", "−") or "none"))))
-            title = f"{self.scorer} on {self.benchmark.card.title}, question {question.id}"
+            title = f"{self.scorer} on {self.benchmark.title}, question {question.id}"
             tables.append(Table(title, columns, tuple(rows), "image with caption"))
         return tables
 

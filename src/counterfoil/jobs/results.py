@@ -286,7 +286,7 @@ class EvaluationRun(Tabular, Run):
     @property
     def tables(self) -> tuple[Table]:
         """The measures, each with its interval and chance."""
-        title = self.benchmark.card.title or self.benchmark.name
+        title = self.benchmark.title
         heading = f"{self.name} on {title}, {len(self.benchmark):,} questions"
         rows = [(name, of, of.chance) for name, of in self.result.measures.items()]
         return (Table.of(heading, "measure", (Column("%"), Column("chance")), rows),)

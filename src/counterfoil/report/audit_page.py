@@ -184,7 +184,7 @@ def tables(audit: BenchmarkAudit) -> list[Table]:
 
 def title(audit: BenchmarkAudit) -> str:
     """The benchmark's title."""
-    return audit.benchmark.card.title or audit.benchmark.name
+    return audit.benchmark.title
 
 
 def lead(audit: BenchmarkAudit) -> str:

@@ -25,7 +25,7 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
     columns, alone = [], len(comparisons) == 1
     for comparison in comparisons:
         benchmark, names = comparison.runs[0].benchmark, comparison.measures
-        title, main = benchmark.card.title, main_of(benchmark)
+        title, main = benchmark.title, main_of(benchmark)
         if measures is not None:
             names = [name for name in measures if name in names]
         elif not finer:
@@ -46,7 +46,7 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
             headed += [(name, head, measure_label(name)) for name in others]
         columns += [_column(comparison, name, head, label) for name, head, label in headed]
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
-    titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
+    titles = " and ".join(comparison.runs[0].benchmark.title for comparison in comparisons)
     return _table(f"Results on {titles}.", scorers, columns)
 
 
@@ -87,7 +87,7 @@ def by_group(comparison: Comparison, grouping: str = "") -> Table:
         for group in labels.get(grouping, ())
         for name in grouped_measures(comparison)
     ]
-    caption = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
+    caption = f"Results on {run.benchmark.title} by {label_of.grouping(grouping)}."
     return _table(caption, [run.name for run in comparison.runs], columns)
 
 
@@ -106,7 +106,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
         for run in comparison.runs
     ]
     corner = label_of.grouping(grouping)
-    caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {corner}."
+    caption = f"{measure_label(measure)} on {run.benchmark.title} by {corner}."
     return Table.of(caption, corner, columns, rows)
 
 
@@ -125,7 +125,7 @@ def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
     rows = (
         (f"{d.a} − {d.b}", (d.value, d.low, d.high), *(d.p, d.p_holm, d.mcnemar)[: len(tests)]) for d in pairs
     )
-    title = comparison.runs[0].benchmark.card.title
+    title = comparison.runs[0].benchmark.title
     return Table.of(f"Differences in {measure_label(measure)} on {title}{among}.", "Pair", columns, rows)
 
 

@@ -80,7 +80,7 @@ def page(
         for run in runs:
             manifest = {key: value for key, value in run.manifest.items() if key != "questions"}
             facts = {"signature": run.result.signature(), **run.result.provenance, **manifest}
-            provenance.append((run.benchmark.card.title, run.name, _flat(facts)))
+            provenance.append((run.benchmark.title, run.name, _flat(facts)))
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
@@ -150,7 +150,7 @@ def group_table(run: Run) -> Table:
         estimates = [measures.get(measure) for measure in main]
         n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
         rows.append((name, f"{n:,}", *estimates))
-    caption = f"{run.name} by group on {run.benchmark.card.title}."
+    caption = f"{run.name} by group on {run.benchmark.title}."
     return Table.of(caption, "Group", [units, *columns], rows)
 
 

@@ -80,7 +80,7 @@ def page(
         plain = str if private else lambda text, known=known: shareable(text, known)
         digest = run.manifest.get("digests", {}).get("answers.parquet", "")
         text = " · ".join(filter(None, (" ".join(map(plain, words)), digest and f"answers {digest}")))
-        name = f"{plain(run.name)} on {run.benchmark.card.title or run.benchmark.name}"
+        name = f"{plain(run.name)} on {run.benchmark.title}"
         sources.append((name, text or "not recorded"))
     heat = drawn(
         "Rank correlations",

@@ -39,7 +39,7 @@ class ResultTable:
             chance = "" if e.chance is None else number(e.chance, style)
             rows.append((name, value, f"[{low}, {high}]", chance))
         rows += [(name, "–", "", "") for name in result.undefined]
-        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
+        title = f"{result.scorer} on {benchmark.title}, {self.amount(benchmark)}"
         return Table.of(title, "measure", columns, rows)
 
     def lines(self, result: Result) -> list[str]:
@@ -82,7 +82,7 @@ class GalleryResult(ResultTable):
         for name, estimate in result.measures.items():
             side, base = split_direction(name)
             rows.setdefault(base, {})[side] = estimate
-        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, per cent with 95 % intervals"
+        title = f"{result.scorer} on {benchmark.title}, per cent with 95 % intervals"
         layouts = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
         drawn = [_directions_table(title, rows, layout) for layout in layouts]
         return next((table for table in drawn if least_width(table) <= width), drawn[-1])

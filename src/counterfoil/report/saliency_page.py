@@ -68,7 +68,7 @@ def page(
     if not may:
         under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
         about = (
-            f"Images and captions are left out: the licence of {benchmark.card.title}{under} does not let a "
+            f"Images and captions are left out: the licence of {benchmark.title}{under} does not let a "
             "page carry them, so words are numbered. With pictures set to “always” the page holds them, for "
             "your own eyes."
         )
@@ -79,7 +79,7 @@ def page(
         title=title,
         styles=("page.css", "explain.css"),
         scorer=scorer if private else shareable(scorer),
-        benchmark=benchmark.card.title or benchmark.name,
+        benchmark=benchmark.title,
         sections=sections,
         photographs=thumbnails.uris,
         about=about,

@@ -15,6 +15,7 @@ from counterfoil.benchmarks.fetching import (
     ReleasedFile,
     fetch,
     fetched,
+    hub_token,
     release,
     releases,
 )
@@ -210,7 +211,13 @@ class TestDataSetsOfTheHub:
         refuses("401", fetch, SET, tmp_path, mirror=hub.address, token="secret")
         assert HOSTS["hub"].startswith("https://")
         monkeypatch.setitem(HOSTS, "hub", hub.address)
-        assert fetch(SET, tmp_path, token="secret\n").new == ("data/test-0.parquet",)
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        monkeypatch.setenv("HF_HOME", str(tmp_path))
+        assert hub_token() is None
+        (tmp_path / "token").write_text("secret\n")
+        assert fetch(SET, tmp_path, token=hub_token()).new == ("data/test-0.parquet",)
+        monkeypatch.setenv("HF_TOKEN", "mine")
+        assert hub_token() == "mine"
         assert "secret" not in (tmp_path / "set" / RECORD).read_text()
 
     def test_a_pinned_commit_must_be_the_one_served(self, hub, tmp_path):

@@ -121,7 +121,7 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
 
 def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[int]) -> DataError:
     return DataError(
-        f"not the number of questions {benchmark.card.title} has {place}",
+        f"not the number of questions {benchmark.title} has {place}",
         where=benchmark.source,
         given=f"{count:,}",
         allowed=" or ".join(f"{n:,}" for n in allowed),

@@ -138,7 +138,7 @@ class FormReport(ResultTable, ABC):
         benchmark = richest(comparison)
         return {
             "name": comparison.benchmark,
-            "title": benchmark.card.title,
+            "title": benchmark.title,
             "form": benchmark.questions.form,
             "ties": str(comparison.runs[0].result.ties.get("policy", "")),
             "kinds": list(self.KINDS),
