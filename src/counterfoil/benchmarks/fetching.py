@@ -107,7 +107,7 @@ _TRIES = 4
 _TIMEOUT = 30.0
 #: What goes wrong on a connection.
 _BROKEN = (ConnectionError, TimeoutError, http.client.HTTPException)
-_GATED = "the data set is gated: accept its licence, and set HF_TOKEN or use 'hf auth login'"
+_GATED = "the data set is gated: accept its licence and set HF_TOKEN, or 'hf auth login'"
 _MOVED = "the file has moved: give another address with --mirror, or the files with --data"
 
 Progress = Callable[[str, int, int], None]
