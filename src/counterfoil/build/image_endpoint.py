@@ -22,8 +22,8 @@ from counterfoil.engine.executor import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import Identity
-from counterfoil.models.chat.client import Body, Client, ClientSettings, FormData
 from counterfoil.models.chat.endpoint import encoded
+from counterfoil.models.chat.http_client import Body, Client, ClientSettings, FormData
 from counterfoil.store import digest, digest_value, write_bytes, write_json
 
 REFUSED = "refused by the endpoint"

@@ -199,7 +199,7 @@ def label_noise(
 
     `label_noise` is the share of the rows that `rule` keeps (`rows_kept`) and `sound_before` that of all rows
     that are sound, each with its ends: the middle and the ends of draws given all answers
-    (`latent_classes.drawn_so`), null in [0, 1] where nothing is kept. `hits` and `rejections` are each
+    (`dawid_skene.drawn_so`), null in [0, 1] where nothing is kept. `hits` and `rejections` are each
     person's chance of a yes where the row is sound, and of a no where it is not. Assumes that people err
     independently of each other and at the same rates for all rows; where some rows are hard for all, people
     are wrong together and the estimate is too low. None for fewer than three people.

@@ -66,8 +66,8 @@ def join_scores(
     belong to no question are dropped only then, and `note` is told. Where neither ids nor captions say which
     row is which question, `note` is told that the order is believed.
 
-    Scores of captions that people rated are matched by the questions' ids, or by image and caption
-    : their order is believed only where no column names either.
+    Scores of captions that people rated are matched by the questions' ids, or by image and caption: their
+    order is believed only where no column names either.
 
     Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
     images and captions in order. A score is the cosine in float64.

@@ -22,7 +22,7 @@ def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
     """McNemar's exact two-sided p-value: a fair coin for each question that only one scorer gets right.
 
     In (0, 1]; 1 where no question is decided. Questions count as independent: where they share images prefer
-    `estimates.differences`. Half points for ties are left out (see `discordant`).
+    `intervals.differences`. Half points for ties are left out (see `discordant`).
 
     Source: Q. McNemar, Note on the sampling error of the difference between correlated proportions, 1947; the
     binomial form.

@@ -116,7 +116,7 @@ def test_refusals_are_an_error_wrong_or_left_out_by_name(server, pairs, counterf
 
 def test_an_endpoint_that_is_down_is_one_line(pairs, counterfoil, monkeypatch):
     waited = []
-    monkeypatch.setattr("counterfoil.models.chat.client.Client._sleep", lambda _, s: waited.append(s))
+    monkeypatch.setattr("counterfoil.models.chat.http_client.Client._sleep", lambda _, s: waited.append(s))
     chat = "chat:http://127.0.0.1:9/v1#looker"
     said = counterfoil("evaluate", chat, "pairs", "--data", pairs[0], "--set", "wait=20")
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)

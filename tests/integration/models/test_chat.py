@@ -21,9 +21,9 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.inputs.fields import secret
 from counterfoil.models.base import Options
-from counterfoil.models.chat import client
-from counterfoil.models.chat.client import retry_after
+from counterfoil.models.chat import http_client
 from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint
+from counterfoil.models.chat.http_client import retry_after
 from counterfoil.models.chat.protocols import option_orders
 from hostile_server import hostile
 from refusals import refuses
@@ -413,7 +413,7 @@ def _ask(server, *, key=KEY, timeout=0.3):
 
 @pytest.mark.parametrize("kind", ["endless", "bomb"])
 def test_an_answer_without_end(kind, monkeypatch):
-    assert client._MOST == 64 << 20
+    assert http_client._MOST == 64 << 20
     monkeypatch.setattr(client, "_MOST", 1 << 20)
     with hostile(kind) as server:
         assert "the answer is too large; allowed: at most 1 MiB" in _ask(server, timeout=60)

@@ -23,7 +23,7 @@ from counterfoil.annotate.platforms.prolific import (
     StudyPlan,
 )
 from counterfoil.errors import InputError
-from counterfoil.models.chat.client import PASSING, retry_after
+from counterfoil.models.chat.http_client import PASSING, retry_after
 
 ADDRESS = "https://api.prolific.com/api/v1"
 #: The first wait between tries and the longest one, in seconds; where Prolific asks for more than its
