@@ -10,9 +10,9 @@ without other data (`from_table`).
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import cache, partial
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from string import Formatter
@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
@@ -300,42 +301,86 @@ def benchmark_of(
     if layout.right:
         _put_right_first(table, layout.right, captions if len(captions) > 1 else shown_images)
     groupings, card = _groupings(layout, card, table)
-    image, names = shown_images[0], [_column(table, text) for text in layout.caption_ids]
-    named: dict[str, Any] = {"caption_ids": names[0] if names else None}
-    votes, facts = None, dict[str, Any]()
-    if voted := [integers(table, name) for name in layout.votes if name in table]:
-        votes = np.stack(voted, axis=1).astype(np.float64)
-    common: dict[str, Any] = {"source": table.source, "path": path}
-    if card.form == "quad":
-        sides = tuple(captions[:2]), (image, shown_images[1])
-        return quads(card, ids, *sides, groupings, part=part, **common)
-    if card.form == "gallery":
+    names = [_column(table, text) for text in layout.caption_ids]
+    columns = [integers(table, name) for name in layout.votes if name in table]
+    votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
+    rows = _Rows(layout, card, table, home, ids, captions, shown_images, groupings, names, votes, path, part)
+    benchmark: Benchmark = getattr(rows, card.form)()
+    return benchmark
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What was read of the rows of a table; the method of a form makes its questions of it."""
+
+    layout: Layout
+    card: Card
+    table: DataTable
+    home: Path | None
+    ids: tuple[str, ...]
+    captions: Any
+    images: Any
+    groupings: dict[str, tuple[str, ...]]
+    caption_ids: list[Any]
+    votes: NDArray[np.float64] | None
+    path: Path | None
+    part: bool
+
+    @property
+    def common(self) -> dict[str, Any]:
+        return {"source": self.table.source, "path": self.path}
+
+    @property
+    def named(self) -> dict[str, Any]:
+        return {"caption_ids": self.caption_ids[0] if self.caption_ids else None, **self.common}
+
+    def quad(self) -> Benchmark:
+        sides = tuple(self.captions[:2]), (self.images[0], self.images[1])
+        return quads(self.card, self.ids, *sides, self.groupings, part=self.part, **self.common)
+
+    def choice(self, correct: int | None = None) -> Benchmark:
+        card, groupings = self.card, self.groupings
+        if len(self.images) > 1:
+            sides = self.images, self.captions[0]
+            return choices(card, self.ids, *sides, groupings, asks="caption", **self.named)
+        correct = self.layout.correct if correct is None else correct
+        shown: dict[str, Any] = {"correct": correct, "part": self.part, **self.common}
+        return choices(card, self.ids, self.captions, self.images[0], groupings, **shown)
+
+    def paraphrase(self) -> Benchmark:
+        """Three captions, the first two of one meaning, and the image that they were written of."""
+        benchmark = self.choice(correct=1)
+        choice = benchmark.choices
+        parts: dict[str, Any] = {"captions": choice.candidates, "images": choice.query}
+        return replace(benchmark, questions=Paraphrase(self.ids, groupings=self.groupings, **parts))
+
+    def gallery(self) -> Benchmark:
+        image, captions = self.images[0], self.captions
         rows = zip(image, zip(*captions, strict=True), strict=True) if captions else ()
         written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        return gallery_of_own(card, written if captions else table["captions"], image, **common)
-    if card.form == "statement":
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
-        return statements(card, ids, captions[0], image, groupings, **facts, **named, **common)
-    if card.form in ("rated", "preference"):
-        facts = _judgements(layout, table, names, captions)
-        corpus = (home or Path()) / layout.corpus if layout.corpus else None
-        benchmark = judged(
-            card, ids, images=image, groupings=groupings, votes=votes, source=table.source, **facts
+        return gallery_of_own(
+            self.card, written if captions else self.table["captions"], image, **self.common
         )
-        return replace(benchmark, path=path, corpus=corpus)
-    if card.form == "choice" and len(shown_images) > 1:
-        return choices(card, ids, shown_images, captions[0], groupings, asks="caption", **named, **common)
-    of_images = partial(choices, card, ids, captions, image, groupings, part=part, **common)
-    if card.form == "choice":
-        return of_images(correct=layout.correct)
-    if card.form != "paraphrase":
-        raise DataError("no layout makes questions of this form", where=table.source, given=card.form)
-    # Three captions, the first two of one meaning, and the image that they were written of.
-    benchmark = of_images()
-    choice = benchmark.choices
-    questions = Paraphrase(ids, groupings=groupings, captions=choice.candidates, images=choice.query)
-    return replace(benchmark, questions=questions)
+
+    def statement(self) -> Benchmark:
+        layout, table = self.layout, self.table
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        facts: dict[str, Any] = {
+            "truth": truths(table, layout.truth),
+            "calibration": dev,
+            "votes": self.votes,
+        }
+        facts |= self.named
+        return statements(self.card, self.ids, self.captions[0], self.images[0], self.groupings, **facts)
+
+    def rated(self) -> Benchmark:
+        facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
+        facts |= {"images": self.images[0], "groupings": self.groupings, "votes": self.votes}
+        benchmark = judged(self.card, self.ids, source=self.table.source, **facts)
+        corpus = (self.home or Path()) / self.layout.corpus if self.layout.corpus else None
+        return replace(benchmark, path=self.path, corpus=corpus)
+
+    preference = rated
 
 
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
