@@ -195,7 +195,7 @@ class Argument:
         text = str(value) if isinstance(value, str | Path) else ""
         if "\0" in text or text.encode("utf-8", "replace").decode() != text:
             raise InputError("text that is no valid Unicode", where=where, given=ascii(text))
-        if value == "" and Path in members:
+        if isinstance(value, str) and not value and Path in members:
             raise InputError("no name of a file or folder", where=where, given="(empty)")
         if bool in members and not isinstance(value, bool):
             raise InputError("neither True nor False", where=where, given=value)

@@ -112,7 +112,7 @@ def test_settings_and_texts_of_ones_own(here):
         (["--from", "photos"], "no table, benchmark or campaign of this name"),
         (["--golden", "pairs.csv"], "no right answer of an item for golden"),
         (["--golden", "auto"], "golden items are drawn for a pool"),
-        (["--images", "nowhere"], "no such image folder"),
+        (["--images", "nowhere"], "no such folder"),
         (["--design", "blocks", "--per-person", "11"], "fewer items than the design needs"),
         (["--set", "levels=5"], "unknown key; given: levels"),
     ],

@@ -35,7 +35,6 @@ _SCORE = ("captions", "score", "--metrics", "length", "--candidates", "c.json", 
         ((*_EVALUATE, "--json"), "new.json"),
         ((*_SCORE, "--out"), "new.parquet"),
         (("annotate preferences", "votes.csv", "--plot"), "new.svg"),
-        (("world", "sheet", "--size", 32, "--out"), "new.png"),
     ],
 )
 def test_the_same_command_replaces_its_own_with_overwrite(counterfoil, place, arguments, target):

@@ -111,13 +111,14 @@ def test_sentences_with_facts_beside_them(tmp_path, jpeg):
 
 
 @pytest.mark.parametrize("row", [0, 3, 4])
-def test_an_empty_image_cell_is_found_before_training_starts(tmp_path, jpeg, row):
+def test_an_empty_image_cell_is_refused_when_it_is_read(tmp_path, jpeg, row):
     kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
     cells = [{"bytes": jpeg(i), "path": f"{i}.jpg"} for i in range(5)]
     cells[row] = None
     table = pa.table({"image": pa.array(cells, kind), "caption": list("abcde")})
     pq.write_table(table, tmp_path / "mine.parquet", row_group_size=2)
-    refuses(f"mine.parquet, row {row + 1}, column 'image': no image", read, tmp_path / "mine.parquet")
+    data = read(tmp_path / "mine.parquet")
+    refuses(f"mine.parquet, row {row + 1}, column 'image': the cell holds no image", data.images[row].decode)
 
 
 def test_a_damaged_footer_ends_no_process(tmp_path):
