@@ -218,12 +218,8 @@ def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
     lower = _lower(table)
     cells = {(match[1], match[2]): name for name, match in _matches(table, _CELL)}
     numbered = {int(match[1]): name for name, match in _matches(table, _CANDIDATE)}
-    if not cells and sorted(n.lower() for n, _ in _matches(table, _CANDIDATE)) == [
-        "s00",
-        "s01",
-        "s10",
-        "s11",
-    ]:
+    names = {name.lower() for name, _ in _matches(table, _CANDIDATE)}
+    if not cells and names == {"s00", "s01", "s10", "s11"}:
         # s with the caption's number and the image's, as BiVLC's paper writes it.
         cells = {(c, i): lower[f"s{c}{i}"] for c in "01" for i in "01"}
     if len(cells) >= 4:

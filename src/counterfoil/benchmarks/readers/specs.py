@@ -358,9 +358,8 @@ class _Rows:
         image, captions = self.images[0], self.captions
         rows = zip(image, zip(*captions, strict=True), strict=True) if captions else ()
         written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        return gallery_of_own(
-            self.card, written if captions else self.table["captions"], image, **self.common
-        )
+        of_images = written if captions else self.table["captions"]
+        return gallery_of_own(self.card, of_images, image, **self.common)
 
     def statement(self) -> Benchmark:
         layout, table = self.layout, self.table
