@@ -414,7 +414,7 @@ def _ask(server, *, key=KEY, timeout=0.3):
 @pytest.mark.parametrize("kind", ["endless", "bomb"])
 def test_an_answer_without_end(kind, monkeypatch):
     assert http_client._MOST == 64 << 20
-    monkeypatch.setattr(client, "_MOST", 1 << 20)
+    monkeypatch.setattr(http_client, "_MOST", 1 << 20)
     with hostile(kind) as server:
         assert "the answer is too large; allowed: at most 1 MiB" in _ask(server, timeout=60)
         # It is not asked for again.
