@@ -1,48 +1,26 @@
-"""The command line: parse, call, print, exit code. Everything heavy is imported when a command needs it.
+"""The command line: parse, call, print, exit code. Everything heavy is imported when a command needs it."""
 
-Exit codes: 0 on success; 2 on input that cannot be used, or a disk or machine that fails (a name too long, no
-room, no memory left), which is one line; 70 on a fault of the program (`EX_SOFTWARE` of sysexits.h), which is
-one line for the user and a file with the traceback for the developers; 130 on Ctrl-C.
-"""
-
-import _thread
-import errno
 import io
 import os
-import platform
-import re
-import shlex
-import signal
 import sys
-import tempfile
-import threading
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
 from inspect import cleandoc
-from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn
 
 import click
 
 from counterfoil import __version__
-from counterfoil.cli import usage
-from counterfoil.errors import CounterfoilError, InputError, doing_what, expected_error
+from counterfoil.cli import exits, usage
+from counterfoil.errors import expected_error
 
 #: Seconds that a process waits for the first of several to report an error.
 _OTHERS_FIRST = 3.0
-
-
-#: The exit code of a fault of the program.
-SOFTWARE = 70
-#: The exit code of a process that Ctrl-C stopped.
-INTERRUPTED = 130
 
 
 class CommandGroup(usage.Documented, click.Group):
@@ -238,9 +216,9 @@ def main() -> NoReturn:
         # What the terminal's encoding lacks is written as an escape, not a reason to stop.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    debug, arguments = debugging(sys.argv[1:])
+    debug, arguments = exits.debugging(sys.argv[1:])
     try:
-        with kept_interrupts(), warnings.catch_warnings():
+        with exits.kept_interrupts(), warnings.catch_warnings():
             # Numbers that overflow are an error; what else libraries warn of is for those who develop.
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:
@@ -249,7 +227,7 @@ def main() -> NoReturn:
                 from click.shell_completion import shell_complete
 
                 sys.exit(shell_complete(app, {}, "counterfoil", _COMPLETE, asked_for))
-            check_names(arguments)
+            exits.check_names(arguments)
             with app.make_context("counterfoil", arguments) as context:
                 app.invoke(context)
     except click.exceptions.Exit as stop:
@@ -261,12 +239,12 @@ def main() -> NoReturn:
         drop_output()
         sys.exit(0)
     except KeyboardInterrupt:
-        complain("stopped; finished work is kept and will not be repeated")
+        exits.complain("stopped; finished work is kept and will not be repeated")
         sys.stdout.flush()
         sys.stderr.flush()
         # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
         # then end by the signal in spite of sys.exit. All our cleanup is done by now.
-        os._exit(INTERRUPTED)
+        os._exit(exits.INTERRUPTED)
     except SystemExit:
         raise
     except BaseException as error:
@@ -279,164 +257,7 @@ def main() -> NoReturn:
         known = expected_error(error)
         if isinstance(error, click.UsageError):
             known = usage.in_one_line(error)
-        if is_first():
-            complain(unforeseen(error, arguments) if known is None else str(known))
-        sys.exit(SOFTWARE if known is None else 2)
+        if exits.is_first():
+            exits.complain(exits.unforeseen(error, arguments) if known is None else str(known))
+        sys.exit(exits.SOFTWARE if known is None else 2)
     sys.exit(0)
-
-
-def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether `--debug` is among the arguments, and the other arguments; those after a lone `--` are kept.
-
-    >>> debugging(["list", "benchmarks", "--debug"]), debugging(["evaluate", "--", "--debug"])
-    ((True, ['list', 'benchmarks']), (False, ['evaluate', '--', '--debug']))
-    """
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    others = [word for word in arguments[:end] if word != "--debug"]
-    return len(others) < end, [*others, *arguments[end:]]
-
-
-def check_names(arguments: Sequence[str]) -> None:
-    """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
-    for word in arguments:
-        try:
-            word.encode("utf-8")
-        except UnicodeEncodeError:
-            shown = os.fsencode(word).decode("utf-8", "backslashreplace")
-            raise InputError(
-                "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
-            ) from None
-        # An option that is a path forgets the second slash: file://etc would be /etc.
-        if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", word, re.IGNORECASE):
-            from counterfoil.storage.location import location
-
-            location(word.rpartition("=")[2])
-
-
-def is_first() -> bool:
-    """Whether none of the processes that torchrun started has reported an error yet: its store knows.
-
-    What goes wrong in one of them goes wrong in all, at once or because they wait for each other.
-    """
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        return True
-    try:
-        from counterfoil.models.runtime import import_torch
-
-        place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = import_torch().distributed.TCPStore(*place, is_master=False, timeout=timedelta(seconds=10))
-        count: int = store.add(f"counterfoil/reported/{os.environ.get('TORCHELASTIC_RESTART_COUNT')}", 1)
-    # Without the store, which ends with torchrun: better twice than not at all.
-    except Exception:
-        return True
-    return count == 1
-
-
-def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
-    """The line about a fault of the program; writes the report that it names."""
-    message = " ".join(str(error).split())
-    what = type(error).__name__ + (f": {message[:200]}" if message else "")
-    try:
-        report = f"the report is in {_write_report(error, arguments)}"
-    except (OSError, CounterfoilError):
-        report = "no report could be written (--debug prints it)"
-    command = next((word for word in arguments if not word.startswith("-")), "")
-    where = doing_what(error) or (f" in '{command}'" if command else "")
-    return f"a fault of counterfoil{where}: {what}; {report}"
-
-
-def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
-    from counterfoil.benchmarks.answers import versions
-    from counterfoil.store import write_text
-
-    now = datetime.now(UTC)
-    name = f"fault-{now:%Y%m%d-%H%M%S}-{os.getpid()}.txt"
-    text = "\n".join(
-        [
-            f"counterfoil {now.isoformat(timespec='seconds')}",
-            f"command: {shlex.join(['counterfoil', *arguments])}",
-            f"system: {platform.platform()}",
-            *(f"{library}: {version}" for library, version in versions().items()),
-            "",
-            *traceback.format_exception(error),
-        ]
-    )
-    # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    # The user's folder of logs and, where that cannot be written, the one of temporary files. Without a home
-    # or a writable /tmp both may come out as the working folder, which is the user's own.
-    logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
-    for folder in (logs, Path(tempfile.gettempdir())):
-        if not folder.is_absolute() or folder == Path.cwd():
-            continue
-        try:
-            write_text(folder / name, text)
-        except (OSError, CounterfoilError):
-            continue
-        return folder / name
-    raise OSError(errno.ENOSPC, "no folder for the report")
-
-
-def complain(text: str) -> None:
-    """One line about what went wrong, on stderr."""
-    from counterfoil.terminal import clean
-
-    print(f"counterfoil: {' '.join(clean(text).split())}", file=sys.stderr)
-
-
-#: Seconds after which it is looked whether Ctrl-C is being obeyed.
-_LATER = 0.3
-
-
-@contextmanager
-def kept_interrupts() -> Iterator[None]:
-    """A block that Ctrl-C ends by `KeyboardInterrupt`, raised again until the block is being left.
-
-    Python drops an exception in a finaliser or in a callback of a library, and some libraries drop it
-    themselves. Cleanup on the way out is not disturbed. Where SIGINT is ignored, as under nohup, it stays so.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        yield
-        return
-    pressed, over, process = threading.Event(), threading.Event(), os.getpid()
-    # Once the block is over nothing is interrupted any more.
-    one_at_a_time = threading.Lock()
-
-    def raised(*_: Any) -> None:
-        # A forked worker stops with its parent.
-        if not pressed.is_set() and os.getpid() == process:
-            pressed.set()
-            threading.Thread(target=again, daemon=True).start()
-        raise KeyboardInterrupt
-
-    def again() -> None:
-        while not over.wait(_LATER):
-            with one_at_a_time:
-                if not over.is_set() and not _leaving():
-                    _thread.interrupt_main()
-
-    hook = sys.unraisablehook
-    sys.unraisablehook = lambda unraisable: (
-        None if unraisable.exc_type is KeyboardInterrupt else hook(unraisable)
-    )
-    signal.signal(signal.SIGINT, raised)
-    try:
-        yield
-        if pressed.is_set():
-            raise KeyboardInterrupt
-    finally:
-        with one_at_a_time:
-            over.set()
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = hook
-
-
-def _leaving() -> bool:
-    """Whether the main thread runs an `except` or a `finally` because of Ctrl-C."""
-    current: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)
-    # A triple before Python 3.12.
-    error = current[1] if isinstance(current, tuple) else current
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None

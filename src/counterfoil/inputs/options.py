@@ -34,8 +34,6 @@ from counterfoil.errors import URL, DataError, InputError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Arguments that name folders which are read, and so are there even where nothing in them is needed.
-_FOLDERS = ("images", "guard_images")
 #: The default of an argument that has to be given.
 REQUIRED: Any = Parameter.empty
 
@@ -55,8 +53,10 @@ class Option:
     least: int = 0
     #: Names that texts are taken from, where its type does not list them.
     among: Sequence[str] = ()
-    #: A regular expression that the value as a text matches as a whole.
+    #: A regular expression that the value as a text matches as a whole; errors say the `metavar`.
     pattern: str = ""
+    #: Whether it is a folder that is read, and so is there even where nothing in it is needed.
+    folder: bool = False
     #: The option of the command line, where it is not the name with hyphens.
     flag: str = ""
     metavar: str = ""
@@ -205,13 +205,12 @@ class Argument:
             value = Path(value)
         elif members == (str,) and isinstance(value, os.PathLike):
             value = os.fspath(value)
-        folder = text if self.name in _FOLDERS and Path in members and not self.mapping else ""
-        if folder and not (URL.fullmatch(folder) or os.path.isdir(folder)):
-            raise DataError("no such folder", where=folder, hint=f"check {where}")
+        if self.option.folder and text and not (URL.fullmatch(text) or os.path.isdir(text)):
+            raise DataError("no such folder", where=text, hint=f"check {where}")
         if self.option.among and value not in self.option.among:
             raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
         if self.option.pattern and not re.fullmatch(self.option.pattern, str(value)):
-            raise InputError("wrong form", where=where, given=value, allowed=f"such as {self.option.default}")
+            raise InputError("wrong form", where=where, given=value, allowed=self.option.metavar)
         if isinstance(value, str) and self.choices:
             if value not in self.choices and str not in members:
                 raise InputError("not a choice", where=where, given=value, allowed=self.allowed)

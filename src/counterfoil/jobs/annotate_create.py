@@ -81,7 +81,7 @@ class CampaignSources(Reporting, total=False):
 
     golden: Annotated[str | Path | None, option(None, metavar="TABLE|auto")]
     onboarding_items: Annotated[str | Path | None, option(None, flag="--onboarding", metavar="TABLE")]
-    images: Annotated[str | Path | None, option(None, metavar="FOLDER")]
+    images: Annotated[str | Path | None, option(None, metavar="FOLDER", folder=True)]
     benchmark: Annotated[str | None, option(None, metavar="NAME")]
     data: Annotated[str | Path | None, option(None, metavar="PATH")]
     sample: Annotated[int | None, option(None, low=1, high=most("items"))]

@@ -83,7 +83,7 @@ SETTINGS = Option(
     panel="Model",
 )
 #: Where a model computes, as text or as PyTorch has it.
-DEVICE = option("auto", pattern="auto|(cpu|cuda|mps|xpu)(:[0-9]{1,3})?")
+DEVICE = option("auto", pattern="auto|(cpu|cuda|mps|xpu)(:[0-9]{1,3})?", metavar="auto|cpu|cuda[:N]|mps|xpu")
 WORKERS = Option(
     "Processes that decode images; default: one per core, at most 8.",
     None,
@@ -145,7 +145,7 @@ class Device(TypedDict, total=False):
     """Where and how precisely a model computes.
 
     Model:
-        device: auto, cpu, cuda, cuda:1, mps.
+        device: Where models compute; auto takes a GPU that is there.
         precision: Of weights and activations.
     """
 

@@ -84,7 +84,7 @@ class SourceRows(TypedDict, total=False):
 
     source: Annotated[str | None, option(None, flag="--from", metavar="SOURCE")]
     layout: Annotated[str | None, option(None)]
-    images: Annotated[str | None, option(None, metavar="FOLDER")]
+    images: Annotated[str | None, option(None, metavar="FOLDER", folder=True)]
     n: Annotated[int | None, option(None, low=1)]
     limit: Annotated[int | None, option(None, low=1)]
     llm: Annotated[str | None, option(None, metavar="MODEL")]
@@ -300,7 +300,7 @@ def apply_step(
     out: Path | None = None,
     settings: Annotated[Mapping[str, Any] | None, option(hidden=True)] = None,
     folder: Annotated[Path | None, option(hidden=True)] = None,
-    images: Annotated[Path | None, option(metavar="FOLDER")] = None,
+    images: Annotated[Path | None, option(metavar="FOLDER", folder=True)] = None,
     dropped: Path | None = None,
     seed: Annotated[int, shared.SEED] = 0,
     overwrite: bool = False,

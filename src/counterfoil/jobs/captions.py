@@ -56,7 +56,7 @@ class Media(TypedDict, total=False):
         rate: So many frames of each video per second.
     """
 
-    images: Annotated[str | Path | None, option(None)]
+    images: Annotated[str | Path | None, option(None, folder=True)]
     videos: Annotated[str | Path | None, option(None)]
     frames: Annotated[int | None, option(None, low=1, high=most("frames"))]
     rate: Annotated[float | None, option(None, low=0, high=most("rate"))]

@@ -30,7 +30,7 @@ from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Table
 
 _PAGE_DATA = Option("Where the benchmark's images are, if not where they were.", None)
-_PAGE_IMAGES = Option("Folder of the images, where the data name files.", None)
+_PAGE_IMAGES = Option("Folder of the images, where the data name files.", None, folder=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -415,7 +415,7 @@ def list_benchmarks() -> list[str]:
 def load_benchmark(
     name: Annotated[str | Path, option()],
     data: shared.TableData = None,
-    images: Annotated[str | Path | None, option()] = None,
+    images: Annotated[str | Path | None, option(folder=True)] = None,
     *,
     counts: Annotated[bool, option()] = True,
 ) -> Benchmark:

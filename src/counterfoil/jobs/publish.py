@@ -47,7 +47,7 @@ class PublishRows(shared.Reporting, total=False):
     """
 
     data: Annotated[str | Path | None, option(None)]
-    images: Annotated[str | Path | None, option(None)]
+    images: Annotated[str | Path | None, option(None, folder=True)]
     available: Annotated[bool, shared.AVAILABLE]
     counts: Annotated[bool, shared.COUNTS]
 

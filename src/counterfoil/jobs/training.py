@@ -74,13 +74,13 @@ class RunRows(Reporting, total=False):
             into memory: the gradients are those of the whole batch (GradCache).
     """
 
-    images: Annotated[Path | None, option(None)]
+    images: Annotated[Path | None, option(None, folder=True)]
     regions: Annotated[Path | None, option(None)]
     validation: Annotated[Path | None, option(None)]
     validation_share: Annotated[float | None, option(None, low=0, high=0.99)]
     out: Annotated[Path | None, option(None)]
     guard: Annotated[str | None, option(None, metavar="BENCHMARK[=PATH]")]
-    guard_images: Annotated[Path | None, option(None, metavar="FOLDER")]
+    guard_images: Annotated[Path | None, option(None, metavar="FOLDER", folder=True)]
     device: Annotated[str | None, option(None)]
     #: None is one, or as many as torchrun started.
     devices: Annotated[int | None, option(None, low=1, high=most("devices"))]

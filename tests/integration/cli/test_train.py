@@ -178,7 +178,7 @@ def test_processes_and_chunks_that_do_not_fit_are_one_line(
 def test_one_process_of_several_reports_an_error(monkeypatch):
     from torch.distributed import TCPStore
 
-    from counterfoil.cli import is_first
+    from counterfoil.cli.exits import is_first
 
     assert is_first()
     assert is_first()

@@ -22,7 +22,7 @@ COMMAS = Argument("names", Sequence[str], Option("Names.", (), commas=True))
 EITHER = Argument("names", str | Sequence[str], Option("Names."))
 PLACE = Argument("place", Path | None, Option("A file.", None))
 TEXT = Argument("text", str, Option("A text.", ""))
-CURRENCY = Argument("currency", str, Option("A currency.", "USD", pattern="[A-Z]{3}"))
+DEVICE = Argument("device", str, Option("", "auto", pattern="auto|cuda(:[0-9])?", metavar="auto|cuda[:N]"))
 SWITCH = Argument("switch", bool, Option("A switch.", False))
 
 
@@ -48,7 +48,7 @@ SWITCH = Argument("switch", bool, Option("A switch.", False))
         (SHARE, np.float32(0.5), 0.5),
         (NAMES, np.array(["a", "b"]), ("a", "b")),
         (NAMES, pa.array(["a"]), ("a",)),
-        (CURRENCY, "EUR", "EUR"),
+        (DEVICE, "cuda:1", "cuda:1"),
     ],
 )
 def test_a_value_is_converted(argument, value, converted):
@@ -73,7 +73,7 @@ def test_a_value_is_converted(argument, value, converted):
         (TEXT, "half \ud800", r"--it: text that is no valid Unicode; given: 'half \ud800'"),
         (PLACE, "a\0b", r"--it: text that is no valid Unicode; given: 'a\x00b'"),
         (PLACE, "", "--it: no name of a file or folder; given: (empty)"),
-        (CURRENCY, ",,,", "--it: wrong form; given: ,,,; allowed: such as USD"),
+        (DEVICE, "tpu", "--it: wrong form; given: tpu; allowed: auto|cuda[:N]"),
     ],
 )
 def test_another_is_refused_in_one_line(argument, value, line):
