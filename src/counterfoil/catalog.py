@@ -474,7 +474,7 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
     where = f"{entry.prefix}:{argument}"
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":
-        from counterfoil.benchmarks.hub_reach import in_cache, unreachable
+        from counterfoil.models.hub_reach import in_cache, unreachable
         from counterfoil.models.registry import HUB_NAME
 
         # Before libraries are imported, which takes longer than the answer.
@@ -488,7 +488,7 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
         raise MissingExtraError(error.name or "torch", entry.extra) from None
     if not distant:
         return load(argument, options)
-    from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
+    from counterfoil.models.hub_reach import cache_alone_where_unreachable
 
     with cache_alone_where_unreachable() as network_error:
         try:

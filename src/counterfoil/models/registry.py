@@ -346,7 +346,7 @@ def _of_hub(name: str) -> Mapping[str, Any]:
         import huggingface_hub
     except ImportError:
         return {}
-    from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
+    from counterfoil.models.hub_reach import cache_alone_where_unreachable
 
     with cache_alone_where_unreachable() as message:
         try:

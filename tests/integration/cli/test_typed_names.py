@@ -5,9 +5,9 @@ import json
 import pytest
 
 from counterfoil import catalog
-from counterfoil.benchmarks import hub_reach
 from counterfoil.cli.usage import as_meant
 from counterfoil.errors import InputError, ModelError, UnknownNameError
+from counterfoil.models import hub_reach
 from counterfoil.models.registry import kinds_of, scorers_called
 from refusals import refuses
 
