@@ -39,60 +39,58 @@ class CampaignRecipe:
     """
 
     form: str
-    title: str = field(metadata={"help": "What the campaign is called; people see it."})
+    title: str = field(metadata={"help": "Title that people see."})
     seed: int = setting(0, "Seed of assignment, sides and order.", low=0, high=most("seed"))
     design: Design = setting("queue", "blocks, queue or adaptive.")
-    overlap: int = setting(3, "Answers per item, each of another person.", low=1, high=_PEOPLE)
+    overlap: int = setting(3, "Answers per item, each from a different person.", low=1, high=_PEOPLE)
     per_person: int = setting(
-        0, "Items of a block, or the most that one person does in a queue; 0 is all.", low=0, high=_ITEMS
+        0, "Items per block, or the most that one person does in a queue; 0 means all.", low=0, high=_ITEMS
     )
     people_per_block: int = setting(
         1,
-        "How many people do each block, so that those agree or not; part of the overlap.",
+        "People per block, to measure agreement within it; part of the overlap.",
         low=1,
         high=_PEOPLE,
     )
-    by_direction: bool = setting(
-        False, "In a block, one direction of questions first, then the other, not mixed."
-    )
-    golden_per_block: int = setting(0, "Of a block, how many items are golden.", low=0, high=_ITEMS)
-    golden_share: float = setting(0.0, "In a queue, the share of golden items.", low=0, high=1)
+    by_direction: bool = setting(False, "In a block, ask one direction of questions first, then the other.")
+    golden_per_block: int = setting(0, "Golden items per block.", low=0, high=_ITEMS)
+    golden_share: float = setting(0.0, "Share of golden items in a queue.", low=0, high=1)
     golden_misses: int = setting(
-        0, "So many wrong golden answers end a person's work; 0 is never.", low=0, high=_ITEMS
+        0, "Disqualify after N wrong golden answers; 0 disables.", low=0, high=_ITEMS
     )
     #: The command's option of this name is the table of these items.
     onboarding: int = setting(0, "Items of the test before the work.", low=0, high=_ITEMS, hidden=True)
     onboarding_warnings: int = setting(
-        1, "Errors of the test that are pointed out; the next one disqualifies.", low=0, high=_ITEMS
+        1, "Errors in the qualification test that are explained; one more disqualifies.", low=0, high=_ITEMS
     )
-    certainty: float = setting(0.95, "Adaptive: ask until a label is this likely.", low=0, high=1)
+    certainty: float = setting(0.95, "Adaptive: stop when a label has this probability.", low=0, high=1)
     first_to: int = setting(
-        0, "Adaptive: ask until one answer has so many; 0 goes by certainty.", low=0, high=_PEOPLE
+        0, "Adaptive: stop when an answer has N votes; 0 uses --certainty.", low=0, high=_PEOPLE
     )
-    most: int = setting(9, "Adaptive: the most answers of an item.", low=1, high=_PEOPLE)
+    most: int = setting(9, "Adaptive: most answers per item.", low=1, high=_PEOPLE)
     lease_minutes: float = setting(
-        10.0, "An item not answered so long goes to others.", low=0.01, high=_MINUTES
+        10.0, "Minutes until an unanswered item is given to others.", low=0.01, high=_MINUTES
     )
     block_minutes: float = setting(
-        120.0, "A block not finished so long goes to others.", low=0.01, high=_MINUTES
+        120.0, "Minutes until an unfinished block is given to others.", low=0.01, high=_MINUTES
     )
     pay_per_hour: float = setting(
-        0.0, "Pay that is aimed at; 0 is none, for people of a paying platform 12.", low=0, high=_PAY
+        0.0, "Target pay per hour; 0 means none, or 12 on a paying platform.", low=0, high=_PAY
     )
     pay_per_item: float = setting(
-        0.0, "Pay of an item; 0: what its usual time is worth at the pay per hour.", low=0, high=_PAY
+        0.0, "Pay per item; 0: its usual time at the pay per hour.", low=0, high=_PAY
     )
     currency: str = setting("USD", "Currency of the pay.", pattern="[A-Z]{3}")
     least_pay: float = setting(
-        0.0, "Pay per hour below which is warned; 0: the platform's least.", low=0, high=_PAY
+        0.0, "Warn below this pay per hour; 0: the platform's minimum.", low=0, high=_PAY
     )
-    least_seconds: float = setting(0.0, "Answers faster than this are marked.", low=0, high=_MINUTES)
+    least_seconds: float = setting(0.0, "Flag answers faster than this many seconds.", low=0, high=_MINUTES)
     languages: tuple[str, ...] = setting(("en",), "Languages of the captions.")
-    entry: str = setting("link", "How people come: link, open, or a platform's name.")
-    code: str = setting("", "The code of an open link; empty asks for none.")
-    completion: str = setting("", "Code or address that a platform expects at the end.")
-    keep_until: str = setting("", "Date after which answers are to be deleted.")
-    keep_labels: bool = setting(False, "When answers are deleted, keep labels of two answers or more.")
+    entry: str = setting("link", "How people enter: link, open, or a platform's name.")
+    code: str = setting("", "Code that an open link asks for; empty: none.")
+    completion: str = setting("", "Code or URL that the platform expects at the end.")
+    keep_until: str = setting("", "Date after which answers must be deleted.")
+    keep_labels: bool = setting(False, "When answers are deleted, keep labels with two or more answers.")
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

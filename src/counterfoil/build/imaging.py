@@ -71,45 +71,43 @@ class ImageSettings(BuiltStep):
 
     by: str = setting(
         WORLD,
-        "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
+        "Model that makes images: world, diffusers:NAME (folder or hub name of a pipeline), or "
         "images:URL#MODEL (an OpenAI-compatible endpoint).",
         model=(WORLD,),
     )
     column: Literal["caption", "negative_caption"] = setting(
-        "negative_caption", "The captions that images are made for."
+        "negative_caption", "Column of captions to make images for."
     )
-    k: int = setting(1, "Images for each caption.", low=1)
+    k: int = setting(1, "Images per caption.", low=1)
     source: Literal["image", "negative_image", "generated_image"] | None = setting(
-        None, "Images that are edited; without it images are drawn from captions alone."
+        None, "Column of images to edit; default: make images from captions alone."
     )
-    size: int | None = setting(None, "Pixels to a side; default: 96 drawn, else what the model makes.", low=1)
-    suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
-    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", low=1)
-    guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
+    size: int | None = setting(None, "Side of an image in pixels; default: 96 in the world.", low=1)
+    suffix: str = setting("", "Text added to every caption, such as ', highly detailed'; not in the world.")
+    steps: int | None = setting(None, "Pipelines: denoising steps.", low=1)
+    guidance: float | None = setting(None, "Pipelines: guidance scale.")
     strength: float | None = setting(
-        None, "Of a pipeline that edits: how much may change, up to 1.", above=0, high=1
+        None, "Pipelines that edit: strength of the change, up to 1.", above=0, high=1
     )
-    scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
-    unet: str | None = setting(
-        None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
-    )
-    variant: str | None = setting(None, "Of a pipeline's weights, such as fp16.")
+    scheduler: str | None = setting(None, "Pipelines: class name of the scheduler.")
+    unet: str | None = setting(None, "Pipelines: folder or hub name of another UNet.", model=())
+    variant: str | None = setting(None, "Pipelines: variant of the weights, such as fp16.")
     dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
-        None, "Of a pipeline; default: fp16 on a GPU, else fp32."
+        None, "Pipelines: precision; default: fp16 on a GPU, else fp32."
     )
-    batch: int = setting(4, "Of a pipeline: images that are drawn together.", low=1)
+    batch: int = setting(4, "Pipelines: images per batch.", low=1)
     saved: int | None = setting(
-        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", low=1
+        None, "Pipelines: side of the saved images in pixels; default: as made.", low=1
     )
     unsafe: Literal["keep", "drop"] = setting(
-        "keep", "What becomes of images that the pipeline's filter flags."
+        "keep", "Policy for images that the pipeline's safety filter flags."
     )
-    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
-    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
-    retries: int = setting(6, "Of an endpoint: tries after the first one.")
-    seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
+    concurrency: int = setting(8, "Endpoints: concurrent requests.")
+    rpm: float = setting(0.0, "Endpoints: requests per minute; 0 means no limit.")
+    retries: int = setting(6, "Endpoints: retries after the first attempt.")
+    seeded: bool = setting(False, "Endpoints: send the seed, which some refuse.")
     style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
-    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)
+    failure: float = setting(0.0, "World: share of wrong images.", low=0, high=1)
 
     @property
     def edits(self) -> bool:

@@ -70,7 +70,7 @@ def show_status(
     progress: "CampaignProgress",
     console: "Console",
     *,
-    by_person: Annotated[bool, Option("Also a line per person.")] = False,
+    by_person: Annotated[bool, Option("Add a line per person.")] = False,
 ) -> None:
     """The facts of a campaign, and its people."""
     from counterfoil.cli.tables import show

@@ -22,7 +22,7 @@ def fetch(
     mirror: Annotated[str | None, option(metavar="ADDRESS")] = None,
     overwrite: bool = False,
 ) -> None:
-    """Fetch the released files of benchmarks, at a pinned commit and with checksums.
+    """Download the released files of benchmarks, at a pinned commit and with checksums.
 
     What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
     checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN, else
@@ -30,10 +30,10 @@ def fetch(
 
     Arguments:
         names: Benchmarks or releases; without any, what can be fetched is listed.
-        to: Where to: a folder of each name in it. Default: COUNTERFOIL_DATA, else the user's data folder,
-            where 'evaluate' finds them by name.
-        mirror: Fetch from here, in place of the repository's own host.
-        overwrite: Replace other files of the same names.
+        to: Folder that gets one folder per benchmark. Default: COUNTERFOIL_DATA, else the user's data folder,
+            where 'evaluate' looks.
+        mirror: Download from this host instead of the repository's.
+        overwrite: Replace different files of the same names.
     """
     from counterfoil.benchmarks.fetching import fetch, fetched, hub_token, release, releases
     from counterfoil.catalog import benchmark_name
@@ -93,17 +93,17 @@ def save(
     limit: Annotated[int | None, LIMIT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> None:
-    """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
+    """Save a benchmark with its images as a folder, which every command takes in place of a name.
 
     Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
 
     Arguments:
         benchmark: Name of a benchmark (see 'counterfoil list benchmarks').
-        out: The folder it is saved in.
+        out: Folder to write.
         data: File or folder of the benchmark.
         images: Folder of the images, where the data name files.
-        available: Only the questions whose images and captions are at hand.
+        available: Take only questions whose images and captions are present.
         limit: Only so many questions, evenly spread.
     """
     from counterfoil import catalog

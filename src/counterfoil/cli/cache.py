@@ -27,7 +27,7 @@ _AGES = {"d": 86400, "h": 3600, "min": 60}
 
 @job(outputs="json", examples="Example: counterfoil cache list --json -")
 def list_(*, cache: Folder = None) -> Listing:
-    """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed."""
+    """List the cache: a row per scorer and kind, with files, size and last use."""
     entries, now = _contents(cache), time.time()
     rows, shelves = [], []
     for shelf in entries.shelves:
@@ -52,14 +52,14 @@ def list_(*, cache: Folder = None) -> Listing:
 
 @job(examples="Example: counterfoil cache size")
 def size(*, cache: Folder = None) -> None:
-    """How much room finished work takes."""
+    """Show the size of the cache."""
     entries = _contents(cache)
     terminal.out().print(f"{written_size(entries.size)} in {entries.place}", soft_wrap=True)
 
 
 @job(examples="Example: counterfoil cache limit 5GB")
 def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None) -> None:
-    """Remove what was longest not needed, until what stays is no larger than SIZE.
+    """Remove the least recently used work until the cache is no larger than SIZE.
 
     Arguments:
         most: What may stay: 500MB, 5GB, 2GiB.
@@ -77,13 +77,13 @@ def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None)
   counterfoil cache clear --yes"""
 )
 def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None) -> None:
-    """Remove finished work: all of it, or that of one scorer. It is computed again when it is needed.
+    """Remove cached work of all scorers or of one; it is recomputed when needed.
 
     Only files that a cache has written are removed.
 
     Arguments:
-        scorer: Only that of this scorer: its name, or how its key begins.
-        yes: Do not ask.
+        scorer: Only this scorer's: its name, or the beginning of its key.
+        yes: Do not ask for confirmation.
     """
     entries = _contents(cache)
     shelves = entries.shelves if scorer is None else entries.of(scorer)

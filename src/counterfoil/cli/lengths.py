@@ -22,7 +22,7 @@ def lengths(
     json: Annotated[str | None, Option("Write the machine-readable result here.", metavar="PATH|-")] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> None:
-    """Pearson's correlation of a run's main measures with the length of the captions, in words.
+    """Correlate a run's main measures with the length of the captions in words (Pearson).
 
     As in Table 6 of Winoground's paper, with intervals that know which questions share images and captions.
     Of captions that people rated, the score itself is correlated with the caption's length.

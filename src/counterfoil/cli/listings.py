@@ -81,7 +81,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
 def benchmarks(
     name: Annotated[str | None, option(complete="benchmarks")] = None,
 ) -> Listing:
-    """The benchmarks that can be measured, with form, size, licence and source.
+    """List benchmarks with question type, size, licence and source.
 
     Example: counterfoil list benchmarks winoground
 
@@ -109,7 +109,7 @@ def benchmarks(
 
 @job(outputs="json")
 def scorers() -> Listing:
-    """The kinds of scorer, how each is written, and what it needs.
+    """List kinds of scorer: how each is written and what it needs.
 
     Example: counterfoil list scorers
     """
@@ -132,7 +132,7 @@ def scorers() -> Listing:
 
 @job(outputs="json")
 def metrics() -> Listing:
-    """The caption metrics: what each reads, what it needs, where it comes from.
+    """List caption metrics: inputs, needs and source.
 
     Example: counterfoil list metrics
     """
@@ -146,7 +146,7 @@ def metrics() -> Listing:
 
 @job(outputs="json")
 def measures() -> Listing:
-    """The measures, the form of question each belongs to, and what chance gives.
+    """List measures with their question type and chance level.
 
     Example: counterfoil list measures
     """
@@ -162,7 +162,7 @@ def measures() -> Listing:
 def recipes(
     name: Annotated[str | None, option(complete="recipes")] = None,
 ) -> Listing:
-    """The recipes that models are trained by, with the papers' values.
+    """List training recipes with the papers' values.
 
     Example: counterfoil list recipes trohn-img
 
@@ -196,7 +196,7 @@ def recipes(
   counterfoil annotate forms best-of-k""",
 )
 def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Listing:
-    """The forms of work: what is asked, and which columns a table of items needs.
+    """List forms of work: what they ask and which columns their items need.
 
     Arguments:
         name: Show columns and settings of this one.

@@ -195,7 +195,7 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
 
 
 SIGNATURES = Option(
-    "Also a line per measure of all that its numbers depend on, to be cited with them.",
+    "Add a line per measure that states all its numbers depend on, to cite with them.",
     False,
     panel="Results",
 )

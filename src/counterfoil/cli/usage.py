@@ -267,9 +267,9 @@ def _paragraphs(text: str, width: int) -> Iterator[str]:
 
 #: Options of every command, and of those with a folder of images.
 LEVELS = {
-    "quiet": Option("No notes and no progress.", False),
-    "verbose": Option("A line of progress every few seconds, where there is no bar.", False),
-    "allow_outside": Option("Take images that lie outside of the folder of images, links followed.", False),
+    "quiet": Option("Print no notes and no progress.", False),
+    "verbose": Option("Print a line of progress every few seconds where there is no bar.", False),
+    "allow_outside": Option("Accept images outside the image folder, also through links.", False),
 }
 #: Options that name a folder of images.
 IMAGES = {"images", "guard_images"}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from counterfoil.annotate.review import Review
     from counterfoil.annotate.status import CampaignStatus
 
-BY = Option("Who decides, kept with the decision.")
+BY = Option("Name of who decides, kept with the decision.")
 PERSON = Option("The id of the person here, or how it begins.")
 
 
@@ -85,12 +85,12 @@ def serve_campaign(
     certificate that cannot be used.
 
     Arguments:
-        host: Where to listen; 0.0.0.0 is every network.
-        port: 0 takes any that is free.
-        public_url: The address that people see, where it is another than this one's.
-        proxies: A server before this one, or a network: what it says of visitors is believed.
-        certificate: For https: the certificate, with --key.
-        key: For https: the certificate's private key.
+        host: Address to listen on; 0.0.0.0 is every network.
+        port: Port; 0 takes a free one.
+        public_url: URL that people see, if it is not this server's.
+        proxies: Address or network of a trusted reverse proxy.
+        certificate: For https: certificate; needs --key.
+        key: For https: private key of the certificate.
     """
     if (certificate is None) != (key is None):
         raise InputError(
@@ -157,15 +157,15 @@ def campaign_links(
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
 ) -> Change:
-    """Personal links that cannot be guessed, one for each person.
+    """Make personal links that cannot be guessed, one per person.
 
     They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
     campaign and `InputError` for an address that is none.
 
     Arguments:
-        n: How many.
-        out: Write a table number, link here (CSV).
-        public_url: The address under which people reach the server.
+        n: Number of links.
+        out: Write the links here (CSV: number, link).
+        public_url: URL under which people reach the server.
     """
     from counterfoil.annotate.participants import make_links
     from counterfoil.annotate.server.security import check_public_url
@@ -238,7 +238,7 @@ class CampaignProgress(Tabular):
 def annotate_status(
     campaign: Annotated[str | Path, CAMPAIGN], *, now: float | None = None, **options: Unpack[StoredAnswers]
 ) -> CampaignProgress:
-    """Where a campaign stands: people, answers, what is needed, expected end, time, pay, golden items.
+    """Show a campaign's progress: people, answers, what is missing, expected end, time, pay, golden items.
 
     It reads the database, also while the campaign is served, and changes nothing.
 
@@ -329,7 +329,7 @@ Signs: fast, straight (the same answer again and again), golden (wrong where the
 (with what others answer). The chance that any careful person shows one is 5 %.""",
 )
 def annotate_review(campaign: Annotated[Path, CAMPAIGN], **options: Unpack[StoredAnswers]) -> PeopleReview:
-    """People whose answers look careless, each with the reasons and what they suggest.
+    """List people whose answers look careless, with reasons and a suggested decision.
 
     Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. What one
     person answered is on the researcher's page, with the images.
@@ -361,13 +361,13 @@ def annotate_approve(
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Change:
-    """Approve people's work, so that they are paid.
+    """Approve work, so that it is paid.
 
     Raises `InputError` for an id that no person or several have, and for a person who is at work.
 
     Arguments:
         people: Ids of people, or how they begin; see 'annotate review'.
-        suggested: All who are done, without a sign and not decided yet.
+        suggested: Everyone who is done, not flagged and not decided.
         reason: A note, kept with the decision.
     """
     if not people and not suggested:
@@ -444,7 +444,7 @@ def annotate_withdraw(
 
     Arguments:
         worker: The platform's id of the person, or their personal link.
-        platform: Of --worker: how they came in. Default: the campaign's own way.
+        platform: With --worker: how the person entered. Default: the campaign's way.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import withdraw_person
@@ -519,8 +519,8 @@ def annotate_delete(
     people or more answered.
 
     Arguments:
-        now: Also before the date, and of a campaign without one.
-        yes: Do not ask.
+        now: Delete before the date, or without one.
+        yes: Do not ask for confirmation.
     """
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
         return Change(None)
@@ -599,16 +599,16 @@ def annotate_adjudicate(
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
 ) -> Disputes | Change:
-    """Items that people disagree on, most undecided first; or decide one of them.
+    """List items that people disagree on, the most undecided first, or decide one.
 
-    A decision stands beside the answers, and is the item's label.
+    The decision is kept beside the answers and becomes the item's label.
 
     Raises as `annotate.adjudication.adjudicate`.
 
     Arguments:
         item: The id of an item to decide.
         answer: The value of an option.
-        question: The question. Default: the form's main one.
+        question: Question. Default: the form's main one.
         why: Why, kept with the decision.
     """
     from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items

@@ -62,7 +62,7 @@ _GOLDEN_SHARE = 0.1
 
 #: Platforms whose people are paid, and what they get per hour where nothing is said.
 PAYING, USUAL_PAY = ("prolific", "connect"), 12.0
-_TEXT = Option("Markdown in place of the usual text.", None, metavar="FILE")
+_TEXT = Option("Markdown file that replaces the default text.", None, metavar="FILE")
 
 
 @documented
@@ -70,13 +70,13 @@ class CampaignSources(Reporting, total=False):
     """What a campaign is made from beside its source.
 
     Arguments:
-        golden: Items whose answer is known, in column 'golden'; of a pool, auto draws true and random pairs.
-        onboarding_items: Items of the test before the work, as golden ones.
+        golden: Items with a known answer in column 'golden'; for a pool, auto draws true and random pairs.
+        onboarding_items: Items of the qualification test, with answers in column 'golden'.
         images: Folder of the images.
         benchmark: The benchmark whose images and captions a table names by ids.
         data: Where the benchmark's data is.
-        sample: Of a benchmark: so many of its questions, drawn at random.
-        settings: A setting of the form; may be repeated.
+        sample: For a benchmark: sample N of its questions at random.
+        settings: Setting of the form, KEY=VALUE; may be repeated.
     """
 
     golden: Annotated[str | Path | None, option(None, metavar="TABLE|auto")]
@@ -181,7 +181,7 @@ def create_campaign(
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Annotated[Any, CampaignSources, CampaignRecipe],
 ) -> CreatedCampaign:
-    """Make a campaign: a folder with items, their images, a recipe and instructions, ready to be served.
+    """Create a campaign folder with items, images, settings and instructions, ready to serve.
 
     The recipe is written to campaign.toml in that folder, where it can still be changed before people come.
 

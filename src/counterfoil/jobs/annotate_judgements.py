@@ -42,7 +42,7 @@ class StoredAnswers(Reporting, total=False):
     """Where the answers of a campaign are.
 
     Arguments:
-        database: The campaign's database where it is not in its folder: postgresql://...
+        database: The campaign's database, if it is not in its folder: postgresql://...
     """
 
     database: Annotated[str | None, option(None, metavar="URL")]
@@ -226,7 +226,7 @@ def annotate_agreement(
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[StoredAnswers],
 ) -> PeopleAgreements:
-    """How far people agree: raw, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
+    """Measure agreement: raw, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
 
     Per question and kind of item. Golden items and the test before the work do not count. Intervals (95 %)
     are over items and people.
@@ -236,9 +236,9 @@ def annotate_agreement(
 
     Arguments:
         source: A campaign's folder, or a table of judgements.
-        campaign: Of a table: the campaign whose questions it answers, for scales and readings.
-        scale: How near answers are for Krippendorff's alpha. Default: the question's own.
-        by_kind: Whether also by kind of item.
+        campaign: For a table: the campaign whose questions it answers, which gives their scales.
+        scale: Distance of answers in Krippendorff's alpha. Default: the question's scale.
+        by_kind: Whether to report by kind of item too.
     """
     feedback = feedback_of(options)
     with feedback.busy(f"reading the answers of {source}"):
@@ -319,12 +319,12 @@ def import_judgements(
 
     Arguments:
         path: Results, or an export.
-        source: The tool that it came from.
-        item: Mechanical Turk: input columns that together name an item.
+        source: Tool that wrote the file.
+        item: Mechanical Turk: input columns that identify an item.
         question: Mechanical Turk: a question and its answer column.
-        many: A question with several options as an answer.
+        many: Question whose answer may be several options; may be repeated.
         golden: Mechanical Turk: the right answer of the first question.
-        keep_ids: Leave ids of people as they are; else they are numbered.
+        keep_ids: Keep people's ids; by default people are numbered.
     """
     if isinstance(question, list | tuple):
         question = key_values(question, "--question-column", "match=Answer.match{n}")
@@ -422,8 +422,7 @@ def annotate_export(
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Unpack[StoredAnswers],
 ) -> CampaignExport:
-    """Write a campaign's answers as tables: judgements, labels with their posterior, and what other commands
-    of counterfoil read.
+    """Write a campaign's answers as tables: judgements, labels with posteriors, and inputs of other commands.
 
     Which tables there are depends on the form of work. People are hashes that only this campaign has.
 
@@ -433,9 +432,9 @@ def annotate_export(
     Arguments:
         out: The folder to write.
         kind: The kind of table.
-        model: What makes labels: one-coin, majority or dawid-skene.
-        partly: Of 'match': what partly yes counts for.
-        people: Whether tables say who answered, by a hash; by default they do.
+        model: Label model: one-coin, majority or dawid-skene.
+        partly: For form 'match': value of 'partly yes'.
+        people: Whether tables identify people, by a hash.
     """
     from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table

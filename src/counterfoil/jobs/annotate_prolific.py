@@ -38,7 +38,7 @@ class Access(Reporting, total=False):
 
     Arguments:
         token_env: Environment variable with the token of Prolific's API.
-        api: Another address of the API.
+        api: URL of the API.
     """
 
     token_env: Annotated[str, option("PROLIFIC_TOKEN", metavar="VARIABLE")]
@@ -49,7 +49,7 @@ class StoredAccess(StoredAnswers, Access, total=False):
     """How Prolific is reached, and where the answers of the campaign are."""
 
 
-YES = Option("Do it. Without this it is only shown what would be done.")
+YES = Option("Do it; without this, only show what would be done.")
 
 
 @job(
@@ -69,13 +69,13 @@ def create(
     dry_run: bool = False,
     **options: Annotated[Any, StudyChoices, Access],
 ) -> Change:
-    """Make the draft of a study: places, pay and completion codes follow from the campaign.
+    """Draft a Prolific study; places, pay and completion codes follow from the campaign.
 
     Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
 
     Arguments:
         url: Public address of the server, over https.
-        dry_run: Only show what would be sent, and what it costs.
+        dry_run: Show what would be sent and what it costs; send nothing.
     """
     access, source = cast(Access, options), open_campaign(campaign)
     known = prolific.codes_of(source)
@@ -116,10 +116,10 @@ def status(
     release: Annotated[bool, option(flag="--release-items")] = False,
     **options: Unpack[StoredAccess],
 ) -> Change:
-    """The study and its submissions beside the people of the campaign.
+    """Show the study and its submissions beside the people of the campaign.
 
     Arguments:
-        release: Give the work of people who left to others.
+        release: Give the items of people who left to others.
     """
     from counterfoil.annotate.review import give_back
 

@@ -205,7 +205,7 @@ def annotate_simulate(
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
 ) -> SimulatedCampaign:
-    """Run a campaign by simulated people, from entry to the last answer, and hold it against the truth.
+    """Run a campaign with simulated people, from entry to the last answer, and compare with the truth.
 
     The campaign's own database is not touched. People know the right answers of items and give them as often
     as their kind does; items whose truth is not known get one at random.
@@ -215,10 +215,10 @@ def annotate_simulate(
     `InputError` for unknown kinds and shares that are none.
 
     Arguments:
-        people: How many people come.
+        people: Number of people.
         mix: Kinds of people and their shares.
-        accuracy: How often able people are right. Default: 0.95.
-        keep: Keep a copy of the campaign with all that was answered here.
+        accuracy: Accuracy of able people. Default: 0.95.
+        keep: Keep a copy of the campaign with its simulated answers here.
     """
     from counterfoil.annotate.simulation import crowd, simulate
 

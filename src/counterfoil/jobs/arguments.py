@@ -54,8 +54,8 @@ TableData = Any
 #: Values by name; in a shell KEY=VALUE.
 Settings = Mapping[str, Any] | Sequence[str] | None
 
-DRAWS = Option("Draws of a bootstrap.", 10_000, low=100, high=most("draws"), panel="Statistics")
-SEED = Option("Seed of everything random.", 0, low=0, high=most("seed"), panel="Statistics")
+DRAWS = Option("Bootstrap samples.", 10_000, low=100, high=most("draws"), panel="Statistics")
+SEED = Option("Random seed.", 0, low=0, high=most("seed"), panel="Statistics")
 TITLE = Option("Title of the HTML page.", panel="Results")
 BENCHMARK = Option(
     "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
@@ -73,10 +73,10 @@ RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
 QUERIES = Option("Ids of the queries: one per line, or a table's column query or id.", None, metavar="PATH")
-DIRECTION = Option("Captions ask for images (t2i), images for captions (i2t), or both.", "both")
-LIMIT = Option("Only so many questions, evenly spread over the benchmark.", None, low=1)
+DIRECTION = Option("Query with captions (t2i), with images (i2t), or both.", "both")
+LIMIT = Option("Take N evenly spaced questions.", None, low=1)
 SETTINGS = Option(
-    "A setting of the scorer or caption metric, such as references=paper; may be repeated.",
+    "Setting of the scorer or caption metric, KEY=VALUE, such as references=paper; may be repeated.",
     None,
     flag="--set",
     metavar="KEY=VALUE",
@@ -92,22 +92,20 @@ WORKERS = Option(
     panel="Work",
 )
 CACHE = Option(
-    "Folder of finished work; --no-cache neither reads nor keeps any.",
+    "Folder that keeps embeddings and scores; --no-cache neither reads nor writes one.",
     "default",
     shown="the user's own",
     variable="COUNTERFOIL_CACHE",
     panel="Work",
 )
-PROMPT = Option("Template put around captions, with {} for the caption.", "{}", panel="Model")
+PROMPT = Option("Template around captions, with {} for the caption.", "{}", panel="Model")
 #: Options of pages.
-PRIVATE = Option(
-    "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
-)
-PICTURES = Option("Images on the page: auto asks the benchmark's licence.", "auto", panel="Results")
+PRIVATE = Option("Leave paths and user names of this machine in the page.", False, panel="Results")
+PICTURES = Option("Show images on the page; auto follows the benchmark's licence.", "auto", panel="Results")
 OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
-AVAILABLE = Option("Only the questions whose images and captions are at hand.", False, panel="Data")
+AVAILABLE = Option("Take only questions whose images and captions are present.", False, panel="Data")
 COUNTS = Option(
-    "Whether data must have as many questions as the release.", True, flag="--no-counts", panel="Data"
+    "Whether to require as many questions as the release has.", True, flag="--no-counts", panel="Data"
 )
 
 
@@ -129,9 +127,9 @@ class Work(Reporting, total=False):
     """How models are run, and where finished work is kept.
 
     Work:
-        batch_size: Items per batch; does not change decisions.
-        executor: Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes
-            that share the cache.
+        batch_size: Items per batch; it changes no decision.
+        executor: Where missing scores are computed: local, a Ray cluster, or rank:R/N (process R of N that
+            share a cache).
     """
 
     batch_size: Annotated[int, option(32, low=1, high=most("batch_size"))]
@@ -145,8 +143,8 @@ class Device(TypedDict, total=False):
     """Where and how precisely a model computes.
 
     Model:
-        device: Where models compute; auto takes a GPU that is there.
-        precision: Of weights and activations.
+        device: Device of the models; auto takes a GPU if there is one.
+        precision: Precision of weights and activations.
     """
 
     device: Annotated[Any, DEVICE]
@@ -158,9 +156,9 @@ class Sources(TypedDict, total=False):
     """Where the data and the images of benchmarks that are given by name lie.
 
     Data:
-        data: File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that
-            of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought.
-        images: Folder of the images, where the data name files; NAME=FOLDER for one benchmark.
+        data: File or folder of the benchmark, or a folder that holds one per name; NAME=PATH for one of
+            several; may be repeated. Default: what 'counterfoil benchmarks fetch' downloaded.
+        images: Folder of the images that the data name; NAME=FOLDER for one benchmark.
     """
 
     data: Annotated[Data | TableData, option(None, metavar="[NAME=]PATH")]

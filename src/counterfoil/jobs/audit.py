@@ -42,15 +42,15 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an audit.
 
     Model:
-        scorers: A scorer beside the blind ones, such as lm:gpt2; may be repeated.
+        scorers: Another scorer, such as lm:gpt2; may be repeated.
 
     Data:
-        against: Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a
-            caption per line in .txt), or another benchmark; may be repeated.
-        pictures: Whether images are searched for duplicates.
+        against: Captions that must not recur: a table (CSV, TSV, JSON, JSON Lines, Parquet), a .txt file with
+            one per line, or another benchmark; may be repeated.
+        pictures: Whether to search images for duplicates.
 
     Statistics:
-        level: Chance of naming any word where there is no artefact.
+        level: Probability of naming any word if no word is telling.
     """
 
     scorers: Annotated[
@@ -150,7 +150,7 @@ def audit(
     benchmarks: Annotated[AnyBenchmark | Sequence[AnyBenchmark], shared.BENCHMARKS],
     **options: Unpack[AuditRows],
 ) -> Audit:
-    """Can the questions be answered without looking? Blind scorers, giveaway words, duplicates, leakage.
+    """Test whether captions alone give the answer: blind scorers, telling words, duplicates, leakage.
 
     Every number has its interval and chance; ties count one half. What is learned about a question comes from
     questions that share no image or caption with it.

@@ -119,8 +119,8 @@ class BiasRows(Reporting, total=False):
     """Benchmarks whose right answers are held against judgements.
 
     Arguments:
-        positives: A benchmark or folder whose right answers to hold against the judgements; repeat.
-        data: Where the data of those benchmarks are.
+        positives: Benchmark or folder whose right answers to compare with the judgements; may be repeated.
+        data: Folder of the data of those benchmarks.
     """
 
     positives: Annotated[Sequence[str | Path | Benchmark], option(())]
@@ -154,7 +154,7 @@ def bias(
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[BiasRows],
 ) -> AnnotatorStudy:
-    """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
+    """Measure how a benchmark favours the models whose proposals were judged for it.
 
     Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
     that of the annotators themselves, non-self-bias that of the rest.
@@ -163,12 +163,12 @@ def bias(
     and queries that a model does not rank.
 
     Arguments:
-        judgements: Judged pairs: direction, image, caption, answer or gain.
-        k: How many items each model proposes: all in the table's places, else 5.
-        measures: recall_at_1, r_precision, and both with graded_ before them; commas between.
-        direction: Only this one; that of all judgements where the table does not say.
-        aggregate: How several answers to one pair are aggregated.
-        undefined: Queries for which a set of annotators found nothing: left out, or 0.
+        judgements: Table of judged pairs: direction, image, caption, answer or gain.
+        k: Items that each model proposes; default: all ranks of the table, else 5.
+        measures: Measures, separated by commas: recall_at_1, r_precision, and both with graded_.
+        direction: Direction; for a table without that column, the one of all its judgements.
+        aggregate: Aggregation of several answers to a pair.
+        undefined: Queries for which a set of models found nothing: leave out, or count as 0.
 
     >>> from counterfoil import evaluate, pool
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)

@@ -73,13 +73,13 @@ class SourceRows(TypedDict, total=False):
 
     Arguments:
         source: A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.
-        layout: The benchmark in whose layout the source is.
+        layout: Benchmark whose file layout the source has.
         images: Folder of the images.
-        n: Of the drawn world: how many rows.
-        limit: Only so many rows of the source.
-        llm: What writes negatives: an endpoint URL#MODEL, or lm:NAME.
-        imagine: What makes images, as step 'imagine' has it.
-        people: Answers of people, as step 'choose' has them.
+        n: Drawn world: number of rows.
+        limit: Take only N rows of the source.
+        llm: Model that writes negatives: lm:NAME, or an endpoint URL#MODEL.
+        imagine: Model that makes images, as in step 'imagine'.
+        people: Table of people's answers, as in step 'choose'.
     """
 
     source: Annotated[str | None, option(None, flag="--from", metavar="SOURCE")]
@@ -241,9 +241,9 @@ def build_benchmark(
 
     Arguments:
         recipe: Name of a shipped recipe, or a .toml file.
-        out: The folder of the build; a build there goes on.
-        settings: A setting of a step; may be repeated.
-        report: Whether the report is written, report.html.
+        out: Folder of the build; an interrupted build continues.
+        settings: Setting of a step, STEP.KEY=VALUE; may be repeated.
+        report: Whether to write the report, report.html.
 
     >>> import tempfile
     >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}

@@ -332,7 +332,7 @@ def compare_systems(
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[MetricRows],
 ) -> SystemComparison:
-    """Compare captioners: a row per system, a column per metric, and how metrics order them as people do.
+    """Compare captioners: a row per system, a column per metric, and how metrics correlate with people.
 
     All systems must have written captions of the same images.
 
@@ -341,8 +341,8 @@ def compare_systems(
     Arguments:
         predictions: A JSON file of captions per system.
         references: Captions that people wrote: a JSON file.
-        humans: What people gave the systems: a table with a column per score.
-        over: What is drawn anew for intervals of correlations, and swapped in their tests.
+        humans: Human scores of the systems: a table with a column per score.
+        over: What is resampled for intervals of correlations, and permuted in their tests.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

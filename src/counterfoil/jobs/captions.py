@@ -52,8 +52,8 @@ class Media(TypedDict, total=False):
     Data:
         images: Folder of the images; ids are names of its files.
         videos: Folder of the videos, of folders of frames, or of features of frames.
-        frames: So many frames of each video, evenly spaced.
-        rate: So many frames of each video per second.
+        frames: Take N evenly spaced frames of each video.
+        rate: Take N frames per second of each video.
     """
 
     images: Annotated[str | Path | None, option(None, folder=True)]
@@ -228,7 +228,7 @@ PerImage = Literal["mean", "best"]
 
 
 METRICS = Option(
-    "Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
+    "Metrics, separated by commas (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
     flag="--metrics",
     commas=True,
     complete="metrics",
@@ -362,12 +362,11 @@ class MetricRows(Media, shared.Device, shared.Work, total=False):
     """How metrics look at captions: the images, the model behind them, and how their work is done.
 
     Arguments:
-        references_contain: What becomes of a reference that is the candidate itself: it stays, it goes, or
-            the item goes.
+        references_contain: Policy for a reference equal to the candidate: keep it, drop it, or drop the item.
 
     Model:
-        backbone: The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.
-        settings: What metrics do otherwise than officially; may be repeated.
+        backbone: Model of metrics that see images, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.
+        settings: Setting of a metric that departs from its official version; may be repeated.
     """
 
     references_contain: Annotated[Policy | None, option(None)]
@@ -622,7 +621,7 @@ def score_captions(
     per_image: PerImage = "mean",
     **options: Unpack[MetricRows],
 ) -> CaptionScores:
-    """Score captions by metrics: a value for all of them, and one for each.
+    """Score captions by metrics: a value for the corpus and one per caption.
 
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
@@ -631,10 +630,10 @@ def score_captions(
     given.
 
     Arguments:
-        candidates: The captions to score, one or more per image: JSON, CSV or Parquet.
+        candidates: Captions to score, one or more per image: JSON, CSV or Parquet.
         references: Captions that people wrote: JSON, CSV or Parquet.
-        empty: What becomes of a candidate that is empty: an error, or left out.
-        per_image: What an image of several candidates counts: their mean, or the best (oracle).
+        empty: Policy for empty candidates: an error, or leave them out.
+        per_image: Value of an image with several candidates: their mean, or the best (oracle).
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

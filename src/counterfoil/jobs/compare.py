@@ -29,7 +29,7 @@ from counterfoil.report.comparison_tables import by_group, differences, headline
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Table
 
-_PAGE_DATA = Option("Where the benchmark's images are, if not where they were.", None)
+_PAGE_DATA = Option("Folder of the benchmark's images, if they moved.", None)
 _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None, folder=True)
 
 
@@ -224,7 +224,7 @@ def compare(
     seed: Annotated[int, arguments.SEED] = 0,
     **reporting: Unpack[arguments.Reporting],
 ) -> RunComparison:
-    """Compare runs question by question: intervals of the difference, their p-values, McNemar, Holm.
+    """Compare runs question by question: intervals of differences, p-values, McNemar, Holm.
 
     The same seed gives the same numbers, to the last bit.
 
@@ -235,10 +235,9 @@ def compare(
 
     Arguments:
         baseline: Compare every other run with this one.
-        interval: How intervals are made, those of the runs too; by default theirs are kept, and those of
-            differences are made as auto makes them.
-        ties: Count ties anew, in all runs; by default as each run counted them.
-        shared: Compare over the questions that all runs answer: people beside models.
+        interval: Method of all intervals; default: the runs keep theirs, and differences use auto.
+        ties: Tie policy for all runs; default: as each run counted them.
+        shared: Compare over the questions that all runs answer, such as people beside models.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
@@ -386,7 +385,7 @@ def rank(
     seed: Annotated[int, arguments.SEED] = 0,
     **reporting: Unpack[arguments.Reporting],
 ) -> ModelRankings:
-    """Do measures and benchmarks put models in the same order, and how different are the models' lists?
+    """Compare how measures and benchmarks rank models, and how far the models' lists agree.
 
     Kendall's tau-b and Spearman's correlation between measures, with intervals from models and queries drawn
     anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
@@ -397,8 +396,8 @@ def rank(
 
     Arguments:
         runs: Run folders, or folders of them; three models or more.
-        measures: Only this measure, or pattern of them; may be repeated.
-        k: How many first items of each query are compared.
+        measures: Measure, or a pattern of names; may be repeated.
+        k: Compare the first K items of each query.
 
     >>> from counterfoil import evaluate
     >>> runs = [

@@ -38,36 +38,36 @@ class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an evaluation.
 
     Data:
-        limit: Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a
-            note says what all of them would take.
+        limit: Evaluate N evenly spaced questions, or a share such as 0.1; results are marked as partial, and
+            a note estimates the whole.
 
     Results:
         out: Write a run folder per benchmark here, for 'compare'.
-        name: What results call the scorer.
+        name: Name of the scorer in results.
 
     Statistics:
-        measures: Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of
-            several benchmarks each takes those it has.
-        ties: A tie is wrong, worth its chance in a random order, or right.
-        interval: How intervals are made; auto knows which questions share images or captions.
+        measures: Measure to report; may be repeated. In galleries recall_at_20 stands for all of its kind;
+            each benchmark takes those it has.
+        ties: Count a tie as wrong, as its chance in a random order, or as right.
+        interval: Method of intervals; auto accounts for shared images and captions.
 
     Model:
-        column: Column of a given table; default: guessed and said.
-        unanswered: Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.
+        column: Column of a given table; default: guessed, and named in a note.
+        unanswered: Policy for unanswered questions: an error, wrong, or left out.
 
     Caption metrics:
-        backbone: The model that a caption metric looks at images with.
+        backbone: Image-text model of a caption metric.
 
     Generative models:
-        protocol: How a generative model is asked, as --set protocol=NAME.
-        question: What it is asked, with {} for the caption, as --set question=TEXT.
+        protocol: Protocol of a generative model; same as --set protocol=NAME.
+        question: Question to a generative model, with {} for the caption; same as --set question=TEXT.
         api_key_env: Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.
 
     Galleries:
-        ids: npz file with image_ids and caption_ids of the rows and columns of a given similarity.
-        first_stage: A dual encoder whose first items a scorer of pairs ranks again.
-        depth: How many of the first stage's items are ranked again.
-        top: How many first items of each query a run keeps.
+        ids: npz file with image_ids and caption_ids of a similarity matrix's rows and columns.
+        first_stage: Dual encoder whose first items a pair scorer re-ranks.
+        depth: Number of first-stage items to re-rank.
+        top: First items of each query to keep in a run.
         truncated_as_miss: Count a right answer beyond the end of a truncated ranking as a miss, as published
             numbers from truncated lists do.
     """
@@ -134,7 +134,7 @@ class _Evaluation:
 
     @property
     def called(self) -> str:
-        """What results call the scorer."""
+        """Name of the scorer in results."""
         own = getattr(self.scorer, "title", "") if self.inputs.rows["name"] is None else ""
         return own or self.run_name
 
@@ -306,7 +306,7 @@ def evaluate_all(
     benchmarks: Annotated[Sequence[shared.AnyBenchmark], shared.BENCHMARKS],
     **options: Unpack[EvaluateRows],
 ) -> list[EvaluationRun]:
-    """Measure a scorer on benchmarks: every number with its interval, chance and ties.
+    """Measure a model on benchmarks, with intervals, chance and ties.
 
     Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.

@@ -40,15 +40,15 @@ class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of explanations.
 
     Data:
-        questions: Ids of the questions; default: some, evenly spread.
-        limit: How many questions, where none are named.
+        questions: Ids of the questions; default: evenly spaced ones.
+        limit: Number of questions, if none are named.
 
     Method:
-        methods: How heatmaps are made: patches, rollout, grad-cam, occlusion; may be repeated.
-            Default: what looks inside of the model, else occlusion.
-        grid: Occlusion: so many cells to a side of the picture.
-        fill: Occlusion: what a covered cell shows.
-        mask: Put this in place of a left-out word, in place of deleting it.
+        methods: Method of heatmaps: patches, rollout, grad-cam, occlusion; may be repeated. Default: the
+            model's own, else occlusion.
+        grid: Occlusion: cells per side of the image.
+        fill: Occlusion: fill of a covered cell.
+        mask: Replace a left-out word by this instead of deleting it.
     """
 
     questions: Annotated[Sequence[str], option((), metavar="ID,ID,...", commas=True)]
@@ -198,7 +198,7 @@ def explain(
     benchmark: Annotated[AnyBenchmark, shared.BENCHMARK],
     **options: Unpack[ExplainRows],
 ) -> Explanation:
-    """Show which words of a caption count for a scorer, and where in the picture it looks for them.
+    """Show which words of a caption matter to a scorer, and where in the image it finds them.
 
     Every image of the questions with every caption: what the score loses without each word, and heatmaps.
     "occlusion" works for any scorer by its scores alone, "patches" compares the patches of a dual encoder

@@ -39,7 +39,7 @@ def documented(declared: T) -> T:
     """A job, or rows of options, whose docstring has a line of help per argument, under headings.
 
     Statistics:
-        draws: Draws of a bootstrap.
+        draws: Bootstrap samples.
     """
     hints = declared.__annotations__
     for paragraph in cleandoc(declared.__doc__ or "").split("\n\n"):

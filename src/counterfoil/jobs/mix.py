@@ -92,11 +92,9 @@ def mix(
     start: str,
     tuned: str,
     *,
-    task: Annotated[
-        str | None, with_default(BENCHMARK, None, help="Benchmark of what was trained for.")
-    ] = None,
+    task: Annotated[str | None, with_default(BENCHMARK, None, help="Benchmark of the trained task.")] = None,
     held_out: Annotated[
-        str | None, with_default(BENCHMARK, None, help="Benchmark of what should not be forgotten.")
+        str | None, with_default(BENCHMARK, None, help="Benchmark of what must not be forgotten.")
     ] = None,
     available: Annotated[bool, AVAILABLE] = False,
     points: Annotated[int, option(low=2, high=101)] = 11,
@@ -105,7 +103,7 @@ def mix(
     overwrite: bool = False,
     **options: Unpack[MixRows],
 ) -> Mixtures:
-    """Mix the weights of a network before and after training (WiSE-FT): often both tasks are kept.
+    """Interpolate the weights before and after training (WiSE-FT), which often keeps both abilities.
 
     With --task and --held-out both are measured at mixtures from the start to the end: of quads group, of
     choices accuracy, of galleries the mean of both directions of the main measure. With --alpha and --out
@@ -117,7 +115,7 @@ def mix(
         start: Where training began: a checkpoint's folder or KIND:WHAT.
         tuned: What came of it: a checkpoint's folder.
         points: Mixtures from start to end.
-        alpha: Keep this mixture: 0 is the start, 1 the end.
+        alpha: Keep this mixture; 0 is the start, 1 the end.
         out: Folder of the checkpoint to keep it in.
     """
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):

@@ -324,7 +324,7 @@ def pool(
     price: Annotated[float, option(low=0, high=most("price"))] = 1.4,
     **reporting: Unpack[Reporting],
 ) -> CandidatePool:
-    """Pool what several models put first, each pair once, with who proposed it at which place.
+    """Pool the first items of several models, each pair once, with who proposed it at which rank.
 
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
 
@@ -333,11 +333,11 @@ def pool(
     name.
 
     Arguments:
-        k: How many items each model proposes per query.
-        exclude_known: Leave out pairs that are right in the runs' benchmark already.
+        k: Items that each model proposes per query.
+        exclude_known: Leave out pairs that the runs' benchmark has as right.
         per_task: Pairs to judge per task.
-        golden: Pairs of known answer in each task beside them.
-        answers: How many people judge each pair.
+        golden: Additional pairs with a known answer per task.
+        answers: People who judge each pair.
         price: Price of a task.
 
     >>> from counterfoil import evaluate

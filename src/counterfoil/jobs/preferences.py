@@ -127,7 +127,7 @@ def preferences(
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],
 ) -> VoteStrengths:
-    """Bradley-Terry strengths from votes between two at a time.
+    """Estimate Bradley-Terry strengths from pairwise votes.
 
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.
@@ -136,7 +136,7 @@ def preferences(
 
     Arguments:
         votes: Votes: CSV, TSV, JSON, JSON Lines or Parquet.
-        self_votes: What becomes of votes for something over itself.
+        self_votes: Policy for votes of something against itself.
 
     >>> import numpy as np
     >>> result = preferences(Votes(("a", "b"), np.array([[0, 3], [1, 0]])), draws=100)

@@ -37,13 +37,14 @@ class PublishRows(shared.Reporting, total=False):
         images: Folder of the images, where the data name files.
 
     Facts:
-        creators: Who made it; may be repeated. Default: the citation's authors.
-        date: When it is published. Default: the first day of the citation's year, else 1970-01-01.
+        creators: Creator; may be repeated. Default: the citation's authors.
+        date: Date of publication. Default: the first day of the citation's year, else 1970-01-01.
         release: Version of the data set.
         language: Language of the captions, such as en.
         url: Page of the data set.
-        provenance: JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).
-        campaigns: A campaign whose people's answers went in: its data sheet is stated. May be repeated.
+        provenance: JSON file with method, steps, people, sources, limits, uses, rows (a table of who made
+            what).
+        campaigns: Campaign whose answers are in the benchmark; its data sheet is included; may be repeated.
     """
 
     data: Annotated[str | Path | None, option(None)]
@@ -122,12 +123,12 @@ def publish(
     `anyway`) and for a folder that cannot be written.
 
     Arguments:
-        out: The folder it is published in.
-        licence: Its licence, such as CC-BY-4.0. Default: what its card states.
-        anyway: Publish although a licence forbids it; the card says so.
+        out: Folder to write.
+        licence: Licence, such as CC-BY-4.0. Default: the card's.
+        anyway: Publish although a licence forbids it; the card states so.
 
     Data:
-        split: Share of the questions in the split 'test', such as 0.2; no image is in two splits.
+        split: Share of questions in the test split, such as 0.2; no image is in both splits.
 
     >>> import tempfile
     >>> published = publish("world-choices", f"{tempfile.mkdtemp()}/shapes", quiet=True)

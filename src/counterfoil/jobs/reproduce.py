@@ -90,7 +90,7 @@ def reproduce(
     files: Annotated[bool, option(flag="--list-files")] = False,
     **reporting: Unpack[Reporting],
 ) -> Ledger:
-    """Recompute what the papers print, as far as the data at hand allow, and show both.
+    """Recompute the papers' numbers from the data at hand and show both.
 
     Each cell is "same" (to the printed digit), "differs" (with the reason where it is known) or "no data"
     (with what is missing). Cells that follow from other numbers printed in the same paper are marked and
@@ -104,7 +104,7 @@ def reproduce(
         papers: bivlc, eccv-caption, pac-s or winoground; may be repeated.
         only: Show only cells of this verdict.
         basis: Show only cells recomputed from data, or derived from other printed numbers.
-        files: List the files that are looked for, and which are there.
+        files: List the files that are needed, and which are present.
 
     >>> ledger = reproduce(papers="bivlc", only="same", quiet=True)
     >>> [(entry.table, entry.printed, entry.rounded) for entry in ledger.entries][-1]

@@ -105,12 +105,12 @@ class ExampleFiles(NamedTuple):
 def demo(
     out: Annotated[str | Path, option(flag="--out")] = "demo-report",
     *,
-    seed: Annotated[int, with_default(SEED, 0, help="The seed of the networks.", panel="")] = 0,
+    seed: Annotated[int, with_default(SEED, 0, help="Seed of the networks.", panel="")] = 0,
     files: str | Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
 ) -> Tour | ExampleFiles:
-    """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
+    """Take a minute's tour of measuring, building, asking, explaining and comparing on a small drawn world.
 
     The page has a picture, what follows from it and the commands of each; the files of all stay in the
     folder, where the commands run as they are printed. Nothing is downloaded. The last line is the path of
@@ -118,7 +118,7 @@ def demo(
 
     Arguments:
         out: The folder.
-        files: Only write small files of every kind that commands read into this folder.
+        files: Only write small example files of every kind to this folder.
     """
     feedback = feedback_of(reporting)
     if files is not None:

@@ -58,20 +58,19 @@ class RunRows(Reporting, total=False):
     Model and data:
         images: Folder of the images, where the data name files.
         regions: Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.
-        validation: Rows that decide which weights are kept.
-        validation_share: Share of the rows held back for that; default: the data's own split, else 0.2.
+        validation: Validation rows, which select the weights.
+        validation_share: Share of rows for validation; default: the data's split, else 0.2.
         out: Folder of the checkpoint.
 
     Recipe:
-        guard: Benchmark that must not be forgotten, and where its data lie: measured along the way, on the
-            questions that are at hand.
+        guard: Benchmark to monitor for forgetting, NAME=PATH, on the questions at hand.
         guard_images: Folder of the images of that benchmark.
 
     Work:
         device: auto, cpu, cuda, mps.
-        devices: How many of them.
-        chunk_size: Rows that go through the network at a time, on each device, where a batch does not fit
-            into memory: the gradients are those of the whole batch (GradCache).
+        devices: Number of devices.
+        chunk_size: Rows per forward pass on each device, if a batch exceeds memory; gradients are those of
+            the whole batch (GradCache).
     """
 
     images: Annotated[Path | None, option(None, folder=True)]
@@ -556,16 +555,16 @@ def train_model(
         recipe: Name of a recipe (see 'counterfoil list recipes'), or a .toml file.
 
     Model and data:
-        model: What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER,
+        model: Model to train: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER,
             small, vse, vsrn (from scratch), or the folder of a checkpoint.
         data: Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards also
             behind a URL.
 
     Recipe:
-        changed: Any other field of the recipe; may be repeated.
+        changed: Another field of the recipe, KEY=VALUE; may be repeated.
 
     Work:
-        resume: Whether a training that was stopped goes on where it was.
+        resume: Whether to continue an interrupted training.
         dry_run: Show the recipe and the plan, train nothing.
     """
     feedback = feedback_of(options)

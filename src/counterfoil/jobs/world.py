@@ -64,7 +64,7 @@ class TrainingRows(Reporting, total=False):
     Training sets:
         kind: What a row holds: an image and something true of it; half a contrast; its negative caption too;
             and its negative image, as is the default. pac: generated positives.
-        failure: How often a negative image does not show its caption (of SDXL's, about 0.61 do not).
+        failure: Share of negative images that do not show their caption (of SDXL's, about 0.61).
     """
 
     kind: Annotated[Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None, option(None)]
@@ -85,7 +85,7 @@ def build_world(
     n: Annotated[int | None, option(low=1, high=most("items"))] = None,
     seed: Annotated[int, _SAME] = 0,
     size: Annotated[
-        int | None, with_default(_PIXELS, None, help="Pixels to a side: 192, of training sets 48.")
+        int | None, with_default(_PIXELS, None, help="Side of an image in pixels: 192, in training sets 48.")
     ] = None,
     style: Annotated[str | None, option(metavar="natural|synthetic|mixed")] = None,
     captions_each: Annotated[int | None, option(low=1, high=most("captions of each image"))] = None,
@@ -106,12 +106,12 @@ def build_world(
     Arguments:
         what: quads, choices, statements, gallery, rated, preferences, clips or training.
         out: The folder to write; one built before is replaced.
-        n: How many questions (500, of rated and preferences 400, of clips 399), images of a gallery (300) or
-            rows to learn from (2000).
+        n: Number of questions (500; rated and preferences 400, clips 399), images of a gallery (300) or
+            training rows (2000).
 
     Benchmarks:
-        style: How pictures are drawn; mixed, of quads only: the second image of a question synthetic.
-        captions_each: Captions for each image of a gallery (2).
+        style: Style of the images; mixed (quads only) makes the second image of a question synthetic.
+        captions_each: Captions per image of a gallery (2).
     """
     of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training

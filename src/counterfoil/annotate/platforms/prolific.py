@@ -40,7 +40,7 @@ class StudyChoices:
 
     address: str
     places: int | None = setting(
-        None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
+        None, "People to recruit. Default: as many as the campaign needs.", low=1, high=most("people")
     )
     minutes: int | None = setting(None, "Usual time per person. Default: from the form.", low=1, high=1440)
 

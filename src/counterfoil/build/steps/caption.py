@@ -38,7 +38,7 @@ _TRIES = 50
 
 @dataclass(frozen=True)
 class WriteCaptions(BuiltStep):
-    """Captions for images: `generated_caption`, with who wrote it (`_by`), for which row and with which seed.
+    """Write captions for images: `generated_caption`, with its model (`_by`), row and seed.
 
     A model writes one caption for an image, however many rows have it; `generated_caption_from` names the
     first of them. The world writes for every row a caption that is true of its scene and says something else
@@ -54,27 +54,24 @@ class WriteCaptions(BuiltStep):
 
     by: str = setting(
         WORLD,
-        "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
-        "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images).",
+        "Model that writes: world, captioner:NAME (folder or hub name, such as BLIP), or chat:URL#MODEL (an "
+        "OpenAI-compatible endpoint that sees images).",
         model=(WORLD,),
     )
     image: Literal["image", "negative_image", "generated_image"] = setting(
-        "image", "The images that are described."
+        "image", "Column of images to describe."
     )
     prompt: str | None = setting(
         None,
-        "What a model is asked, or how the caption of one that only writes captions begins; "
-        "default: the model's usual prompt.",
+        "Prompt, or the beginning of the caption; default: the model's usual prompt.",
     )
-    max_tokens: int = setting(40, "Of a model: tokens of a caption, at most.", low=1)
-    beams: int = setting(1, "Of a local model: beams of the search for the likeliest caption.", low=1)
-    temperature: float = setting(
-        0.0, "Of a model: above 0 words are drawn, at 0 the likeliest taken.", low=0, high=2
-    )
-    batch: int = setting(8, "Of a local model: images that it reads together.", low=1)
-    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
-    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
-    retries: int = setting(6, "Of an endpoint: tries after the first one.")
+    max_tokens: int = setting(40, "Most tokens of a caption.", low=1)
+    beams: int = setting(1, "Local models: beams of beam search.", low=1)
+    temperature: float = setting(0.0, "Sampling temperature; 0 takes the likeliest word.", low=0, high=2)
+    batch: int = setting(8, "Local models: images per batch.", low=1)
+    concurrency: int = setting(8, "Endpoints: concurrent requests.")
+    rpm: float = setting(0.0, "Endpoints: requests per minute; 0 means no limit.")
+    retries: int = setting(6, "Endpoints: retries after the first attempt.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -203,25 +203,25 @@ _GROUPS, _IDS = 10, 5
 
 @dataclass(frozen=True)
 class Dedup(BuiltStep):
-    """Of rows with the same captions, or captions that are alike, one is kept."""
+    """Keep one of several rows with equal or similar captions."""
 
     name: ClassVar[str] = "dedup"
     opens: ClassVar[bool] = False
 
     fields: tuple[str, ...] = setting(
-        ("negative_caption",), "The columns of texts that are compared.", least=1, column=True
+        ("negative_caption",), "Columns of texts to compare.", least=1, column=True
     )
     within: str | None = setting(
-        None, "A column; only rows of the same value are compared: image, subset.", column=True
+        None, "Compare only rows with the same value in this column: image, subset.", column=True
     )
     near: float | None = setting(
         None,
-        "Jaccard similarity of letters from which on texts are alike; none: equal ones.",
+        "Least Jaccard similarity of letters at which texts are similar; default: equal texts only.",
         above=0,
         below=1,
     )
     best: str | None = setting(
-        None, "A column of numbers whose highest is kept; by default the first row.", column=True
+        None, "Keep the row with the highest value in this column; default: the first row.", column=True
     )
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
@@ -268,21 +268,21 @@ class Dedup(BuiltStep):
 
 @dataclass(frozen=True)
 class Clean(BuiltStep):
-    """Rows that leak from other sets, and captions that are no statements, are dropped."""
+    """Drop rows that occur in other sets, and captions that are no statements."""
 
     name: ClassVar[str] = "clean"
     opens: ClassVar[bool] = False
 
     against: tuple[str, ...] = setting(
-        (), "Tables, files of captions or benchmarks, with which nothing is to be shared.", file=True
+        (), "Tables, caption files or benchmarks that must share nothing with the rows.", file=True
     )
     fields: tuple[str, ...] = setting(
-        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES, least=1, column=True
+        ("caption", "negative_caption"), "Columns of captions.", among=CAPTION_ROLES, least=1, column=True
     )
-    compare_images: bool = setting(True, "Whether names of images are compared too.")
+    compare_images: bool = setting(True, "Also compare names of images.")
     near: float | None = setting(
         None,
-        "Similarity from which on captions of other sets count; none: equal ones.",
+        "Least similarity at which a caption counts as shared; default: equal captions only.",
         above=0,
         below=1,
     )

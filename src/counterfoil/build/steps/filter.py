@@ -42,27 +42,27 @@ class RowFilter(BuiltStep):
     """
 
     people: str | None = setting(
-        None, "A table of people's answers: id, answer (yes or no), annotator.", file=True
+        None, "Table of people's answers: id, answer (yes or no), annotator.", file=True
     )
-    simulate: int = setting(0, "In the drawn world: so many simulated people.", low=0)
-    accuracy: float = setting(0.95, "Of simulated people: how often they are right.")
-    bias: float = setting(0.0, "Of simulated people: how much readier for yes.")
-    rule: Rule = setting("majority", "Of people: majority, any, all.")
+    simulate: int = setting(0, "Drawn world: number of simulated people.", low=0)
+    accuracy: float = setting(0.95, "Simulated people: accuracy.")
+    bias: float = setting(0.0, "Simulated people: bias towards yes.")
+    rule: Rule = setting("majority", "People's rule: majority, any or all.")
 
-    threshold: float | None = setting(None, "Keep what scores at or above it.")
+    threshold: float | None = setting(None, "Keep scores at or above this.")
     target_precision: float | None = setting(
         None,
-        "Choose the lowest threshold at which so many of the kept rows are right.",
+        "Choose the lowest threshold at which this share of kept rows is right.",
         above=0,
         below=1,
     )
     confidence: float = setting(
-        0.95, "How sure it is that the chosen threshold reaches the precision.", above=0, below=1
+        0.95, "Confidence that the chosen threshold reaches the precision.", above=0, below=1
     )
     verified: str | None = setting(
-        None, "A table of verified rows: id, right, and optionally weight.", file=True
+        None, "Table of verified rows: id, right, and optionally weight.", file=True
     )
-    verify: int = setting(0, "In the drawn world: so many random rows are verified by their scenes.", low=0)
+    verify: int = setting(0, "Drawn world: verify N random rows by their scenes.", low=0)
 
     #: The other ways in which a step filters, as settings.
     WAYS: ClassVar[tuple[str, ...]] = ()
@@ -252,7 +252,7 @@ OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
 
 @dataclass(frozen=True)
 class FilterAmbiguous(RowFilter):
-    """Rows stay whose captions fit their own images only, as people say, or as an ensemble of scorers does.
+    """Keep rows whose captions fit only their own images, as judged by people or an ensemble of scorers.
 
     People answer of each row whether each caption fits its own image and no other (yes keeps the row). In the
     drawn world people can be simulated who err at a known rate. Scorers give each row its margin: the own
@@ -262,11 +262,11 @@ class FilterAmbiguous(RowFilter):
 
     name: ClassVar[str] = "filter"
 
-    scorers: tuple[str, ...] = setting((), "Scorers of images with captions.", model=())
+    scorers: tuple[str, ...] = setting((), "Image-text scorers.", model=())
     set: tuple[str, ...] = setting(
         (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    column: str | None = setting(None, "A column of scores; higher where a row is likelier sound.")
+    column: str | None = setting(None, "Column of scores; higher means a row is likelier right.")
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorers", "column")
 
@@ -344,15 +344,15 @@ class Choose(RowFilter):
 
     name: ClassVar[str] = "choose"
 
-    scorer: str | None = setting(None, "A scorer of images with captions that chooses.", model=())
+    scorer: str | None = setting(None, "Image-text scorer that chooses.", model=())
     set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
-    column: str | None = setting(None, "A column of scores that chooses; higher is better.")
-    image: str = setting("negative_image", "The column of candidate images.", among=IMAGE_ROLES)
+    column: str | None = setting(None, "Column of scores that chooses; higher is better.")
+    image: str = setting("negative_image", "Column of candidate images.", among=IMAGE_ROLES)
     caption: str = setting(
-        "negative_caption", "The captions that the images should show.", among=CAPTION_ROLES
+        "negative_caption", "Column of captions that the images should show.", among=CAPTION_ROLES
     )
     against: str | None = setting(
-        None, "Captions that they should not show: the score of these is subtracted.", among=CAPTION_ROLES
+        None, "Column of captions that they should not show; their score is subtracted.", among=CAPTION_ROLES
     )
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorer", "column")

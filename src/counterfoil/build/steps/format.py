@@ -94,7 +94,7 @@ def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) 
 
 @dataclass(frozen=True)
 class Format(BuiltStep):
-    """Captions in one form: case of the first letter, final stop, spaces, quotes.
+    """Make captions uniform: first letter, final stop, spaces, quotes.
 
     What was there is kept in `X_original`; facts count each kind of change.
     """
@@ -103,10 +103,10 @@ class Format(BuiltStep):
 
     columns: tuple[str, ...] = setting(
         ("caption", "negative_caption"),
-        "The columns that are made uniform, of those that rows have.",
+        "Columns to make uniform.",
         least=1,
     )
-    case: bool = setting(True, "Begin with a capital; no captions all in capitals.")
+    case: bool = setting(True, "Begin with a capital; undo captions all in capitals.")
     stop: bool = setting(True, "End with a full stop.")
 
     @property

@@ -50,7 +50,7 @@ _BATCH, _SIDE = 100, 96
 
 @dataclass(frozen=True)
 class Imagine(ImageSettings):
-    """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
+    """Make images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
     With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
     row; with 1 rows keep their names. `X_by` says who made an image, `X_from` for which row and `X_seed` with

@@ -91,27 +91,28 @@ class Negate(BuiltStep):
         "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'.",
         model=(RULES, WORLD),
     )
-    categories: tuple[str, ...] = setting(SUGAR_CREPE, f"What is changed: {', '.join(CATEGORIES)}.")
+    categories: tuple[str, ...] = setting(SUGAR_CREPE, f"What to change: {', '.join(CATEGORIES)}.")
     per_caption: Literal["each", "one", "subset"] = setting(
         "each", "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
     )
     balance: bool = setting(
         True,
-        "Whether rules replace each word by another as often as that by it; captions without a "
-        "partner are dropped. Without it a replacement has a direction, which tells the wrong caption.",
+        "Replace each word by another as often as that one by it, and drop captions without a counterpart; "
+        "else the new word alone can tell the wrong caption.",
     )
     parser: str = setting("hanta", "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", model=("hanta",))
     prompts: str | None = setting(
-        None, "A TOML file of prompts and examples for a language model.", file=True
+        None, "TOML file with prompts and examples for a language model.", file=True
     )
     answers: Literal["schema", "free"] = setting(
         "schema",
-        "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
-        "sent, and by how a local model's answers begin.",
+        "Make language models answer in JSON: by a schema (endpoints) or a given beginning (local models).",
     )
-    temperature: float = setting(0.0, "Of a language model; 0 takes the likeliest.", low=0, high=2)
-    max_tokens: int = setting(96, "Of a language model: tokens of an answer, at most.", low=1)
-    batch: int = setting(16, "Prompts that a local language model reads together.", low=1)
+    temperature: float = setting(
+        0.0, "Language models: temperature; 0 takes the likeliest word.", low=0, high=2
+    )
+    max_tokens: int = setting(96, "Language models: most tokens of an answer.", low=1)
+    batch: int = setting(16, "Local language models: prompts per batch.", low=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

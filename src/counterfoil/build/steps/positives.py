@@ -30,7 +30,7 @@ JUDGED_WRONG, UNJUDGED = "judged wrong", "not judged"
 
 @dataclass(frozen=True)
 class MissingPositives(BuiltStep):
-    """Every caption with every image that it fits: models propose pairs, people judge them.
+    """Find every image that each caption fits: models propose pairs, people judge them.
 
     In each round every model proposes, for every image and every caption, the first k items of its list that
     were not judged. People's answers are a table of judgements (image, caption, answer); in the drawn world
@@ -41,16 +41,16 @@ class MissingPositives(BuiltStep):
     required: ClassVar[Sequence[str]] = ("image", "caption")
 
     scorers: tuple[str, ...] = setting(
-        ("pixels:colours", "blind:random"), "The models that propose.", model=(), least=1
+        ("pixels:colours", "blind:random"), "Models that propose pairs.", model=(), least=1
     )
     set: tuple[str, ...] = setting(
         (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    rounds: int = setting(3, "How many rounds, at most.", low=1)
+    rounds: int = setting(3, "Most rounds.", low=1)
     k: int = setting(5, "New items of each model per query and round.", low=1)
-    people: str | None = setting(None, "A table of judgements: image, caption, answer.", file=True)
-    simulate: int = setting(0, "In the drawn world: so many simulated people.", low=0)
-    accuracy: float = setting(0.95, "Of simulated people: how often they are right.", low=0, high=1)
+    people: str | None = setting(None, "Table of judgements: image, caption, answer.", file=True)
+    simulate: int = setting(0, "Drawn world: number of simulated people.", low=0)
+    accuracy: float = setting(0.95, "Simulated people: accuracy.", low=0, high=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -30,7 +30,7 @@ from counterfoil.models.base import abilities, identity_of
 
 @dataclass(frozen=True)
 class Rate(BuiltStep):
-    """Columns of scores by one scorer, through the session's cache: no caption is scored twice."""
+    """Add columns of scores by one scorer; the cache scores no caption twice."""
 
     name: ClassVar[str] = "rate"
 
@@ -39,17 +39,15 @@ class Rate(BuiltStep):
         "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
         model=(),
     )
-    score: str | None = setting(None, "What the columns of scores are called; by default as the scorer.")
+    score: str | None = setting(None, "Name of the score columns; default: the scorer's.")
     columns: tuple[str, ...] = setting(
         ("caption", "negative_caption"),
-        "The columns of captions to score.",
+        "Columns of captions to score.",
         among=CAPTION_ROLES,
         least=1,
         column=True,
     )
-    image: str = setting(
-        "image", "The column of images that the captions are scored with.", among=IMAGE_ROLES
-    )
+    image: str = setting("image", "Column of images that the captions are scored with.", among=IMAGE_ROLES)
     set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
 
     def __post_init__(self) -> None:
@@ -123,7 +121,7 @@ NO_SCORE, BELOW = "no score", "below the best of its category"
 
 @dataclass(frozen=True)
 class Select(BuiltStep):
-    """TROHN-Img's selection: of each category the share of rows whose scores sum to most.
+    """Select in each category the share of rows with the highest sum of scores (TROHN-Img).
 
     Source: Miranda et al., BiVLC, 2024, section 5.2, step 1 (the top 35 % by Vera's and CoLA's scores).
     """
@@ -132,10 +130,10 @@ class Select(BuiltStep):
     opens: ClassVar[bool] = False
 
     by: tuple[str, ...] = setting(
-        ("negative_plausibility",), "Columns of numbers, which are added up.", least=1, column=True
+        ("negative_plausibility",), "Columns of scores to add up.", least=1, column=True
     )
-    share: float = setting(0.35, "The share of rows of each category that is kept.", above=0, high=1)
-    category: str | None = setting("subset", "The column of categories; none: all rows are one.", column=True)
+    share: float = setting(0.35, "Share of rows to keep in each category.", above=0, high=1)
+    category: str | None = setting("subset", "Column of categories; none: all rows are one.", column=True)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The share of the rows of each category, rounded up; of equal sums those of lesser ids.

@@ -49,18 +49,16 @@ class ReadRows(BuiltStep):
         "by its name or folder, or 'world'.",
         file=True,
     )
-    layout: str | None = setting(None, "The benchmark in whose layout the source is, such as sugarcrepe.")
-    images: str | None = setting(None, "The folder of the images.", file=True)
-    limit: int | None = setting(None, "Only so many rows, evenly spread over the source.", low=1)
-    available: bool = setting(False, "Only rows whose images are in the folder of images.")
-    n: int = setting(210, "Of the drawn world: how many rows.")
-    size: int = setting(96, "Of the drawn world: pixels to a side.")
-    negatives: bool = setting(True, "Of the drawn world: whether rows have a negative caption.")
-    training: bool = setting(
-        False, "Of the drawn world: scenes that no built benchmark shares, to learn from."
-    )
+    layout: str | None = setting(None, "Benchmark whose file layout the source has, such as sugarcrepe.")
+    images: str | None = setting(None, "Folder of the images.", file=True)
+    limit: int | None = setting(None, "Take N evenly spaced rows of the source.", low=1)
+    available: bool = setting(False, "Take only rows whose images are in the image folder.")
+    n: int = setting(210, "Drawn world: number of rows.")
+    size: int = setting(96, "Drawn world: side of an image in pixels.")
+    negatives: bool = setting(True, "Drawn world: give rows a negative caption.")
+    training: bool = setting(False, "Drawn world: draw scenes for training, which no built benchmark shares.")
     captions: Literal["exact", "loose"] = setting(
-        "exact", "Of the drawn world, without negatives: captions of one scene, or loose ones."
+        "exact", "Drawn world, without negatives: exact captions of one scene, or loose ones."
     )
 
     def __post_init__(self) -> None:

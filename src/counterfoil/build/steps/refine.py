@@ -36,37 +36,34 @@ NO_SCORE, SURPLUS, PREDICTABLE = "no score", "surplus of its cell", "predictable
 
 @dataclass(frozen=True)
 class Refine(BuiltStep):
-    """SugarCrepe's refinement over any number of scores, and filtering against a blind scorer before it."""
+    """Balance blind scores as SugarCrepe does, with any number of them, and filter against a blind scorer."""
 
     name: ClassVar[str] = "refine"
 
     scores: tuple[str, ...] = setting(
         (),
-        "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
-        "by default all that the rows have.",
+        "Scores to balance: NAME for columns NAME and negative_NAME, or files with those; default: all.",
         file=True,
     )
     balance: tuple[str, ...] = setting(
-        (), "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.", model=()
+        (), "Blind scorers to run and balance: lm:MODEL, plausibility:MODEL.", model=()
     )
-    within: str | None = setting(None, "A column of labels; rows of each label are balanced by themselves.")
+    within: str | None = setting(None, "Column of labels; balance the rows of each label separately.")
     bins: int = setting(
         BINS,
-        "Bins of a gap between 0 and 1, or the largest gap where that is above 1.",
+        "Bins of a score gap between 0 and 1; where gaps exceed 1, up to the largest.",
         low=1,
         high=10_000,
     )
-    edge_bins: int = setting(EDGE_BINS, "The same in rows where some other gap is 0.", low=1, high=10_000)
+    edge_bins: int = setting(EDGE_BINS, "Bins in rows where another gap is 0.", low=1, high=10_000)
     against: str | None = setting(
-        None, "A blind scorer whose surest right answers are dropped first: blind:learned.", model=()
+        None, "Blind scorer whose most certain right answers are dropped first: blind:learned.", model=()
     )
-    share: float = setting(
-        0.05, "With 'against': the share of rows dropped in a round, at most.", above=0, below=1
-    )
-    least: int = setting(50, "With 'against': rows that are left, at least.", low=0)
+    share: float = setting(0.05, "With 'against': most rows dropped per round, as a share.", above=0, below=1)
+    least: int = setting(50, "With 'against': least rows to leave.", low=0)
     held_out: tuple[str, ...] = setting(
         ("blind:length", "blind:bag-of-words"),
-        "Blind scorers that take no part and are measured before and after.",
+        "Blind scorers measured before and after that refinement does not use.",
         model=(),
     )
     set: tuple[str, ...] = setting(

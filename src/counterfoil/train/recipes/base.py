@@ -36,10 +36,10 @@ class Recipe:
 
     name: str
     batch_size: int = setting(
-        400, "Rows per step, over all devices; hard negatives come on top.", low=1, high=most("batch_size")
+        400, "Rows per step over all devices, hard negatives not counted.", low=1, high=most("batch_size")
     )
     epochs: int = setting(10, "Passes over the data.", low=1, high=most("steps"))
-    steps: int | None = setting(None, "End after this many steps.", low=1, high=most("steps"))
+    steps: int | None = setting(None, "Number of steps.", low=1, high=most("steps"))
     optimiser: Literal["adamw", "adam", "adamp"] = "adamw"
     lr: float = setting(1e-6, "Highest learning rate.", above=0)
     betas: tuple[float, float] = setting((0.9, 0.98), "Of the optimiser's moments.", low=0, below=1)
@@ -71,7 +71,7 @@ class Recipe:
         low=1,
         high=most("steps"),
     )
-    precision: Literal["fp32", "bf16"] = setting("fp32", "Of activations; weights stay fp32.")
+    precision: Literal["fp32", "bf16"] = setting("fp32", "Precision of activations; weights stay fp32.")
     #: "none" is the model's own evaluation transform, as BiVLC trains.
     augment: Literal["none", "crop-flip"] = "none"
     # Both are drawn anew in each epoch; negatives are treated alike.
@@ -79,7 +79,7 @@ class Recipe:
     word_drop: float = setting(0.0, "How probably each word of a caption is left out.", low=0, high=1)
     #: What happens when a picture cannot be read or is not there: stop, or go on without its rows and say so.
     unreadable: Literal["stop", "skip"] = "stop"
-    seed: int = setting(0, "Seed of everything random.", low=0, high=most("seed"))
+    seed: int = setting(0, "Random seed.", low=0, high=most("seed"))
     #: One after the other, each from where the last ended: what differs in it from the above. Empty is one.
     stages: tuple[Mapping[str, Any], ...] = ()
 
