@@ -24,9 +24,9 @@ def fetch(
 ) -> None:
     """Download the released files of benchmarks, at a pinned commit and with checksums.
 
-    What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
-    checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN, else
-    the token that 'hf auth login' keeps, is sent to the hub, and to no mirror.
+    An interrupted download continues; files that are present are checked and kept. Commit and checksums are
+    written to fetched.json. For gated data sets HF_TOKEN, else the token that 'hf auth login' keeps, is sent
+    to the hub, and to no mirror.
 
     Arguments:
         names: Benchmarks or releases; without any, what can be fetched is listed.
@@ -95,8 +95,8 @@ def save(
 ) -> None:
     """Save a benchmark with its images as a folder, which every command takes in place of a name.
 
-    Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
-    changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
+    Missing images stay marked as missing. Digests of all files show later changes. Check the licence before
+    you share it: 'counterfoil list benchmarks NAME'.
 
     Arguments:
         benchmark: Name of a benchmark (see 'counterfoil list benchmarks').

@@ -24,8 +24,8 @@ def lengths(
 ) -> None:
     """Correlate a run's main measures with the length of the captions in words (Pearson).
 
-    As in Table 6 of Winoground's paper, with intervals that know which questions share images and captions.
-    Of captions that people rated, the score itself is correlated with the caption's length.
+    As in Table 6 of Winoground's paper, with intervals that account for shared images and captions. For rated
+    captions, the score itself is correlated with the caption's length.
 
     Arguments:
         data: Data of Winoground, where its captions are not at hand: its tags hold lengths.

@@ -60,8 +60,8 @@ class Addresses:
   counterfoil annotate serve campaign/ --public-url https://study.example
   counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
-Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
-that people see with --public-url, and its own with --proxy.""",
+Ctrl-C stops the server; acknowledged answers are stored. Behind a reverse proxy for https give the URL
+that people see with --public-url and the proxy's address with --proxy.""",
 )
 def serve_campaign(
     campaign: Annotated[Path, CAMPAIGN],
@@ -76,8 +76,7 @@ def serve_campaign(
 ) -> None:
     """Serve a campaign: a page for those who annotate, one for the researcher.
 
-    Prints both addresses and the token that the researcher's page asks for. Requests are listed with
-    --verbose, without the tokens in them.
+    Prints both URLs and the token for the researcher's page. --verbose lists requests, without their tokens.
 
     The `Addresses` go to the feedback's `result` once the server listens, and to its `note` why a database
     fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
@@ -146,7 +145,7 @@ def addresses(campaign: Campaign, site: str) -> Addresses:
   counterfoil annotate links campaign/ --n 20 --out links.csv --public-url https://study.example
   counterfoil annotate links campaign/ --n 3
 
-Each link is one person's. The first 20 of 30 links are those of 20, so more can be made later."""
+Each link is for one person. You can make more later: the first 20 of 30 links are the same 20."""
 )
 def campaign_links(
     campaign: Annotated[str | Path, CAMPAIGN],
@@ -240,7 +239,7 @@ def annotate_status(
 ) -> CampaignProgress:
     """Show a campaign's progress: people, answers, what is missing, expected end, time, pay, golden items.
 
-    It reads the database, also while the campaign is served, and changes nothing.
+    It only reads the database, also while the campaign is served.
 
     `now` is the present by default. Raises `DataError` for a folder without a campaign.
     """
@@ -325,14 +324,14 @@ class PeopleReview(SavedTable):
   counterfoil annotate review campaign/
   counterfoil annotate review campaign/ --out reviews.csv
 
-Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
-(with what others answer). The chance that any careful person shows one is 5 %.""",
+Signs: fast, straight (always the same answer), golden (wrong gold answers), disagree (with others). Any
+careful person is flagged with a probability of 5 %.""",
 )
 def annotate_review(campaign: Annotated[Path, CAMPAIGN], **options: Unpack[StoredAnswers]) -> PeopleReview:
     """List people whose answers look careless, with reasons and a suggested decision.
 
-    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. What one
-    person answered is on the researcher's page, with the images.
+    This approves and rejects nothing: 'counterfoil annotate approve' and 'reject' do. The researcher's page
+    shows each person's answers with the images.
     """
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.answers import judgement_table
@@ -468,8 +467,8 @@ def annotate_readmit(
 ) -> Change:
     """Let a person in from another browser or device; pages of theirs that are open elsewhere end.
 
-    Anybody can type an id, so a person whom a platform sent goes on in the browser that came first. The next
-    browser that comes with the id is taken for it: see first that it is the person who asks.
+    Anybody can type an id, so a person from a platform stays in the first browser. After this command the
+    next browser with the id is accepted: check first that the person asked.
 
     Raises `InputError` for a person who is not there.
 
@@ -515,8 +514,8 @@ def annotate_delete(
 ) -> Change:
     """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
 
-    Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
-    people or more answered.
+    Items and decisions about them are kept, and with 'keep_labels' in campaign.toml the labels of items that
+    two or more people answered.
 
     Arguments:
         now: Delete before the date, or without one.

@@ -183,7 +183,7 @@ def create_campaign(
 ) -> CreatedCampaign:
     """Create a campaign folder with items, images, settings and instructions, ready to serve.
 
-    The recipe is written to campaign.toml in that folder, where it can still be changed before people come.
+    Settings are in campaign.toml in that folder, which you can edit before people come.
 
     Fields of `counterfoil.annotate.settings.CampaignRecipe` are arguments. Nothing is written before all
     items are read and checked; what a stopped call left is finished by the same call again. Raises

@@ -213,8 +213,8 @@ class PeopleAgreements(Tabular):
   counterfoil annotate agreement campaign/ --html agreement.html --json agreement.json
   counterfoil annotate agreement ratings.csv --scale ordinal
 
-A table has the columns item, person, question, answer; optionally seconds, golden (right or wrong) and kind.
-'counterfoil annotate import' makes it from a platform's results.""",
+A table has columns item, person, question, answer, and optionally seconds, golden (right or wrong) and
+kind. 'counterfoil annotate import' makes one from a platform's results.""",
 )
 def annotate_agreement(
     source: Annotated[str | Path, option(metavar="CAMPAIGN|TABLE")],
@@ -228,8 +228,8 @@ def annotate_agreement(
 ) -> PeopleAgreements:
     """Measure agreement: raw, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
 
-    Per question and kind of item. Golden items and the test before the work do not count. Intervals (95 %)
-    are over items and people.
+    Results are per question and kind of item, without golden items and the qualification test. 95 % intervals
+    resample items and people.
 
     Raises `DataError` for what is neither a campaign nor a table, and as `read_judgements` and
     `campaign_agreement`.
@@ -296,8 +296,8 @@ class ImportedJudgements:
   --question-column "match=Answer.match{n}" --out judgements.parquet
   counterfoil annotate import export.json --format label-studio --many kinds --out judgements.csv
 
-The table that comes out has a row per item, person and question (columns item, person, question, answer,
-seconds, golden); all that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
+The table has a row per item, person and question (columns item, person, question, answer, seconds,
+golden); every command that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
 )
 def import_judgements(
     path: Annotated[Path, option(metavar="FILE")],
@@ -312,7 +312,7 @@ def import_judgements(
 ) -> ImportedJudgements:
     """Read judgements of Mechanical Turk or Label Studio into the one table of judgements.
 
-    Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
+    People are numbered unless --keep-ids is given, since ids of Mechanical Turk lead to profiles.
 
     People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `DataError` for what cannot
     be read.

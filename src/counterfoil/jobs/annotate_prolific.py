@@ -58,9 +58,9 @@ YES = Option("Do it; without this, only show what would be done.")
   counterfoil annotate prolific create campaign/ --url https://study.example.org --dry-run
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
-The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
-nothing is paid: the study is a draft. Its page on Prolific changes it (who may take part, on which devices,
-what people read), previews and publishes it. The same command finds the draft that it made before.""",
+The URL is the public one of 'counterfoil annotate serve'. The study is a draft: nothing is published or
+paid. Edit it (participants, devices, texts), preview and publish it on Prolific's page. Running the
+command again finds its draft.""",
 )
 def create(
     campaign: Annotated[Path, CAMPAIGN],
@@ -107,8 +107,8 @@ def create(
   counterfoil annotate prolific status campaign/
   counterfoil annotate prolific status campaign/ --release-items
 
-With --release-items the open items of people who gave their place back go to others, and their answers no
-longer count, since they are not paid for. Run it now and then.""",
+With --release-items the open items of people who returned their place go to others, and their unpaid
+answers no longer count. Run it from time to time.""",
 )
 def status(
     campaign: Annotated[Path, CAMPAIGN],
@@ -152,14 +152,14 @@ def status(
   counterfoil annotate prolific approve campaign/
   counterfoil annotate prolific approve campaign/ --yes
 
-Without --yes it is only shown how many would be approved. Approved submissions are paid at once.""",
+Without --yes the command only shows how many it would approve. Approved submissions are paid at once.""",
 )
 def approve(
     campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]
 ) -> Change:
     """Approve all submissions that wait for review and whose people did their work here.
 
-    Submissions of people whose work was rejected are left to 'counterfoil annotate prolific reject'.
+    Submissions of rejected people are left to 'counterfoil annotate prolific reject'.
     """
     with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         waiting = [submission.id for submission in known.payable]
@@ -175,8 +175,8 @@ def approve(
   counterfoil annotate prolific reject campaign/
   counterfoil annotate prolific reject campaign/ --yes
 
-Without --yes it is only shown how many would be rejected. A rejected person is not paid, and too many
-rejections end an account: keep them to work that was plainly not done.""",
+Without --yes the command only shows how many it would reject. A rejected person is not paid, and too many
+rejections end an account: reject only work that was plainly not done.""",
 )
 def reject(
     campaign: Annotated[Path, CAMPAIGN], *, yes: Annotated[bool, YES] = False, **options: Unpack[StoredAccess]

@@ -207,8 +207,8 @@ def annotate_simulate(
 ) -> SimulatedCampaign:
     """Run a campaign with simulated people, from entry to the last answer, and compare with the truth.
 
-    The campaign's own database is not touched. People know the right answers of items and give them as often
-    as their kind does; items whose truth is not known get one at random.
+    The campaign's database is not touched. Simulated people know the right answers and give them with the
+    accuracy of their kind; items of unknown truth get a random one.
 
     What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
     Kinds of people are `annotate.simulation.KINDS`. Raises `DataError` for a folder without a campaign,

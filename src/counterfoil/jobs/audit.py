@@ -144,7 +144,7 @@ class Audit(Tabular):
   counterfoil audit sugarcrepe winoground --data sets/ --scorer lm:gpt2
   counterfoil audit valse --data valse/ --scorer text-classifier:textattack/distilbert-base-uncased-CoLA
 
-A scorer of --scorer stands beside the blind ones; those that look at images need them at hand.""",
+Scorers that see images need the image files.""",
 )
 def audit(
     benchmarks: Annotated[AnyBenchmark | Sequence[AnyBenchmark], shared.BENCHMARKS],
@@ -152,8 +152,8 @@ def audit(
 ) -> Audit:
     """Test whether captions alone give the answer: blind scorers, telling words, duplicates, leakage.
 
-    Every number has its interval and chance; ties count one half. What is learned about a question comes from
-    questions that share no image or caption with it.
+    Every number has an interval and a chance level; ties count one half. Learned scorers are trained on
+    questions that share no image or caption with the one tested.
 
     `benchmarks` are read from `data` and `images` as `evaluate` does. Words that right captions have and
     wrong ones lack are tested together, so that the chance of naming any where there is no artefact is at

@@ -156,8 +156,9 @@ def bias(
 ) -> AnnotatorStudy:
     """Measure how a benchmark favours the models whose proposals were judged for it.
 
-    Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
-    that of the annotators themselves, non-self-bias that of the rest.
+    Each set of models makes the benchmark of its own proposals. Bias is the mean difference of all models'
+    values from those on the benchmark that all models made; self-bias is that of the set itself,
+    non-self-bias that of the others.
 
     `scores` are those of `pool`, `judgements` is its table, filled in. Raises `DataError` for judged items
     and queries that a model does not rank.

@@ -623,8 +623,8 @@ def score_captions(
 ) -> CaptionScores:
     """Score captions by metrics: a value for the corpus and one per caption.
 
-    Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
-    kept in the cache, so a run that was stopped goes on where it was.
+    Each of several candidates per image gets a score; values and intervals are over images. Embeddings are
+    cached, so an interrupted run continues.
 
     Raises `DataError` for files that do not fit each other, `InputError` where a metric needs what is not
     given.

@@ -387,9 +387,9 @@ def rank(
 ) -> ModelRankings:
     """Compare how measures and benchmarks rank models, and how far the models' lists agree.
 
-    Kendall's tau-b and Spearman's correlation between measures, with intervals from models and queries drawn
-    anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
-    the same numbers, to the last bit.
+    Prints Kendall's tau-b and Spearman's correlation between measures, with intervals from resampled models
+    and queries, the rank of every model, and for galleries the overlap of the models' first items. Equal
+    seeds give equal numbers.
 
     `runs` are runs, run folders, and folders of them. Raises `InputError` for fewer than three models, and
     what `counterfoil.evaluation.rank_correlation` raises.

@@ -308,8 +308,8 @@ def evaluate_all(
 ) -> list[EvaluationRun]:
     """Measure a model on benchmarks, with intervals, chance and ties.
 
-    Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
-    same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
+    Finished work is cached, so an interrupted run continues. Galleries of the same items (coco-5k, coco-1k,
+    cxc, eccv) are ranked in one pass.
 
     The runs come in the order of the benchmarks. Everything that can be wrong with names, files and settings
     is found before a model is loaded. Where one of several benchmarks cannot be read or measured the others

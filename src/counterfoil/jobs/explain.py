@@ -200,9 +200,9 @@ def explain(
 ) -> Explanation:
     """Show which words of a caption matter to a scorer, and where in the image it finds them.
 
-    Every image of the questions with every caption: what the score loses without each word, and heatmaps.
-    "occlusion" works for any scorer by its scores alone, "patches" compares the patches of a dual encoder
-    with each word, "rollout" is of ViLT, "grad-cam" of BLIP.
+    For every image and caption of a question: the loss of score without each word, and heatmaps. "occlusion"
+    works with any scorer, "patches" compares a dual encoder's patches with each word, "rollout" is for ViLT,
+    "grad-cam" for BLIP.
 
     Raises `UnknownNameError` for unknown questions and methods, `InputError` for a scorer without scores of
     new pairs or a method that it cannot do, and `DataError` for galleries, videos, and images or captions

@@ -105,9 +105,9 @@ def mix(
 ) -> Mixtures:
     """Interpolate the weights before and after training (WiSE-FT), which often keeps both abilities.
 
-    With --task and --held-out both are measured at mixtures from the start to the end: of quads group, of
-    choices accuracy, of galleries the mean of both directions of the main measure. With --alpha and --out
-    one mixture is written as a checkpoint.
+    With --task and --held-out both benchmarks are measured along the mixtures: group score of quads, accuracy
+    of choices, for galleries the mean of both directions of the main measure. With --alpha and --out one
+    mixture is written as a checkpoint.
 
     Raises `InputError` where one of a pair of arguments is missing, and what reading them raises.
 

@@ -307,8 +307,8 @@ class CandidatePool(SavedTable):
   counterfoil pool pvse.npz vsrn.npz clip.npz --queries queries.txt --direction t2i --out pool.parquet
   counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
 
-queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
-people the table with a column `answer` to fill in, and hand it to `counterfoil pool bias --judgements`.""",
+queries.txt has an id of an image or a caption per line; where an id is both, write i2t/ID or t2i/ID. Let
+people fill in a column `answer` of the table and pass it to `counterfoil pool bias --judgements`.""",
 )
 def pool(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
@@ -326,7 +326,7 @@ def pool(
 ) -> CandidatePool:
     """Pool the first items of several models, each pair once, with who proposed it at which rank.
 
-    Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
+    Tasks and prices default to ECCV Caption's: 18 pairs to judge and 2 with a known answer for 1.40.
 
     `scores` may hold runs that are loaded; `queries` may be the ids themselves, and are by default all that
     every model answers. Raises `DataError` where the items differ and `InputError` for two models of one

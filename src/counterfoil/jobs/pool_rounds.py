@@ -244,8 +244,8 @@ def pool_rounds(
 ) -> PoolRounds:
     """Pool and judge in rounds: what each round costs, finds and misses.
 
-    Judged pairs go to judgements.csv, which 'counterfoil pool bias --judgements' reads, the right ones to
-    positives.csv. Lists are read further down in every round; rounds end early where nothing is left.
+    Judged pairs are written to judgements.csv, which 'counterfoil pool bias --judgements' reads, right ones
+    to positives.csv. Each round reads the lists further down; rounds end early if nothing is left.
 
     `judge` is "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a
     benchmark whose right answers count, or a function from a table of pairs to gains. `queries` may be ids

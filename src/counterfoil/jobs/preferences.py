@@ -129,8 +129,8 @@ def preferences(
 ) -> VoteStrengths:
     """Estimate Bradley-Terry strengths from pairwise votes.
 
-    Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
-    the votes of each pair. The same seed gives the same numbers.
+    Intervals resample judges if a column names them (judge, worker, annotator or cluster), else the votes of
+    each pair. Equal seeds give equal numbers.
 
     Raises `DataError` for a table without votes, `InputError` where the votes leave strengths open.
 

@@ -115,8 +115,8 @@ def publish(
 ) -> Published:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
-    What was published is measured like the benchmark: 'counterfoil evaluate SCORER OUT'. Equal benchmarks
-    give equal bytes. 'hf upload OWNER/NAME OUT --repo-type dataset' puts it on the hub.
+    'counterfoil evaluate SCORER OUT' measures what was published. Equal benchmarks give equal bytes. 'hf
+    upload OWNER/NAME OUT --repo-type dataset' puts it on the hub.
 
     `provenance` may also be a mapping (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises what
     reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it (unless

@@ -92,9 +92,8 @@ def reproduce(
 ) -> Ledger:
     """Recompute the papers' numbers from the data at hand and show both.
 
-    Each cell is "same" (to the printed digit), "differs" (with the reason where it is known) or "no data"
-    (with what is missing). Cells that follow from other numbers printed in the same paper are marked and
-    counted apart from those recomputed from data.
+    Each cell is "same" (to the printed digit), "differs" (with the reason, if known) or "no data" (with what
+    is missing). Cells derived from other numbers of the same paper are marked and counted separately.
 
     With `files` nothing is recomputed. Raises `UnknownNameError` for an unknown paper, and `DataError` where
     a file is there but cannot be used.

@@ -542,8 +542,7 @@ def train_model(
 ) -> TrainedModel | TrainingPlan:
     """Train a dual encoder by a recipe of the papers, or fine-tune one, and keep its best weights.
 
-    What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
-    or in a .toml file. A training that was stopped goes on where it was.
+    Options, --set or a .toml file override the paper's values. An interrupted training continues.
 
     `recipe` may be a `Recipe`; `changed` are fields of it and their values, such as `{"lr": 1e-5}`, and the
     table [run] of a file says what is not given here. The checkpoint in the folder `out` is what `evaluate`

@@ -95,11 +95,11 @@ def build_world(
     """Draw a benchmark, or a training set, and save it in a folder.
 
     quads: two captions and two images that differ in one thing. choices: an image, its caption and a changed
-    one. statements: the same captions, each true or false of its image. gallery: images with captions of
-    which it is known exactly which are true of which. For metrics of captions: rated, captions that are right
-    by degrees; preferences, two of them for one image; clips, of moving scenes and true of all of it, of a
-    part or of nothing. training: Parquet files in the layout of TROHN, a fifth of the rows for validation.
-    Training sets and benchmarks share no scene, whatever the seeds.
+    one. statements: the same captions, each true or false of its image. gallery: images and captions with
+    every right pair known. For caption metrics: rated, captions that are right by degrees; preferences, two
+    of them per image; clips, captions true of all, a part or none of a moving scene. training: Parquet files
+    in TROHN's layout, a fifth of the rows for validation. Training sets and benchmarks share no scene,
+    whatever the seeds.
 
     Raises `InputError` for an argument that is of something else to build, and where `out` holds other files.
 

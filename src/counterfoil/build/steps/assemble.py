@@ -39,7 +39,7 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class Assemble(BuiltStep):
-    """Quads where rows have a negative image, else choices of two captions; or rows to learn from.
+    """Assemble quads if rows have a negative image, else choices between two captions; or training rows.
 
     The benchmark is saved in the folder `benchmark` of the build. A training set is `train.parquet` and
     `validation.parquet` there, all rows of an image on one side.

@@ -40,10 +40,9 @@ _TRIES = 50
 class WriteCaptions(BuiltStep):
     """Write captions for images: `generated_caption`, with its model (`_by`), row and seed.
 
-    A model writes one caption for an image, however many rows have it; `generated_caption_from` names the
-    first of them. The world writes for every row a caption that is true of its scene and says something else
-    than the row's own. Seeds are null where nothing is drawn by chance; the captions of one batch of a local
-    model share theirs. Rows without a caption are dropped with the reason.
+    A model writes one caption per image; `generated_caption_from` names the first row with it. The world
+    writes for every row another caption that is true of its scene. Seeds are null without sampling; captions
+    of one batch of a local model share one. Rows without a caption are dropped with the reason.
 
     Source: Sarto et al., PAC-S, 2023, section 4 (a caption by BLIP for each image of COCO).
     """

@@ -254,10 +254,10 @@ OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
 class FilterAmbiguous(RowFilter):
     """Keep rows whose captions fit only their own images, as judged by people or an ensemble of scorers.
 
-    People answer of each row whether each caption fits its own image and no other (yes keeps the row). In the
-    drawn world people can be simulated who err at a known rate. Scorers give each row its margin: the own
-    caption's score less the other's, for the image and, where there is one, the negative image, the lower of
-    the two. Of several scorers the mean of the margins' ranks counts, as shares in [0, 1].
+    People answer for each row whether each caption fits its own image and no other (yes keeps the row). In
+    the drawn world, simulated people err at a known rate. Scorers give each row a margin: the score of the
+    image's own caption minus the other's, and the lower of two if there is a negative image. Several scorers
+    are combined by the mean rank of their margins, as shares in [0, 1].
     """
 
     name: ClassVar[str] = "filter"
@@ -334,12 +334,11 @@ class FilterAmbiguous(RowFilter):
 
 @dataclass(frozen=True)
 class Choose(RowFilter):
-    """Candidates for a row (`of`) become at most one, which is called as the row again.
+    """Choose at most one candidate for each row (`of`); it takes the row's name.
 
-    The best is the one of the highest score (of equal ones the first), the one that most people accept or
-    choose (a table of choices has `of` and `chosen`), or the first. With a threshold, or a precision to
-    reach, a row whose best candidate scores lower has none.
-    Rows without a column `of` are their own only candidates.
+    The best candidate has the highest score (the first of equal ones), is accepted or chosen by most people
+    (a table of choices has `of` and `chosen`), or is the first. With a threshold or a target precision, rows
+    whose best candidate scores lower are dropped. Without a column `of` each row is its own candidate.
     """
 
     name: ClassVar[str] = "choose"

@@ -96,7 +96,7 @@ def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) 
 class Format(BuiltStep):
     """Make captions uniform: first letter, final stop, spaces, quotes.
 
-    What was there is kept in `X_original`; facts count each kind of change.
+    The original is kept in `X_original`; facts count each kind of change.
     """
 
     name: ClassVar[str] = "format"

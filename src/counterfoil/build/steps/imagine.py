@@ -52,11 +52,11 @@ _BATCH, _SIDE = 100, 96
 class Imagine(ImageSettings):
     """Make images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
-    With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
-    row; with 1 rows keep their names. `X_by` says who made an image, `X_from` for which row and `X_seed` with
-    which seed; a column of scenes what an image of the drawn world shows, or `X_unsafe` what the filter of a
-    pipeline found, null where it has none. Settings of pipelines are of no use in the world, which lets a
-    recipe be tried there. Rows without a picture are dropped with the reason.
+    With `k` above 1 every row becomes k candidates ROW#0, ROW#1, ..., whose column `of` names the row.
+    `X_by`, `X_from` and `X_seed` state the model, row and seed of an image; a column of scenes what an image
+    of the drawn world shows; `X_unsafe` what a pipeline's safety filter found, or null. The world ignores
+    settings of pipelines, so that recipes can be tried there. Rows without an image are dropped with the
+    reason.
     """
 
     name: ClassVar[str] = "imagine"

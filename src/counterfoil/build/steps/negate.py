@@ -74,13 +74,12 @@ class NegativeRow:
 
 @dataclass(frozen=True)
 class Negate(BuiltStep):
-    """A row for each caption and category, named ROW/CATEGORY, with a negative caption.
+    """Write a negative caption for each caption and category; the new row is named ROW/CATEGORY.
 
-    Columns are added: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"),
-    `change` ("dog > cat"; empty where a model wrote it), and `negative_caption_by`, `_from` and `_seed`. A
-    language model's answers are in `negative_caption_answer` as they came, of dropped rows too. In the world,
-    which speaks of each scene anew, `caption` is replaced, and `negative_scene` added. Where there is no
-    negative, the row is dropped with the reason.
+    New columns: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"), `change`
+    ("dog > cat"; empty for models), and `negative_caption_by`, `_from` and `_seed`. `negative_caption_answer`
+    has a language model's raw answer, of dropped rows too. The world also replaces `caption` and adds
+    `negative_scene`. Rows without a negative are dropped with the reason.
     """
 
     name: ClassVar[str] = "negate"

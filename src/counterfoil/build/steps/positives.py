@@ -32,9 +32,9 @@ JUDGED_WRONG, UNJUDGED = "judged wrong", "not judged"
 class MissingPositives(BuiltStep):
     """Find every image that each caption fits: models propose pairs, people judge them.
 
-    In each round every model proposes, for every image and every caption, the first k items of its list that
-    were not judged. People's answers are a table of judgements (image, caption, answer); in the drawn world
-    the truth is known, and people can be simulated who see it and err.
+    In each round every model proposes, for every image and every caption, the first k unjudged items of its
+    list. People's answers are a table of judgements (image, caption, answer); in the drawn world, simulated
+    people see the truth and make errors.
     """
 
     name: ClassVar[str] = "positives"

@@ -34,10 +34,11 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class ReadRows(BuiltStep):
-    """Rows with `id`, `caption` and what else the source has: images, negative captions, labels, scores.
+    """Read rows with `id`, `caption` and the source's other columns: images, negative captions, labels,
+    scores.
 
-    Of the drawn world: `image` with its `scene`, a caption that is true of it, and with `negatives` a caption
-    that is not, with `subset` and `type` of the difference.
+    The drawn world gives `image` with its `scene`, a true caption, and with `negatives` a false one with
+    `subset` and `type` of the difference.
     """
 
     name: ClassVar[str] = "read"
@@ -136,11 +137,12 @@ OTHER_WORDS, UNFILLED = "not the same words", "no image filled in"
 
 @dataclass(frozen=True)
 class Author(BuiltStep):
-    """Rows go to `sheet.csv`, where people write captions and find images; a filled sheet takes their place.
+    """Write rows to `sheet.csv`, where people write captions and find images; a filled sheet replaces the
+    rows.
 
-    With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
-    Captions that the sheet has are proposals: people may change them and add rows. A row of the filled sheet
-    without images is dropped.
+    With `same_words`, as in Winoground, only rows whose two captions have the same words in another order are
+    kept. Captions in the sheet are proposals: people may change them and add rows. Rows of the filled sheet
+    without images are dropped.
     """
 
     name: ClassVar[str] = "author"
