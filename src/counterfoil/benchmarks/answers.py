@@ -191,11 +191,7 @@ _LIBRARIES = (
 
 
 def versions() -> dict[str, str]:
-    """The versions of what a number can depend on, as installed; what is not installed is left out.
-
-    >>> sorted(versions())[:3]
-    ['counterfoil', 'numpy', 'open_clip_torch']
-    """
+    """The versions of what a number can depend on, as installed; what is not installed is left out."""
     installed = {name: _version(name) for name in _LIBRARIES}
     return {
         "python": platform.python_version(),

@@ -54,10 +54,7 @@ def read_candidates(
 ) -> Written:
     """One caption per image or video, or with `several` one or more, in any layout above.
 
-    Captions of an image are numbered as they come, or as their entries say. With `empty` "leave-out" those
-    that are empty are left out, and the others keep their numbers. Raises `DataError` naming file and entry:
-    no such file, broken JSON, another layout, a caption that is no string or is empty, two of one number,
-    and a second one for an image where not `several`.
+    Captions of an image are numbered as they come, or as their entries say.
     """
     captions_of: dict[str, dict[int, str]] = {}
     entries, files = _entries(path, "candidate", several=several)
@@ -130,10 +127,7 @@ def read_texts(path: Path) -> tuple[str, ...]:
 
 
 def read_image_names(path: Path) -> tuple[str, ...]:
-    """The images that a table names in a column called image, filename, image_id or the like; () of others.
-
-    Raises `DataError` where there is no such file, or it cannot be read.
-    """
+    """The images that a table names in a column called image, filename, image_id or the like; () of others."""
     if path.suffix.lower() not in _TABLES:
         return ()
     table = read_table(path)
@@ -157,14 +151,7 @@ def spellings(name: str) -> tuple[str, ...]:
 
 
 class Named:
-    """Names, found whichever way they are written; a spelling that fits two of them finds none.
-
-    >>> known = Named(["COCO_val2014_000000000042.jpg", "dog.jpg", "dog.png"])
-    >>> known.find("42"), known.find("dog.png"), known.find("dog"), known.find("cat")
-    ('COCO_val2014_000000000042.jpg', 'dog.png', None, None)
-    >>> known.several("dog")
-    ('dog.jpg', 'dog.png')
-    """
+    """Names, found whichever way they are written; a spelling that fits two of them finds none."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = dict.fromkeys(names)

@@ -43,14 +43,6 @@ class Contrasts:
         """Those of a benchmark; clusters are questions that share items, directly or through others.
 
         Where one of those clusters holds more than half of the questions, what shares an image is a cluster.
-        Raises `DataError` where questions choose among no captions, or texts are not at hand.
-
-        >>> from counterfoil.benchmarks import Caption, Card, Choice, Image
-        >>> asked = Choice(("q",), query=np.array([0]), candidates=np.array([[0, 1]]))
-        >>> captions = (Caption("0", "a red cat"), Caption("1", "a blue cat"))
-        >>> card = Card(name="b", title="b", form="choice")
-        >>> Contrasts.of(Benchmark(card, (Image("x"),), captions, asked)).truth.tolist()
-        [1.0, 0.0]
         """
         candidates = benchmark.questions.caption_candidates()
         if candidates is None:

@@ -144,10 +144,7 @@ def has_videos(images: Sequence[Image]) -> bool:
 def load_items(
     rows: Sequence[Mapping[str, Any]], folder: Path, *, verify: bool, where: object
 ) -> tuple[Image, ...]:
-    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests.
-
-    Raises `DataError` naming the row (of the table `where`) that does not fit together.
-    """
+    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests."""
     for number, row in enumerate(rows, start=1):
         kind, odd = row.get("video"), ""
         if (row["file"] is None) != (row["digest"] is None):
@@ -166,11 +163,7 @@ def load_items(
 
 
 def ending_of(data: bytes) -> str:
-    """The ending of the file of an encoded picture, ".bin" where its format is not known.
-
-    >>> ending_of(b"GIF89a"), ending_of(b"?")
-    ('.gif', '.bin')
-    """
+    """The ending of the file of an encoded picture, ".bin" where its format is not known."""
     return next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
 
 
@@ -320,9 +313,7 @@ def is_benchmark_folder(path: Path) -> bool:
 def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
     """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
 
-    Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
-    else, `DataError` where an image cannot be read, `StorageError` where the disk is full; the folder is left
-    as it was then.
+    Items whose content is not at hand are kept as such.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -390,8 +381,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
     """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for.
 
     Every file is compared with the digest it was saved with (`verify=False` leaves out the images, which are
-    most of the work). Raises `DataError` naming the file that is missing or was changed, and for a folder
-    that a newer counterfoil wrote.
+    most of the work).
     """
     folder = benchmark_folder(Path(folder))
     manifest = _read_manifest(folder)

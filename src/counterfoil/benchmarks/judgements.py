@@ -50,8 +50,7 @@ _SHORT = {"yes": 1.0, "weak yes": 0.5, "weak no": 0.0, "no": 0.0}
 class Judgements:
     """The judged pairs of one direction, by query: pair p is `queries[query[p]]` with `items[item[p]]`.
 
-    `gain` is 1 for a full match, less for a partial one, 0 for none. `place` holds for every model that the
-    table names the place at which it proposed the pair, 0 where it did not.
+    `gain` is 1 for a full match, less for a partial one, 0 for none.
     """
 
     direction: Direction
@@ -84,10 +83,7 @@ def read_judgements(
     """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet, or one at hand; see the module).
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
-    as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
-
-    Raises `DataError` naming row and column for answers that cannot be read, gains outside [0, 1], unknown
-    directions and empty ids, and where no pair has an answer.
+    as `aggregate` says (one of `AGGREGATES`).
     """
     if aggregate not in AGGREGATES:
         raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
@@ -150,11 +146,7 @@ def read_judgements(
 
 
 def gain_of(answer: str) -> float | None:
-    """The gain of an answer in words, None where it is unknown. Case and blanks do not matter.
-
-    >>> gain_of("Partially YES, but"), gain_of("100 % no"), gain_of("perhaps")
-    (0.5, 0.0, None)
-    """
+    """The gain of an answer in words, None where it is unknown. Case and blanks do not matter."""
     words = re.sub(r"\s+", " ", answer.strip().casefold()).replace(" %", "%")
     if words in _SHORT:
         return _SHORT[words]
@@ -303,8 +295,6 @@ def read_votes(path: Path) -> Votes:
     Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
     stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header
     names the same things in the same order, each cell the votes for its row against its column.
-
-    Raises `DataError` where the table is neither, names are missing, or counts are not whole and 0 or above.
     """
     table = read_table(path)
     if "winner" in table or "loser" in table:

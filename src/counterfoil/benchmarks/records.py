@@ -332,10 +332,7 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
 
 
 def cropped(picture: PIL.Image.Image, crop: tuple[int, int, int, int], *, where: str) -> PIL.Image.Image:
-    """A part of a picture; what of it lies outside of the picture is black, as Pillow has it.
-
-    Raises `DataError` for a part without pixels, with more than `MAX_PIXELS`, or wholly outside.
-    """
+    """A part of a picture; what of it lies outside of the picture is black, as Pillow has it."""
     left, top, right, bottom = crop
     fits = left < right and top < bottom and (right - left) * (bottom - top) <= MAX_PIXELS
     if not fits or min(right, bottom) <= 0 or left >= picture.width or top >= picture.height:

@@ -1,13 +1,7 @@
-"""References: the captions that people wrote of an image or video, which metrics read beside a candidate.
-
-A reference that equals the candidate would give a reference-based metric the answer. Each data set has a
-policy for that: `keep` them, `drop-reference` (the candidate is taken out of its references), or `drop-item`
-(such candidates are not asked about). Texts are equal where they are once white space is collapsed.
-"""
+"""References: the captions that people wrote of an image or video, which metrics read beside a candidate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +10,14 @@ from counterfoil.errors import DataError
 
 
 def collapsed(text: str) -> str:
-    """A text without white space at its ends, and single blanks within.
-
-    >>> collapsed(" a\\tdog\\n runs ")
-    'a dog runs'
-    """
+    """A text without white space at its ends, and single blanks within."""
     return " ".join(text.split())
 
 
 def nearest(candidate: str, references: Sequence[str]) -> int:
     """The place of the reference that the fewest edits of characters turn into the candidate, or the first.
 
-    For candidates that people wrote and a data set lists slightly changed (Composite). Raises `DataError`
-    where there is no reference.
+    For candidates that people wrote and a data set lists slightly changed (Composite).
     """
     if not references:
         raise DataError("no reference to compare with", given=candidate)
@@ -143,80 +132,3 @@ def check_references(references: References | None, rows: int) -> None:
     """Raise `DataError` unless there are none or an entry for each of `rows` rows."""
     if references is not None and len(references) != rows:
         raise DataError("not one entry of references per row", given=len(references), allowed=str(rows))
-
-
-Policy = Literal["keep", "drop-reference", "drop-item"]
-
-POLICIES: tuple[str, ...] = get_args(Policy)
-
-
-@dataclass(frozen=True, eq=False)
-class Contained:
-    """What was found and done: the references after it, of all rows, and which rows are still asked about.
-
-    `equal` counts the rows whose candidate was among their references, `dropped` the references taken out
-    (one of a list that several rows share counts once).
-    """
-
-    references: References
-    included: NDArray[np.bool_]
-    equal: int
-    dropped: int
-
-    def said(self) -> str:
-        """The result in words, for a benchmark's source line; empty where nothing was done."""
-        parts = []
-        if self.dropped:
-            parts.append(f"{self.dropped:,} references equal to a candidate taken out")
-        if not self.included.all():
-            parts.append(f"{int((~self.included).sum()):,} rows whose candidate is a reference left out")
-        return ", ".join(parts)
-
-
-def contained(
-    captions: Sequence[str],
-    candidates: Ids,
-    references: References,
-    policy: str,
-    *,
-    shared: Ids | None = None,
-) -> Contained:
-    """References that are equal to their row's candidate, dealt with as `policy` says.
-
-    `captions` are all texts, `candidates` (rows,) positions into them. `drop-reference` takes out the first
-    equal reference. Rows with one number in `shared` (rows,) read one list, that of the first of them: what
-    is taken out for one row is gone for all, as `list.remove` does on the list of an image. Raises
-    `DataError` for an unknown policy.
-
-    >>> texts = ["a dog", "a  dog", "a cat"]
-    >>> found = contained(texts, np.array([0, 2]), References.of([[1, 2], [1, 2]]), "drop-reference",
-    ...                   shared=np.array([7, 7]))
-    >>> found.references.row(1).tolist(), found.equal, found.dropped
-    ([], 2, 2)
-    >>> contained(texts, np.array([0, 2]), References.of([[1], [0]]), "drop-item").included
-    array([False,  True])
-    """
-    if policy not in POLICIES:
-        raise DataError(
-            "unknown policy for references that are the candidate", given=policy, allowed=POLICIES
-        )
-    same: dict[str, int] = {}
-    text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
-    number = (np.arange(len(candidates)) if shared is None else shared).tolist()
-    lists: dict[int, list[int]] = {}
-    equal_rows = np.zeros(len(candidates), dtype=bool)
-    dropped = 0
-    for row, own in enumerate(number):
-        left = lists.setdefault(own, references.row(row).tolist())
-        # Looked up in the row's own list: another row may have emptied the shared one already.
-        equal_rows[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
-        if policy == "drop-reference" and equal_rows[row]:
-            gone = next(
-                (at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None
-            )
-            if gone is not None:
-                del left[gone]
-                dropped += 1
-    after = References.of([lists[own] for own in number]) if policy == "drop-reference" else references
-    asked_about = ~equal_rows if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
-    return Contained(after, asked_about, int(equal_rows.sum()), dropped)

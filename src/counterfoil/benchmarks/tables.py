@@ -174,12 +174,7 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
 
 
 def names(table: DataTable, column: str) -> tuple[str, ...]:
-    """A column of ids: labels, none empty and none twice; raises `DataError` naming the row.
-
-    >>> names(DataTable({"id": ["a", 7, "a"]}, "mine.csv"), "id")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: mine.csv, row 3, column 'id': id occurs twice; given: a; ids must be unique
-    """
+    """A column of ids: labels, none empty and none twice."""
     names_read = labels(table, column)
     seen: set[str] = set()
     for row, name in enumerate(names_read):
@@ -218,16 +213,7 @@ def check_numbers(
 
 
 def floats(table: DataTable, column: str) -> NDArray[np.float64]:
-    """A column of finite numbers, (rows,) float64, up to `LARGEST`.
-
-    Raises `ScoreError` naming the row that is not one.
-
-    >>> floats(DataTable({"score": ["0.5", "-1e3"]}, "scores.csv"), "score")
-    array([ 5.e-01, -1.e+03])
-    >>> floats(DataTable({"score": ["0.5", "nan"]}, "scores.csv"), "score")
-    Traceback (most recent call last):
-    counterfoil.errors.ScoreError: scores.csv, row 2, column 'score': not a finite number; given: nan
-    """
+    """A column of finite numbers, (rows,) float64, up to `LARGEST`."""
     numbers = np.empty(len(table), dtype=np.float64)
     for row, cell in enumerate(table[column]):
         number = _number(cell)
@@ -266,8 +252,6 @@ def integers(table: DataTable, column: str) -> NDArray[np.int64]:
 
 def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
     """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case.
-
-    Raises `ScoreError` naming the row that is none of these.
 
     >>> booleans(DataTable({"correct": ["True", "0", 1.0, False]}, "outcomes.csv"), "correct")
     array([ True, False,  True, False])
@@ -487,11 +471,7 @@ _READERS: dict[str, Callable[[Path], DataTable]] = {
 
 
 def first_double(values: Iterable[Hashable]) -> Any:
-    """The first value that was there before, None where all differ.
-
-    >>> first_double(["a", "b", "a"])
-    'a'
-    """
+    """The first value that was there before, None where all differ."""
     seen: set[Hashable] = set()
     for value in values:
         if value in seen:
@@ -510,10 +490,7 @@ def check_header(names: Sequence[str], file: Path) -> None:
 def stack(
     tables: Sequence[DataTable], *, source: str, column: str | None = None, values: Sequence[str] = ()
 ) -> DataTable:
-    """Tables below one another; with `column`, a first column of that name says which one a row is of.
-
-    Raises `DataError` naming the table that lacks a column the first one has, or has one more.
-    """
+    """Tables below one another; with `column`, a first column of that name says which one a row is of."""
     first = tables[0]
     for table in tables:
         odd = set(table.columns).symmetric_difference(first.columns)
@@ -558,8 +535,7 @@ _MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of di
 def memory_table(data: Any) -> DataTable:
     """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts.
 
-    Cells stay as they are; NaN and null of a frame, and what a record lacks, are None. Raises `InputError`
-    for what is no table, `DataError` for one without rows or with two columns of one name.
+    Cells stay as they are; NaN and null of a frame, and what a record lacks, are None.
 
     >>> memory_table([{"image": "a.jpg", "caption": "a cat"}, {"image": "b.jpg"}])["caption"]
     ['a cat', None]

@@ -62,10 +62,7 @@ def read_rows(
     """A row per row of the table, or per caption of a row that has a list of them.
 
     Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
-    in the folder `images` beside the table. Captions in Parquet files whose columns are texts are read into
-    a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_parquet`).
-    Raises `DataError` naming file, row and column of a cell that is empty, is of another kind, or names a
-    file that is not there, unless such images are kept.
+    in the folder `images` beside the table.
     """
     files = _parquet_files(path, split)
     stored = Columns.of(files, str(path)) if files else None
@@ -289,10 +286,7 @@ def read_coco(
 ) -> TrainingSet:
     """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go.
 
-    That is how the captions were cleaned for the released checkpoints of BiVLC. In a folder, the files of
-    `split` count: those that begin with it ("train" for `captions_train2017.json`), or with "val" for
-    "validation". Photographs are looked for in `images`, else beside the annotations. Raises `DataError`
-    naming file and entry of what is broken, and a photograph that is not there, unless such are kept.
+    That is how the captions were cleaned for the released checkpoints of BiVLC.
     """
     if images is not None and not images.is_dir():
         raise DataError("no such image folder", where=images, hint="check the path given with --images")
@@ -341,10 +335,7 @@ def read_coco(
 def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:
     """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images.
 
-    Quads have all four roles, image 0 and caption 0 being the positive pair. A choice among captions has a
-    `negative_caption`, one among images a `negative_image`. In a gallery, a caption goes with the image it
-    was written for; where that is unknown, with every image that is a full match. Groupings stay. Raises
-    `DataError` where a caption of a row is not at hand, or an image, unless such images are kept.
+    Quads have all four roles, image 0 and caption 0 being the positive pair.
     """
     questions, place = benchmark.questions, benchmark.source or benchmark.name
     source, rows = questions.training_rows(where=place)

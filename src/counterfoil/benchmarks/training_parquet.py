@@ -193,10 +193,7 @@ class Columns:
         return Images(named, cells), places
 
     def labels(self, source: ndarray | None) -> dict[str, tuple[str, ...]]:
-        """The labels of rows, or of the rows `source`; equal ones are one string.
-
-        Raises `DataError` for a column of anything but texts, whole numbers, or true and false.
-        """
+        """The labels of rows, or of the rows `source`; equal ones are one string."""
         labels_of = {}
         for name in LABELS:
             if name not in self.schema.names:
@@ -230,8 +227,7 @@ class Columns:
         """The captions, and of each role the positions of its texts and how many each row has (None: one).
 
         The columns are texts or lists of texts, and equal ones are one caption; they are numbered as they
-        occur, column after column. What was read is kept in the folder `shelf`, where the next process finds
-        it; with None in a temporary folder, for as long as the captions are used.
+        occur, column after column.
         """
         column_of = {role: column for role, column in roles.items() if role in CAPTION_ROLES}
         columns = list(column_of.values())

@@ -32,11 +32,7 @@ class TrainingSet:
     """`n` rows over images and captions.
 
     `rows` holds for each role one position into `images` or `captions` per row; of large sets those are made
-    when they are asked for. `groupings` are labels of
-    the rows ("replace_obj"), as in benchmarks; `name` and `source` say where it is from, for provenance.
-
-    Raises `DataError` where a column is unknown, of another length, or points past the items, and where
-    there is no `image` or no `caption`.
+    when they are asked for.
     """
 
     name: str
@@ -110,7 +106,6 @@ def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[P
     """The files of one split: those whose names begin with it, up to a dash and a number, or the full stop.
 
     None is "train" where there are several splits, and all files where there is one or none of that name.
-    Raises `DataError` where no file is of the split.
 
     >>> files = [Path("train-00000-of-00002.parquet"), Path("validation-0.parquet")]
     >>> [file.name for file in of_split(files, "validation", where=Path("."))]

@@ -70,9 +70,7 @@ def is_shards(path: Path) -> bool:
 def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> DataTable:
     """A row per sample, shard after shard: its images and captions by role, and its labels.
 
-    What was found in shards behind a URL is kept in the folder `shelf`, if one is named. Raises `DataError`
-    naming the shard that is missing, broken or compressed, and the sample that has no image, no caption, or
-    not what the first sample has.
+    What was found in shards behind a URL is kept in the folder `shelf`, if one is named.
     """
     if not path.name.lower().endswith(_SHARDS) or path.is_dir():
         where = location(path)

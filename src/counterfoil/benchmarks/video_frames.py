@@ -182,8 +182,7 @@ def pictures(
 ) -> Iterator[PIL.Image.Image]:
     """The chosen frames of a video file in RGB, in order, turned upright where the file says how.
 
-    The file is open while the iterator is in use. Raises `MissingExtraError` without PyAV, `DataError` naming
-    the file where there is none, it is no video, has no frames, is cut off or damaged, or has no such part.
+    The file is open while the iterator is in use.
     """
     scanned = track(path)
     wanted = chosen(scanned.timeline, sampling, start, end, where=path)

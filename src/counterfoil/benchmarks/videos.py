@@ -266,15 +266,7 @@ FEATURES = (".npy", ".pt")
 def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
     """Where the videos of these ids are: files of that name in `folder`, folders of frames, frame features.
 
-    A name may carry its ending already. Of several things of one name the first of these is taken: `VIDEOS`
-    in their order, a folder of pictures, `FEATURES`. Videos that are not there are left out. Raises
-    `DataError` where there is no such folder, and where none of them is in it.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / "v_1.mp4").touch(); (folder / "v_2.npy").touch()
-    >>> [type(source).__name__ for source in find(folder, ["v_1", "v_2", "v_3"]).values()]
-    ['FileSource', 'FrameFeatures']
+    A name may carry its ending already.
     """
     there = video_folder(folder)
     if not there and not folder.is_dir():
@@ -295,10 +287,7 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
 
 
 def video_folder(folder: Path) -> Mapping[str, bool]:
-    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder.
-
-    Raises `DataError` for a URL.
-    """
+    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder."""
     if is_distant(folder):
         hint = "mount the folder, or copy it; images and shards may stay behind a URL"
         raise DataError("videos are read from a disk", where=folder, hint=hint)

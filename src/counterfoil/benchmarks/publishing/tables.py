@@ -77,8 +77,7 @@ def write_tables(
 ) -> list[WrittenFile]:
     """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
 
-    `splits` are the questions of each split. A table whose rows are items is one split, the last. Raises
-    `DataError` where an image cannot be read.
+    `splits` are the questions of each split.
     """
     sizes = np.zeros(len(benchmark.images), dtype=np.int64)
     for at, image in enumerate(benchmark.images):

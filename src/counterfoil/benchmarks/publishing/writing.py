@@ -66,8 +66,6 @@ def publish_folder(
 
     With `split` this share of the questions goes into the split "test" and the others into "train", so that
     no image is in both (`split_by_image`); a grouping "split" of the benchmark's own is kept as it is.
-    Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
-    `StorageError` where the disk is full. `out` is then as it was.
     """
     if has_videos(benchmark.images):
         hint = "'counterfoil benchmarks save' writes a folder of any videos"
@@ -98,15 +96,7 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
     """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
 
     Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
-    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
-    between 0 and 1, and `DataError` for a gallery, which is measured whole, for questions that are in splits
-    already, where all questions hang together, and where a split would be empty.
-
-    >>> from counterfoil.world.benchmarks import read
-    >>> from counterfoil.benchmarks.benchmark import cards_of
-    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
-    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
-    0.2
+    order from `seed` for as long as the share is not passed.
     """
     if SPLIT in benchmark.questions.groupings:
         raise DataError(
@@ -208,11 +198,7 @@ _MEANING = {
 
 
 def check_target(out: Path) -> None:
-    """Raise `InputError` unless `out` is new, empty, or holds nothing but what was published there.
-
-    The folder is replaced as a whole, so that files which came from elsewhere are never in it, whatever the
-    command may overwrite.
-    """
+    """Raise `InputError` unless `out` is new, empty, or holds nothing but what was published there."""
     if out.exists() and not out.is_dir():
         raise InputError("not a folder", where=out, hint="name a new folder")
     there = _paths(out) if out.is_dir() else []

@@ -53,10 +53,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """1,900 pairs of paragraphs, one per video; a paragraph's score is the mean over its sentences.
 
     The first candidate is the right one, and the label. Each sentence is asked about its own segment of the
-    video, the k-th of anet_entities_test_1.json, with the references that overlap it (`overlapping`), else
-    all of them. Sentences whose segment is empty are left out on both sides, and videos of which none is
-    left, counted in the source. Videos are found in `images`, else their features in the folder of that name;
-    questions are called by the video's id. Raises `DataError` naming file and video of what does not fit.
+    video, the k-th of anet_entities_test_1.json, with the references that overlap it. Sentences whose segment
+    is empty are left out on both sides, and videos of which none is left.
     """
     released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
     assert data is not None

@@ -51,10 +51,7 @@ _EACH = 5
 
 
 def parts(coco: Captioned) -> tuple[Ids, Ids]:
-    """The part of every image and caption where a thousand images after another are one.
-
-    Raises `DataError` where the number of images is no multiple of a thousand.
-    """
+    """The part of every image and caption where a thousand images after another are one."""
     if len(coco.images) % PART:
         raise DataError(
             f"the images do not make parts of {PART:,}",
@@ -83,11 +80,8 @@ def read_test(data: Path | None) -> Captioned:
     """The test half from what is in the folder `data`, else from the package `eccv_caption`.
 
     The order comes from coco_test_ids.npy in the folder, else from Karpathy's dataset_coco.json there (the
-    first five captions of each image of its test split), else from the package. Texts come from
-    captions_val2014.json (or the captions files of 2017, which hold the same captions), else from Karpathy's
-    file, else there are none. Raises `MissingExtraError` where the package is needed and absent, `DataError`
-    where the folder has nothing of COCO, where captions of the test half are missing in the captions file,
-    and where two files give a caption to different images.
+    first five captions of each image of its test split), else from the package; texts from the captions files,
+    else from Karpathy's, else there are none.
     """
     karpathy = place(data, KARPATHY)
     written = captions_of(data)
@@ -255,9 +249,7 @@ def read_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """Every image and caption of a captions file, or of all `captions_*.json` in a folder's `annotations`.
 
-    Captions stand by image, in the order of the files. An image without captions stays in the gallery: it can
-    be mistaken for another, but is no query that has a value. Raises `DataError` for ids that occur twice and
-    annotations whose image is unknown.
+    Captions stand by image, in the order of the files.
     """
     if data is None:
         raise no_data(card)

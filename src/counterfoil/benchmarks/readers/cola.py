@@ -28,10 +28,8 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     """`COLA_singleobjects_benchmark_GQA.json` and its like: [labels, rows], or an object of `labels`, `data`.
 
     A row is [image_file, objects_attributes_annotation, label, hard_list], the last two with a 0 or 1 for
-    each class; the annotation is not looked at and may be missing (PACO). A query "t2i/LABEL" looks through
-    the images that are hard for the class; such an image is called "LABEL/FILE", and is one photograph
-    wherever it comes again. Classes without a hard image that shows them have no average precision, and are
-    left out; `source` says how many. Raises `DataError` naming the row that does not fit.
+    each class; the annotation is not looked at and may be missing (PACO). Classes without a hard image that
+    shows them have no average precision, and are left out.
     """
     source = card.name.rpartition("-")[2].upper()
     path = released_file(card, data, (f"COLA_singleobjects_benchmark_{source}.json",))

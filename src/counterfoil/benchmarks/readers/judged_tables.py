@@ -48,9 +48,9 @@ def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tu
     """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
 
     The text file has an image, the id of a caption and three numbers in each line; the captions are in
-    Flickr8k.token.txt beside it. The JSON file is what CLIPScore's and PAC-S's code make of both. A row whose
-    candidate is a reference is left out of what experts rated; elsewhere the candidate is taken out of the
-    references of its image, for all candidates, as `list.remove` does.
+    Flickr8k.token.txt beside it, or in CLIPScore's JSON file. A row whose candidate is a reference is left out
+    of what experts rated; elsewhere the candidate is taken out of the references of its image, for all
+    candidates, as `list.remove` does in the released code.
     """
     path = released_file(card, data, files, hint=f"{_TOKENS} lies beside a text file")
     is_json = path.suffix.lower() == ".json"
@@ -186,9 +186,6 @@ def foil(
 
     foilv1.0_test_2017.json holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id",
     "caption", "foil", "target_word", "foil_id"}]}; annotations of one `id` are the original and its foils.
-    With `one_pair` there is one of each image, drawn with a fixed seed; with `unseen` those whose image is in
-    Karpathy's validation or test part. References are the captions of the image, but for those equal to the
-    original, from captions_val2014.json or dataset_coco.json in the same folder; they may be `required`.
     """
     path = released_file(card, data, files, hint="it is the test half of FOIL's release")
     notes, files_of, pairs = _foil_pairs(path)
@@ -355,10 +352,7 @@ _ADDRESS, _PLACE = "Input.image_url", 27
 def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     """Composite's captions of Flickr8k, Flickr30k and COCO and how people rated them, in NAME_SCALE.csv.
 
-    `;` stands between the cells of a row per image. Among them are Input.image_url (the 28th), then the texts
-    (three of Flickr8k, four of the others), then as many ratings; the last rows of a file have no image. The
-    first text was written by a person: the nearest of the image's own captions is no reference. References
-    are there where the folder has the captions of all three sources.
+    The first text of an image was written by a person: the nearest of the image's captions is no reference.
     """
     hint = "the folder holds the three tables of the release, and the captions of the images"
     paths = released_set(card, data, [f"{name}_{scale}.csv" for name in _TEXTS], hint=hint)
@@ -451,10 +445,8 @@ def fifty_sentences(
     pair_NAME.mat holds new_input (image file, caption A, caption B of every pair), category (1 to 4) and
     new_data (who wrote them: machines are 1 to 5, people 6, and 7 of another image); consensus_NAME.mat holds
     triplets, 48 rows after each other for every pair: reference, B, C, and which of the two is nearer to the
-    reference (1: B, else C). They lie in the folder, or in its folder pyCIDErConsensus. Pairs without
-    categories are of the first one up to the pair `alike`, else of the second; without their file the
-    captions come from the triplets, and images are called by the pair's number. Where both captions have as
-    many votes, the label is drawn, with a fixed seed.
+    reference (1: B, else C). Pairs without categories are of the first one up to the pair `alike`, else of
+    the second. Where both captions have as many votes, the label is drawn, with a fixed seed.
     """
     consensus = _matlab_file(data, f"consensus_{name}.mat")
     triplets = _variable(consensus, "triplets").reshape(-1)
@@ -599,8 +591,7 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles.
 
     candidates_list.pkl holds N captions, gts_list.pkl N lists of references, video_ids.pkl N names of videos,
-    and human_scores.pkl 3 N ratings: all of the first rater, then the second's, then the third's. Pickles
-    that are more than data are refused.
+    and human_scores.pkl 3 N ratings: all of the first rater, then the second's, then the third's.
     """
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)

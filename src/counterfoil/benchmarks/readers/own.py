@@ -60,11 +60,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
     """The table with the columns in `wanted` under these names, whatever their case and their alias.
 
-    Columns of other names stay; all names are in lower case. Raises `DataError` where two columns are one
-    but for their case.
-
-    >>> list(named(DataTable({"Filename": ["a.jpg"], "Caption": ["a cat"]}, "mine.csv"), ["image"]).columns)
-    ['image', 'caption']
+    Columns of other names stay; all names are in lower case.
     """
     lower: dict[str, str] = {}
     for name in table.columns:
@@ -111,11 +107,7 @@ _TOLD_BY: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def kind_of(named: Iterable[str]) -> str | None:
-    """The name under which a table of one's own with these columns is a benchmark; None for other tables.
-
-    >>> kind_of(["image", "caption", "Negative Caption"]), kind_of(["image", "caption"]), kind_of(["score"])
-    ('pairs', 'gallery', None)
-    """
+    """The name under which a table of one's own with these columns is a benchmark; None for other tables."""
     plain = {name.strip().lower().replace(" ", "_") for name in named}
     kinds = (kind for kind, columns in _TOLD_BY.items() if all(plain & {*names} for names in columns))
     return next(kinds, None)
@@ -150,13 +142,7 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     """Quads where there is a column `negative_image`, else choices of two captions.
 
     `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
-    image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
-    be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Without
-    images scorers that see none, and given scores, are measured all the same. Question ids are the column
-    `id` (behind the subset's name, where there are files of subsets, and behind the split where splits share
-    ids), else row numbers from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or
-    "type_subtype".
-    Raises `DataError` naming file, row and column of what does not fit.
+    image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet.
     """
     wanted = (*_IMAGES, "caption", "negative_caption")
     table, folder, path = own_table(card, data, images, wanted, subsets=True)
@@ -203,10 +189,7 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
     """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point.
 
     A cell of `references` is a text or (in JSON and Parquet) a list of them; further references may stand in
-    reference_1, reference_2 and so on. Rows without any rating are left out, and rows without a reference
-    where others have some. Images are called by the path in the cell, relative to `images` (else to the
-    table's folder). Ids are the column `id`, else row numbers from 0; `type` is a grouping. Raises
-    `DataError` naming file, row and column of what does not fit.
+    reference_1, reference_2 and so on.
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
@@ -223,8 +206,7 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """Pairs of captions of one image with how many people preferred each; rows without any vote are refused.
 
-    Where both have as many votes the label is drawn, with seed 0. References and images as in `read_ratings`.
-    Raises `DataError` naming file, row and column of what does not fit.
+    Where both have as many votes the label is drawn, with seed 0.
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
@@ -254,8 +236,7 @@ def _judged(
 ) -> Benchmark:
     """What people judged the captions of some columns, which are called by `names` and their rows.
 
-    Equal captions are called by the column and the row of the first. Images are called by a column
-    `image_id`, else by their paths.
+    Equal captions are called by the column and the row of the first.
     """
     name_of: dict[str, str] = {}
     candidates = []
@@ -325,12 +306,7 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     """One row per right pair; the gallery is every image and every caption that a row names.
 
     `relevance` in (0, 1] is the gain of a pair, 1 where there is no such column; a pair of relevance 0 is
-    wrong, and adds its items to the gallery. Images are called by `image_id`, else by the path in `image`;
-    captions by `caption_id`, else equal texts are one caption, called by its number in order ("c0").
-    `written_for` names the image a caption was written for, empty where unknown; without the column, a
-    caption with one right image is taken to be that image's. `data` is a table, or a folder with one; image
-    cells are paths relative to `images` (else to the table's folder), or bytes in Parquet. Every item is a
-    query in its direction. Raises `DataError` naming file, row and column of what does not fit.
+    wrong, and adds its items to the gallery.
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     written = texts(table, "caption")
@@ -434,11 +410,7 @@ def read_statements(card: Card, data: Path | DataTable | None, images: Path | No
     """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false).
 
     `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
-    relative to `images` (else to the file's folder), or bytes in Parquet. A column `split` makes the rows of
-    "dev" (or "val", "validation") choose the threshold; all other rows are measured. Question ids are the
-    column `id`, else row numbers from 0. Groupings: `type`, `relation`, `category`, `source` and
-    `dataset_source` (of SeeTRUE), where there are such columns. Columns votes_true and votes_false count what
-    people said. Raises `DataError` naming file, row and column of what does not fit.
+    relative to `images` (else to the file's folder), or bytes in Parquet.
     """
     table, folder, path = own_table(card, data, images, ("image",))
     columns = []

@@ -69,8 +69,7 @@ def choices(
     """One image and k captions per question, or one caption and k images, the first `correct` of them right.
 
     `candidates` holds a column of n texts, or images, per candidate, None where a question has fewer; caption
-    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`. Images of one
-    id are one item.
+    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`.
     """
     rows = list(zip(ids, zip(*candidates, strict=True), strict=True))
     listed_candidates = [
@@ -99,9 +98,7 @@ def choices(
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
     """The benchmark itself, if it has as many questions as its card says, in all and in each group.
 
-    A group may have as many as another edition of the release has (`Card.also`). With `part`, some subsets
-    may be left out: those that are there are checked, not groups across them, nor the sum. Raises
-    `DataError` naming the group.
+    With `part`, some subsets may be left out: those that are there are checked.
     """
     card, groups = benchmark.card, benchmark.questions.groups()
     whole = set(benchmark.questions.groupings.get("subset", ())) if part else set(card.counts)
@@ -139,11 +136,7 @@ def listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class IdPositions:
-    """Positions of whole-number ids; raises `DataError` where an id occurs twice.
-
-    >>> IdPositions(np.array([30, 10, 20]), "image", "ids.npy").of(np.array([10, 40, 30]))
-    array([ 1, -1,  0])
-    """
+    """Positions of whole-number ids."""
 
     ids: Ids
     kind: str
@@ -176,9 +169,7 @@ def search(
 ) -> "forms.RetrievalDirection":
     """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
 
-    Positions of right answers are -1 where the gallery does not hold them. Within a query they are sorted.
-    `names` calls the queries in messages. Raises `DataError` where nothing is right for any query, where a
-    query has right answers and the gallery holds none of them, and where a pair is listed twice.
+    Positions of right answers are -1 where the gallery does not hold them.
     """
     from counterfoil.metrics.ranks import Qrels
 
@@ -237,8 +228,7 @@ def gallery(
 
     Its size is its number of queries, and counts on the card are checked: `images`, `captions`, `i2t`, `t2i`
     (queries with a right answer), `i2t_pairs`, `t2i_pairs` (right answers) and `outside` (those of them that
-    the gallery does not hold, both directions together). Raises `DataError` naming the count that is off,
-    and where no query of a direction has a right answer.
+    the gallery does not hold, both directions together).
     """
     from counterfoil.metrics.class_rules import Plausible
 
@@ -287,10 +277,7 @@ def gallery_of_own(
     source: str,
     path: Path | None,
 ) -> Benchmark:
-    """The gallery of images with the captions written for each, which alone are right.
-
-    Raises `DataError` for an image that is described twice.
-    """
+    """The gallery of images with the captions written for each, which alone are right."""
     double = first_double(image.id for image in images)
     if double is not None:
         raise DataError("an image is described twice", where=source, given=double)
@@ -335,12 +322,7 @@ def numbered(texts: Iterable[str], name: str) -> list[Caption]:
 
 
 def clean_caption(cell: object, where: object, what: str = "caption") -> str:
-    """A caption with its white space collapsed; raises `DataError` for what is no text, and for an empty one.
-
-    >>> clean_caption(7, "a.csv, row 2")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: a.csv, row 2: a caption is no text; given: 7; allowed: a text
-    """
+    """A caption with its white space collapsed."""
     if not isinstance(cell, str):
         raise DataError(f"a {what} is no text", where=where, given=shown(cell), allowed="a text")
     text = collapsed(cell)
@@ -368,11 +350,7 @@ def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = Fals
 
 
 def rating(cell: object, where: Callable[[], str], *, missing: bool = False) -> float:
-    """A rating as a number; raises `DataError` for anything else, and for NaN unless it may be `missing`.
-
-    >>> rating("0.5", lambda: "a.csv, row 2")
-    0.5
-    """
+    """A rating as a number."""
     try:
         number = float(cell) if isinstance(cell, str | int | float | np.number) else None
     except ValueError:
@@ -385,11 +363,7 @@ def rating(cell: object, where: Callable[[], str], *, missing: bool = False) -> 
 
 
 def unique_ids(names: Sequence[str]) -> tuple[str, ...]:
-    """Ids made unique: the second question of one name is called NAME/2, the third NAME/3.
-
-    >>> unique_ids(["a", "b", "a"])
-    ('a', 'b', 'a/2')
-    """
+    """Ids made unique: the second question of one name is called NAME/2, the third NAME/3."""
     seen: dict[str, int] = {}
     ids = []
     for name in names:
@@ -399,20 +373,12 @@ def unique_ids(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def left_out(number: int, what: str) -> tuple[str, ...]:
-    """The note that says how many of something were left out; none where that is nothing.
-
-    >>> left_out(3, "rows without a rating"), left_out(0, "rows")
-    (('3 rows without a rating left out',), ())
-    """
+    """The note that says how many of something were left out; none where that is nothing."""
     return (f"{number:,} {what} left out",) if number else ()
 
 
 def noted(source: str, notes: Sequence[str]) -> str:
-    """A source with what there is to say of it behind it.
-
-    >>> noted("a.csv", ["3 rows left out", "no references"])
-    'a.csv (3 rows left out; no references)'
-    """
+    """A source with what there is to say of it behind it."""
     return f"{source} ({'; '.join(notes)})" if notes else source
 
 
@@ -434,10 +400,8 @@ def judged(
     """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
 
     `captions` holds a column for each candidate, `ratings` is (n, raters) with NaN where one is missing,
-    `votes` (n, 2). Of the references the first `most` are used. `fields` are others of the questions, such as
-    the `label` of each pair: else it is that of more votes, drawn with seed 0 where they are equal. Rated
-    rows without a rating, and without a reference where others have some, are left out, and `source` says how
-    many. Raises `DataError` where no row is left, and where the number of questions is not that of the card.
+    `votes` (n, 2). Without a `label` it is that of more votes, drawn with seed 0 where they are equal. Rated
+    rows without a rating, and without a reference where others have some, are left out.
     """
     items, positions = listed(images)
     table = CaptionTable()

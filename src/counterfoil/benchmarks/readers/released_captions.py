@@ -48,8 +48,7 @@ from counterfoil.storage import located
 class Captioned:
     """Images, and captions of which each was written for one, in their order.
 
-    `owners` are positions among the images, `files` the names that the file of each image may have. `splits`
-    are the parts of COCO that the files are about ("val2014"), which are folders of photographs.
+    `owners` are positions among the images, `files` the names that the file of each image may have.
     """
 
     images: Ids
@@ -121,11 +120,7 @@ def captions_files(data: Path) -> list[Path]:
 
 
 def read_captions(files: Sequence[Path]) -> Captioned:
-    """All images and captions of some captions files, in their order.
-
-    Raises `DataError` naming file and entry where an id occurs twice (in one file or in two), an annotation's
-    image is unknown, or a caption is no text. An image may be without captions.
-    """
+    """All images and captions of some captions files, in their order. An image may be without captions."""
     parts = [_captions(file, *_age(file)) for file in files]
     if len(parts) == 1:
         return parts[0]
@@ -151,9 +146,7 @@ def read_captions(files: Sequence[Path]) -> Captioned:
 def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
     """Which classes of object each image shows, (images, classes), a column per category that occurs.
 
-    COCO numbers its 80 categories up to 90; columns that no image has would change no distance. Raises
-    `DataError` where an image is not among those that the files are about: without an annotation in a file
-    that knows it, it shows nothing, but of an unknown one nothing is known.
+    COCO numbers its 80 categories up to 90; columns that no image has would change no distance.
     """
     source = ", ".join(str(file) for file in files)
     parts = [_instances(file, *_age(file)) for file in files]
@@ -294,10 +287,7 @@ def read_ids(path: Path) -> Ids:
 
 
 def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
-    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right).
-
-    Raises `DataError` where it is not such a file, naming the entry that does not fit.
-    """
+    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right)."""
     value = parse_json(read_text(path), where=path)
     if not isinstance(value, dict) or not value:
         raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
@@ -335,11 +325,7 @@ SPLITS = ("train", "restval", "val", "test")
 def read_split(
     path: Path, key: str, kind: Callable[[Any], Id], splits: Sequence[str] = ("test",)
 ) -> list[tuple[Id, list[tuple[Id, str]]]]:
-    """The images of these splits by their `key`, each with the ids and texts of its captions, in order.
-
-    Raises `DataError` where it is no such file, where an image lacks what is read of it or has an id that is
-    not of the `kind`, and where no image is of these splits.
-    """
+    """The images of these splits by their `key`, each with the ids and texts of its captions, in order."""
     value = parse_json(read_text(path), where=path, without=("tokens",))
     images = value.get("images") if isinstance(value, dict) else None
     if not isinstance(images, list):
@@ -376,8 +362,7 @@ _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
 def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[str, str]]]:
     """For every image the ids and texts of its captions, in the order of the file.
 
-    With `collapse`, white space in the texts is collapsed. Raises `DataError` naming the line that is no
-    caption, is empty, or has an id for the second time.
+    With `collapse`, white space in the texts is collapsed.
     """
     lines = read_text(path).split("\n")
     captions_of: dict[str, list[tuple[str, str]]] = {}

@@ -61,10 +61,7 @@ class Photos:
             )
 
     def source(self, name: str, *, where: object = None) -> FileSource | None:
-        """The file of that name (in a subfolder, or with its whole path), or None where there is none.
-
-        Raises `DataError` for one outside of the folder (`image_path`).
-        """
+        """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
         folder = self.folder or (self.beside if Path(name).is_absolute() else None)
         if folder is None:
             return None
@@ -107,8 +104,7 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos |
     """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder`, or by the table.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
-    table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty, or names
-    a file outside of the folder (`image_path`).
+    table prints an image it does not carry ("<PIL...>").
     """
     cell: Any = table[column][row]
     where = table.where(row, column)
@@ -133,11 +129,7 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos |
 
 
 def looked_for(folder: Path | None, cell: object) -> str:
-    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes.
-
-    >>> looked_for(Path("photos"), "a.jpg"), looked_for(None, {"bytes": b""})
-    ('looked for photos/a.jpg', '')
-    """
+    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes."""
     return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
 
 
@@ -145,8 +137,7 @@ def looked_for(folder: Path | None, cell: object) -> str:
 class CellSource:
     """An image in a cell of a Parquet or Arrow file, read when asked for.
 
-    Pickles as a path and a row number. A cell is `{"bytes", "path"}` or plain bytes; one that has only a path
-    is read from there, where that is beside the file, or `anywhere`.
+    Pickles as a path and a row number.
     """
 
     path: Path
@@ -200,8 +191,6 @@ def open_rows(
     In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
     `data/` (those of `split` where there are several splits); a table called one of `names`; the only table;
     with `subsets` all tables, a column `subset` telling them apart.
-    Cells of the columns `images` that hold bytes become `CellSource`s; cells that are paths stay texts.
-    Raises `DataError` where there is none of these.
     """
     if path.is_dir():
         return _open_folder(path, images, split, names, subsets)
@@ -357,10 +346,7 @@ def no_data(card: Card) -> DataError:
 
 
 def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:
-    """The file that `data` is, or the first of `names` that lies in the folder `data`.
-
-    Raises `DataError` where there is neither, naming the files that would do.
-    """
+    """The file that `data` is, or the first of `names` that lies in the folder `data`."""
     if data is None:
         raise no_data(card)
     if data.is_file():
@@ -399,10 +385,7 @@ def list_of(value: Any, *, where: object) -> list[Any]:
 
 
 def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
-    """The rows of a JSON file whose rows are lists, a cell for each of `columns`.
-
-    Raises `DataError` naming the row that is no list of so many cells.
-    """
+    """The rows of a JSON file whose rows are lists, a cell for each of `columns`."""
     rows = list_of(read_json(path), where=path)
     part = TablePart(str(path), len(rows))
     cells: list[list[object]] = []
@@ -419,10 +402,7 @@ def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
 
 
 def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list[DataTable]:
-    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns.
-
-    Raises `DataError` where there is no such list, naming the entry that is no object.
-    """
+    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns."""
     value = parse_json(read_text(path), where=path, without=without)
     if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
         raise DataError(
@@ -442,10 +422,7 @@ def pictures_of(
 ) -> dict[str, FileSource | None]:
     """The file of each picture by the path that the release calls it, None where it is not at hand.
 
-    They are looked for in `images`; without it in the folder of the data and in its folder `images`. Of the
-    path as many leading parts are left out as are needed to find some, while the rest names each picture
-    apart. Where one has not the ending it should have, it may have one of `suffixes`. Raises `DataError`
-    where `images` is given and holds none of them.
+    They are looked for in `images`; without it in the folder of the data and in its folder `images`.
     """
     distinct = tuple(dict.fromkeys(names))
     parts = {name: name.split("/") for name in distinct}

@@ -10,7 +10,7 @@ without other data (`from_table`).
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from functools import cache
 from itertools import zip_longest
@@ -21,7 +21,6 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
@@ -208,11 +207,7 @@ def _layouts_of(row: Mapping[str, Any], where: object) -> tuple[Layout, ...]:
 
 
 def own_spec(path: Path) -> tuple[Card, tuple[Layout, ...]]:
-    """The card and the layouts of one's own benchmark: a TOML file with one table, as `catalog.toml` has.
-
-    Its files lie beside it, or where --data says. Raises `DataError` naming the field that does not fit, for
-    another number of tables, a name that a known benchmark has, and a reader of one's own.
-    """
+    """The card and the layouts of one's own benchmark: a TOML file with one table, as `catalog.toml` has."""
     rows = read_toml(path)
     ((name, row),) = rows.items() if len(rows) == 1 else [("", None)]
     if not isinstance(row, dict):
@@ -250,8 +245,7 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """The benchmark of a card in `data`, a file or folder of its release.
 
-    Images are looked for in `images`, else beside the data. Raises `DataError` where there are no data, and
-    naming the file that is missing or miscounted, the column that is missing, or the row that does not fit.
+    Images are looked for in `images`, else beside the data.
     """
     return read_layouts(layouts(card.name), card, data, images)
 
@@ -297,89 +291,47 @@ def benchmark_of(
         title = layout.title.format(Path(table.source).name)
         card = card.model_copy(update={"title": title, "size": None, "counts": {}})
     captions: Any = _side(table, layout.captions)
-    shown_images = _images(layout, table, ids, home, images)
+    pictures = _images(layout, table, ids, home, images)
     if layout.right:
-        _put_right_first(table, layout.right, captions if len(captions) > 1 else shown_images)
+        _put_right_first(table, layout.right, captions if len(captions) > 1 else pictures)
     groupings, card = _groupings(layout, card, table)
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    rows = _Rows(layout, card, table, home, ids, captions, shown_images, groupings, names, votes, path, part)
-    benchmark: Benchmark = getattr(rows, card.form)()
-    return benchmark
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What was read of the rows of a table; the method of a form makes its questions of it."""
-
-    layout: Layout
-    card: Card
-    table: DataTable
-    home: Path | None
-    ids: tuple[str, ...]
-    captions: Any
-    images: Any
-    groupings: dict[str, tuple[str, ...]]
-    caption_ids: list[Any]
-    votes: NDArray[np.float64] | None
-    path: Path | None
-    part: bool
-
-    @property
-    def common(self) -> dict[str, Any]:
-        return {"source": self.table.source, "path": self.path}
-
-    @property
-    def named(self) -> dict[str, Any]:
-        return {"caption_ids": self.caption_ids[0] if self.caption_ids else None, **self.common}
-
-    def quad(self) -> Benchmark:
-        sides = tuple(self.captions[:2]), (self.images[0], self.images[1])
-        return quads(self.card, self.ids, *sides, self.groupings, part=self.part, **self.common)
-
-    def choice(self, correct: int | None = None) -> Benchmark:
-        card, groupings = self.card, self.groupings
-        if len(self.images) > 1:
-            sides = self.images, self.captions[0]
-            return choices(card, self.ids, *sides, groupings, asks="caption", **self.named)
-        correct = self.layout.correct if correct is None else correct
-        shown: dict[str, Any] = {"correct": correct, "part": self.part, **self.common}
-        return choices(card, self.ids, self.captions, self.images[0], groupings, **shown)
-
-    def paraphrase(self) -> Benchmark:
-        """Three captions, the first two of one meaning, and the image that they were written of."""
-        benchmark = self.choice(correct=1)
-        choice = benchmark.choices
-        parts: dict[str, Any] = {"captions": choice.candidates, "images": choice.query}
-        return replace(benchmark, questions=Paraphrase(self.ids, groupings=self.groupings, **parts))
-
-    def gallery(self) -> Benchmark:
-        image, captions = self.images[0], self.captions
-        rows = zip(image, zip(*captions, strict=True), strict=True) if captions else ()
-        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        of_images = written if captions else self.table["captions"]
-        return gallery_of_own(self.card, of_images, image, **self.common)
-
-    def statement(self) -> Benchmark:
-        layout, table = self.layout, self.table
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts: dict[str, Any] = {
-            "truth": truths(table, layout.truth),
-            "calibration": dev,
-            "votes": self.votes,
-        }
-        facts |= self.named
-        return statements(self.card, self.ids, self.captions[0], self.images[0], self.groupings, **facts)
-
-    def rated(self) -> Benchmark:
-        facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
-        facts |= {"images": self.images[0], "groupings": self.groupings, "votes": self.votes}
-        benchmark = judged(self.card, self.ids, source=self.table.source, **facts)
-        corpus = (self.home or Path()) / self.layout.corpus if self.layout.corpus else None
-        return replace(benchmark, path=self.path, corpus=corpus)
-
-    preference = rated
+    facts: dict[str, Any] = {"groupings": groupings, "source": table.source}
+    if card.form in ("rated", "preference"):
+        facts |= _judgements(layout, table, names, captions)
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        whole = judged(card, ids, images=pictures[0], votes=votes, **facts)
+        return replace(whole, path=path, corpus=corpus)
+    facts["path"] = path
+    if card.form == "quad":
+        sides = (captions[0], captions[1]), (pictures[0], pictures[1])
+        return quads(card, ids, *sides, part=part, **facts)
+    if card.form == "gallery":
+        written = (
+            table["captions"]
+            if not captions
+            else [
+                numbered((text for text in row if text is not None), shown.id)
+                for shown, row in zip(pictures[0], zip(*captions, strict=True), strict=True)
+            ]
+        )
+        return gallery_of_own(card, written, pictures[0], source=table.source, path=path)
+    facts["caption_ids"] = names[0] if names else None
+    if card.form == "statement":
+        facts["calibration"] = np.asarray(table[layout.calibration], bool) if layout.calibration else None
+        facts |= {"truth": truths(table, layout.truth), "votes": votes}
+        return statements(card, ids, captions[0], pictures[0], **facts)
+    if len(pictures) > 1:
+        return choices(card, ids, pictures, captions[0], asks="caption", **facts)
+    whole = choices(card, ids, captions, pictures[0], correct=layout.correct, part=part, **facts)
+    if card.form == "choice":
+        return whole
+    # Of a paraphrase the first two captions have one meaning; the image is what they were written of.
+    asked = whole.choices
+    parts: dict[str, Any] = {"captions": asked.candidates, "images": asked.query, "groupings": groupings}
+    return replace(whole, questions=Paraphrase(ids, **parts))
 
 
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
@@ -749,10 +701,7 @@ def _sources(
 
 
 def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int, int] | None]:
-    """(left, top, right, bottom) per row; None for rows without a box.
-
-    Raises `DataError` naming the row whose box is empty.
-    """
+    """(left, top, right, bottom) per row; None for rows without a box."""
     boxes: list[tuple[int, int, int, int] | None] = [None] * len(table)
     tables = [_with(table, name) for name in columns]
     if not columns or any(name not in one for name, one in zip(columns, tables, strict=True)):
@@ -777,13 +726,8 @@ _COLUMNS = {"caption", "negative_caption", "type", "subtype"}
 def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
 
-    * BiVLC: a row per instance with caption, negative_caption, type and subtype. Images are not at hand.
-    * SugarCrepe: the same with filename. Question ids are the reader's ("swap_obj/109").
-    * Winoground: a row per pair with a column label ("17_c0_i1"). Captions are not at hand either.
-
-    * ColorSwap: the free-text answers of a chat model, with both captions. Images are not at hand.
-
-    Raises `DataError` where the rows are of that kind but do not fit, or are not as many as the card says.
+    Released tables of scores and outcomes of BiVLC, SugarCrepe, Winoground and ColorSwap carry their questions
+    along, of Winoground without the captions.
     """
     columns = set(table.columns)
     cells: dict[str, Sequence[Any]] = {}

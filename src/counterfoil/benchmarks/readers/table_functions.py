@@ -368,8 +368,7 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
 def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     """VSR's rows of the folder of one of its splits, or of a file alone.
 
-    The dev split, where it is there, only chooses the threshold: columns `split` and `dev`. `file` is the
-    image as COCO has it, below its part; `votes_false` and `votes_true` count the validators.
+    The dev split, where it is there, only chooses the threshold: columns `split` and `dev`.
     """
     if data.is_dir():
         files = [data / "test.jsonl", data / "dev.jsonl"]
