@@ -183,10 +183,7 @@ Entry = tuple[str, str, Any, int | None]
 
 
 def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], dict[str, str]]:
-    """Every caption of a file, and the files that it says ids are of.
-
-    Captions are as they stand there: `_text` says which are none. `kind` is what errors call one of several.
-    """
+    """Every caption of a file, and the files that it says ids are of."""
     files: dict[str, str] = {}
     if path.suffix.lower() in _TABLES:
         table = read_table(path)

@@ -217,10 +217,7 @@ def _recorded(place: Path, revision: str | None) -> Mapping[str, FetchedFile]:
 
 
 def _present(path: Path, expected: str, ours: str | None, overwrite: bool) -> str | None:
-    """The digest of a file that is there as expected; None where it is to be fetched.
-
-    `ours` is the digest with which it was fetched before. Raises `InputError` where another file is there.
-    """
+    """The digest of a file that is there as expected; None where it is to be fetched."""
     if not path.exists():
         return None
     regular(path)

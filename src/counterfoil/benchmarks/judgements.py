@@ -17,14 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.tables import (
-    DataTable,
-    check_numbers,
-    floats,
-    integers,
-    labels,
-    read_table,
-)
+from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES, check_amount, check_room
 from counterfoil.metrics.annotators import Pool

@@ -88,11 +88,9 @@ class RetrievalDirection:
         return isinstance(self.positives, Plausible)
 
     def take(self, rows: Ids) -> "RetrievalDirection":
-        """The search of some of the queries."""
         return RetrievalDirection(self.queries[rows], self.positives.take(rows))
 
     def digest_facts(self) -> list[object]:
-        """Queries and what is right for them."""
         positives = self.positives
         if isinstance(positives, Qrels):
             return [
@@ -121,7 +119,6 @@ class GallerySide:
 
     @property
     def query_parts(self) -> Ids | None:
-        """The part of every query, None where there are none."""
         return None if self.asker_parts is None else self.asker_parts[self.search.queries]
 
     @property
@@ -268,12 +265,10 @@ class Gallery(Form):
 
     @property
     def directions(self) -> NDArray[np.int64]:
-        """0 for every image query, then 1 for every caption query."""
         return np.repeat([0, 1], [len(self.i2t), len(self.t2i)])
 
     @property
     def query_parts(self) -> NDArray[np.int64]:
-        """The part of every query, 0 throughout where there are none."""
         parts = [side.query_parts for side in self.sides if side.query_parts is not None]
         return np.concatenate(parts) if parts else np.zeros(len(self), dtype=np.int64)
 
@@ -295,7 +290,6 @@ class Gallery(Form):
         return images[:, None], captions[:, None]
 
     def used(self) -> tuple[Ids, Ids]:
-        """All captions and all images: the whole gallery."""
         return np.arange(self.n_captions), np.arange(self.n_images)
 
     def check_items(self, images: int, captions: int, *, where: str) -> None:
@@ -308,7 +302,6 @@ class Gallery(Form):
             )
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """No pairs are listed: all are asked for."""
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def captions_of(self, question: int) -> list[int]:
@@ -316,7 +309,6 @@ class Gallery(Form):
         return [int(self.t2i.queries[at])] if at >= 0 else []
 
     def select(self, rows: Ids) -> "Gallery":
-        """The gallery with some of its queries (rows of `ids`, ascending)."""
         split = len(self.i2t)
         return replace(
             self,
@@ -326,7 +318,6 @@ class Gallery(Form):
         )
 
     def take(self, rows: Ids) -> "tuple[Gallery, None, None]":
-        """The chosen queries in their order, over the whole gallery."""
         return self.select(np.sort(rows)), None, None
 
     def check_limit(self, *, where: str) -> None:
@@ -357,7 +348,6 @@ class Gallery(Form):
         )
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        """Captions with the image each was written for; where none is known, with all images that match."""
         captions = np.flatnonzero(self.owners >= 0)
         images = self.owners[captions]
         positives = self.t2i.positives
@@ -372,7 +362,6 @@ class Gallery(Form):
         return None, {"image": images[order], "caption": captions[order]}
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        """Queries, items in their order, parts and what is right: rankings hold positions."""
         parts = [part if part is None else part.tolist() for part in (self.image_parts, self.caption_parts)]
         return {
             "captions": list(texts),

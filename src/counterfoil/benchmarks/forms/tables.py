@@ -67,7 +67,6 @@ class StoredField:
     plural: str = ""
 
     def columns(self, values: NDArray[Any] | None, rows: int) -> dict[str, pa.Array]:
-        """The columns by name."""
         if self.width is None:
             return {self.name: pa.array(np.zeros(rows, dtype=bool) if values is None else values)}
         if values is None:

@@ -130,11 +130,7 @@ def _distribution(
     """A file object per Parquet file; where a table has several, also a set of them."""
     objects = [
         _node(
-            "FileObject",
-            file.path,
-            contentUrl=file.path,
-            encodingFormat=_PARQUET,
-            sha256=digests[file.path],
+            "FileObject", file.path, contentUrl=file.path, encodingFormat=_PARQUET, sha256=digests[file.path]
         )
         for file in files
     ]

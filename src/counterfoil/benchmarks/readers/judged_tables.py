@@ -6,7 +6,6 @@ people wrote of the image of a row.
 
 import csv
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,13 +47,13 @@ def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tu
     """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
 
     The text file has an image, the id of a caption and three numbers in each line; the captions are in
-    Flickr8k.token.txt beside it, or in CLIPScore's JSON file. A row whose candidate is a reference is left out
-    of what experts rated; elsewhere the candidate is taken out of the references of its image, for all
+    Flickr8k.token.txt beside it, or in CLIPScore's JSON file. A row whose candidate is a reference is left
+    out of what experts rated; elsewhere the candidate is taken out of the references of its image, for all
     candidates, as `list.remove` does in the released code.
     """
     path = released_file(card, data, files, hint=f"{_TOKENS} lies beside a text file")
     is_json = path.suffix.lower() == ".json"
-    table, written = _flickr8k_objects(path, raters) if is_json else _flickr8k_lines(path, raters)
+    table, written = _flickr8k_objects(path, raters) if is_json else _flickr8k_lines(path)
     rows, dropped = [], 0
     lists = {image: list(captions) for image, captions in written.items()}
     for row, (image, text) in enumerate(zip(table["image"], table["caption"], strict=True)):
@@ -77,7 +76,7 @@ def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tu
     return table.take(rows), False
 
 
-def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
+def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
     tokens = path.parent / _TOKENS
     if not tokens.is_file():
         raise DataError("file missing", where=tokens, hint=f"it lies beside {path.name}: the captions")
@@ -93,26 +92,15 @@ def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Se
             raise DataError(
                 "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
             )
-        for cell, known, what in (
-            (cells[0], entries, "a candidate without an image"),
-            (cells[1], text_of, "unknown caption"),
-        ):
-            if cell not in known:
-                raise DataError(what, where=where, given=cell, allowed=f"those of {_TOKENS}")
+        odd = next(
+            (cell for cell, known in zip(cells[:2], (entries, text_of), strict=True) if cell not in known),
+            None,
+        )
+        if odd is not None:
+            raise DataError("no such image or caption", where=where, given=odd, allowed=f"those of {_TOKENS}")
         text = text_of[cells[1]]
         rows.append((f"{cells[0]}/{cells[1]}", cells[0], text, name_of[text], *cells[2:]))
     table = replace(_candidates(path, rows, 3, "line"), source=f"{path}, {_TOKENS}")
-    if raters == 1:
-        numbers = ratings_of(table, ("rating_1", "rating_2", "rating_3"), missing=True)
-        for row, (share, yes, no) in enumerate(numbers.tolist()):
-            # As near as the released code asks for.
-            counted = yes + no > 0 and abs(share - yes / (yes + no)) <= 1e-5
-            if not counted and not math.isnan(share + yes + no):
-                raise DataError(
-                    "the share of yes is not that of its counts",
-                    where=table.where(row),
-                    given=f"{share:g}, {yes:g} yes, {no:g} no",
-                )
     written = {
         image: [Caption(name_of[text], text) for _, text in captions] for image, captions in entries.items()
     }
@@ -442,8 +430,8 @@ def fifty_sentences(
 ) -> tuple[DataTable, bool]:
     """Pascal-50S and Abstract-50S: which of two captions 48 people found nearer to a reference of theirs.
 
-    pair_NAME.mat holds new_input (image file, caption A, caption B of every pair), category (1 to 4) and
-    new_data (who wrote them: machines are 1 to 5, people 6, and 7 of another image); consensus_NAME.mat holds
+    pair_NAME.mat holds new_input (image file, caption A, caption B of every pair) and category (1 to 4: two
+    of people, one of them of another image, one of a machine, two of machines); consensus_NAME.mat holds
     triplets, 48 rows after each other for every pair: reference, B, C, and which of the two is nearer to the
     reference (1: B, else C). Pairs without categories are of the first one up to the pair `alike`, else of
     the second. Where both captions have as many votes, the label is drawn, with a fixed seed.
@@ -468,7 +456,7 @@ def fifty_sentences(
     if alike:
         labels_of = [categories[int(number >= alike)] for number in range(len(pairs))]
     else:
-        labels_of = _categories(files[0], categories)
+        labels_of = [categories[int(n) - 1] for n in _variable(files[0], "category").reshape(-1).tolist()]
     columns: dict[str, Sequence[Any]] = _votes(pairs, triplets, consensus)
     votes = np.array([columns["votes_a"], columns["votes_b"]], dtype=np.float64)
     # At most half a vote to either side: it only decides where votes are equal.
@@ -514,29 +502,6 @@ def _votes(
         for column, cell in zip(columns.values(), (image, *sides, *votes, references), strict=True):
             column.append(cell)
     return dict(columns)
-
-
-def _categories(path: Path, names: Sequence[str]) -> list[str]:
-    """The category of every pair, if it agrees with who wrote the captions."""
-    numbers, systems = _variable(path, "category").reshape(-1), _variable(path, "new_data")
-    if systems.shape != (len(numbers), 2):
-        raise DataError(
-            "who wrote the captions is not told of every pair",
-            where=f"{path}, new_data",
-            given=systems.shape,
-            allowed=f"({len(numbers)}, 2)",
-        )
-    machines, sums = (systems < 6).sum(axis=1), systems.sum(axis=1)
-    known = [sums == 12, sums == 13, machines == 1, machines == 2]
-    for at, number in enumerate(numbers.tolist()):
-        if number not in (1, 2, 3, 4) or not known[int(number) - 1][at]:
-            raise DataError(
-                "a category does not agree with who wrote the captions",
-                where=f"{path}, pair {at}",
-                given=f"category {number}, written by {systems[at].tolist()}",
-                allowed="1: 6 and 6, 2: 6 and 7, 3: one machine (1 to 5), 4: two",
-            )
-    return [names[int(number) - 1] for number in numbers.tolist()]
 
 
 def _matlab_file(data: Path, name: str) -> Path:

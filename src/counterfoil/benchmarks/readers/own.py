@@ -234,10 +234,7 @@ def _judged(
     names: Mapping[str, str],
     **judgements: Any,
 ) -> Benchmark:
-    """What people judged the captions of some columns, which are called by `names` and their rows.
-
-    Equal captions are called by the column and the row of the first.
-    """
+    """What people judged the captions of some columns, which are called by `names` and their rows."""
     name_of: dict[str, str] = {}
     candidates = []
     for column, start in names.items():
@@ -348,10 +345,7 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
 
 
 def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], Ids]:
-    """The names of distinct items in order of first appearance, and the position of each row's.
-
-    Items are called by the column COLUMN_id where there is one, else by their cells.
-    """
+    """The names of distinct items in order of first appearance, and the position of each row's."""
     cells = table[column]
     with_ids = f"{column}_id" in table
     names = labels(table, f"{column}_id") if with_ids else cells

@@ -228,11 +228,7 @@ def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
     # Outlines are nine tenths of the file.
     unused = ("segmentation", "bbox", "area", "iscrowd")
     images, annotations = object_tables(path, "images", "annotations", without=unused)
-    return (
-        integers(images, "id"),
-        integers(annotations, "image_id"),
-        integers(annotations, "category_id"),
-    )
+    return (integers(images, "id"), integers(annotations, "image_id"), integers(annotations, "category_id"))
 
 
 def _age(path: Path) -> tuple[int, int]:
@@ -258,10 +254,7 @@ def place(data: Path | None, name: str) -> Path | None:
         return None
     if data.is_file():
         return data if data.name == name else None
-    return next(
-        (path for path in (data / name, annotation_folder(data) / name) if path.is_file()),
-        None,
-    )
+    return next((path for path in (data / name, annotation_folder(data) / name) if path.is_file()), None)
 
 
 def package() -> Path:

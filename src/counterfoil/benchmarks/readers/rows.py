@@ -19,12 +19,7 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.image_files import (
-    image_names,
-    image_path,
-    is_image_folder,
-    is_outside_allowed,
-)
+from counterfoil.benchmarks.image_files import image_names, image_path, is_image_folder, is_outside_allowed
 from counterfoil.benchmarks.records import BytesSource, FileSource, PixelSource, Source
 from counterfoil.benchmarks.tables import (
     EXTENSIONS,
@@ -179,12 +174,7 @@ class CellSource:
 
 
 def open_rows(
-    path: Path,
-    images: Sequence[str],
-    *,
-    split: str = "",
-    names: Sequence[str] = (),
-    subsets: bool = False,
+    path: Path, images: Sequence[str], *, split: str = "", names: Sequence[str] = (), subsets: bool = False
 ) -> DataTable:
     """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
 

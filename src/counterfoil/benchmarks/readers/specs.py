@@ -528,10 +528,7 @@ def _pieces(template: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple[str, ...] | None:
-    """The texts of each row, none of which is empty unless `empty`.
-
-    None where the column, or one of the template, need not be there and is not.
-    """
+    """The texts of each row, none of which is empty unless `empty`."""
     if isinstance(text, str) and "{" in text:
         pieces: list[Iterable[str]] = []
         for literal, name, form in _pieces(text):
@@ -626,10 +623,7 @@ def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str
 def _images(
     layout: Layout, table: DataTable, ids: Sequence[str], home: Path | None, images: Path | None
 ) -> list[Any]:
-    """The images of the questions, a column for each: files by their paths, or bytes in cells.
-
-    A video lies in `images`, else its features in the folder beside the data.
-    """
+    """The images of the questions, a column for each: files by their paths, or bytes in cells."""
     if layout.frames is not None:
         names_of_videos = texts(table, str(layout.images[0]))
         beside = (home or Path()) / layout.features
@@ -726,8 +720,8 @@ _COLUMNS = {"caption", "negative_caption", "type", "subtype"}
 def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
 
-    Released tables of scores and outcomes of BiVLC, SugarCrepe, Winoground and ColorSwap carry their questions
-    along, of Winoground without the captions.
+    Released tables of scores and outcomes of BiVLC, SugarCrepe, Winoground and ColorSwap carry their
+    questions along, of Winoground without the captions.
     """
     columns = set(table.columns)
     cells: dict[str, Sequence[Any]] = {}

@@ -497,13 +497,7 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
 
 
 def sdci(
-    card: Card,
-    data: Path,
-    *,
-    batch: int = 0,
-    regions: bool = True,
-    captions: int = 1,
-    hardest: bool = False,
+    card: Card, data: Path, *, batch: int = 0, regions: bool = True, captions: int = 1, hardest: bool = False
 ) -> tuple[DataTable, bool]:
     """sDCI: images and their regions of 224 pixels a side or more, cut out with 15 % around.
 
