@@ -132,3 +132,51 @@ def check_references(references: References | None, rows: int) -> None:
     """Raise `DataError` unless there are none or an entry for each of `rows` rows."""
     if references is not None and len(references) != rows:
         raise DataError("not one entry of references per row", given=len(references), allowed=str(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Contained:
+    """The references of all rows, which rows are still asked about, and how many references were taken out."""
+
+    references: References
+    included: NDArray[np.bool_]
+    equal: int
+    dropped: int
+
+    def said(self) -> str:
+        """The result in words, for a benchmark's source line; empty where nothing was done."""
+        parts = []
+        if self.dropped:
+            parts.append(f"{self.dropped:,} references equal to a candidate taken out")
+        if not self.included.all():
+            parts.append(f"{int((~self.included).sum()):,} rows whose candidate is a reference left out")
+        return ", ".join(parts)
+
+
+def contained(
+    captions: Sequence[str], candidates: Ids, references: References, policy: str, *, shared: Ids | None
+) -> Contained:
+    """References that are equal to their row's candidate, once white space is collapsed, dealt with by
+    `policy`.
+
+    Such a reference would give a metric the answer: `keep` them, `drop-reference` (take out the first equal
+    one), or `drop-item` (do not ask about the row). Rows with one number in `shared` (rows,) read one list:
+    what is taken out for one row is gone for all, as `list.remove` does on the list of an image.
+    """
+    same: dict[str, int] = {}
+    text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
+    lists: dict[int, list[int]] = {}
+    equal = np.zeros(len(candidates), dtype=bool)
+    dropped = 0
+    number = (np.arange(len(candidates)) if shared is None else shared).tolist()
+    for row, own in enumerate(number):
+        left = lists.setdefault(own, references.row(row).tolist())
+        # Looked up in the row's own list: another row may have emptied the shared one already.
+        equal[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
+        gone = next((at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None)
+        if policy == "drop-reference" and equal[row] and gone is not None:
+            del left[gone]
+            dropped += 1
+    after = References.of([lists[own] for own in number]) if policy == "drop-reference" else references
+    included = ~equal if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
+    return Contained(after, included, int(equal.sum()), dropped)

@@ -71,26 +71,29 @@ def read_rows(
     if stored is not None and stored.suits(columns):
         cells = stored
     else:
-        place, columns = path, {}
-        if not files and path.is_file() and split not in (None, "train"):
-            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-        listed = sorted(path.glob("[!.]*.*")) if path.is_dir() and not files and not _saved(path) else []
-        if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
-            # One table per split; more than one of a split is for `open_rows` to complain of.
-            chosen = of_split(plain, split, where=path)
-            place = chosen[0] if len(chosen) == 1 else path
-        cells = _MemoryColumns(
-            rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
-            if files
-            else open_rows(place, _IMAGE_COLUMNS, split=split or "train")
-        )
-    columns = columns or _columns(cells.table.columns, cells.source)
+        if files:
+            table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
+        else:
+            table = _other_table(path, split)
+        cells, columns = _MemoryColumns(table), _columns(table.columns, table.source)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
     def source_of(cell: object, column: str, row: int) -> Source:
         return _source(cell, photos, missing, cells.table.where(row, column))
 
     return _assembled(path.stem, cells, columns, source_of, shelf)
+
+
+def _other_table(path: Path, split: str | None) -> DataTable:
+    """The rows of a table that is no Parquet, or of a folder with one per split."""
+    if path.is_file() and split not in (None, "train"):
+        raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+    listed = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+    if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
+        # More than one of a split is for `open_rows` to complain of.
+        chosen = of_split(plain, split, where=path)
+        path = chosen[0] if len(chosen) == 1 else path
+    return open_rows(path, _IMAGE_COLUMNS, split=split or "train")
 
 
 def _assembled(
@@ -173,7 +176,7 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
         cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
     if isinstance(cell, bytes) and cell:
         return BytesSource(cell, where)
-    if isinstance(cell, int) and not isinstance(cell, bool):
+    if type(cell) is int:
         # COCO's photographs are called by their ids.
         cell = f"{cell:012d}.jpg"
     if not isinstance(cell, str) or not cell.strip():
@@ -318,18 +321,12 @@ def read_coco(
     empty = next((i for i, text in enumerate(texts) if not text), None)
     if empty is not None:
         raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[empty]}")
-    return TrainingSet(
-        name="coco",
-        images=tuple(
-            Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0]))
-            for i in used.tolist()
-        ),
-        captions=tuple(
-            Caption(str(name), text) for name, text in zip(coco.captions.tolist(), texts, strict=True)
-        ),
-        rows={"image": place[coco.owners], "caption": np.arange(len(texts))},
-        source=coco.source,
+    shown_images = tuple(
+        Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0])) for i in used.tolist()
     )
+    captions = tuple(map(Caption, map(str, coco.captions.tolist()), texts))
+    rows = {"image": place[coco.owners], "caption": np.arange(len(texts))}
+    return TrainingSet("coco", shown_images, captions, rows, source=coco.source)
 
 
 def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:
@@ -347,25 +344,20 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
             lacks = np.array([caption.text is None for caption in benchmark.captions])[positions]
         if lacks.any() and not (is_image and missing != "refuse"):
             at = int(positions[np.argmax(lacks)])
-            item = (
-                f"image '{benchmark.images[at].id}'" if is_image else f"caption '{benchmark.captions[at].id}'"
-            )
+            item = (benchmark.images if is_image else benchmark.captions)[at]
             raise DataError(
                 f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand",
                 where=place,
-                given=item,
+                given=f"{'image' if is_image else 'caption'} '{item.id}'",
                 hint="learning needs the pictures and the texts themselves",
             )
-    return TrainingSet(
-        name=benchmark.name,
-        images=benchmark.images,
-        captions=benchmark.captions,
-        rows=rows,
-        groupings={}
+    groupings = (
+        {}
         if source is None
-        else {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()},
-        source=benchmark.source,
+        else {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()}
     )
+    items = benchmark.images, benchmark.captions
+    return TrainingSet(benchmark.name, *items, rows, groupings, benchmark.source)
 
 
 def read(
@@ -376,33 +368,21 @@ def read(
     shelf: Path | None = None,
     missing: Missing = "refuse",
 ) -> TrainingSet:
-    """The training data in `path`, whichever of these it holds; images stay in their files until asked for.
-
-    * A folder that `counterfoil` saved: quads give the four roles, choices the ones they have, a gallery its
-      images with the captions written for them.
-    * WebDataset shards: a `.tar`, a folder of them, or a pattern "train-{000..015}.tar", also behind a URL.
-    * COCO's captions: `captions_train2017.json`, or the folder it lies in.
-    * A table: Parquet as the hub keeps it, one file or a folder, and every table that `read_table` reads
-      (see the module).
+    """The training data in `path`: a folder that `counterfoil` saved, WebDataset shards, COCO's captions, a
+    table.
 
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
     begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
-    several splits, else all there is. `shelf` is a folder in which the captions of large tables are kept as
-    memory is, for the next process that reads them (`training_parquet`), and what shards behind a URL
-    hold. With `missing` "keep" an image
-    whose file is not there stays, and raises when it is decoded, as one that is broken does.
-    Raises `DataError` naming the file, the row and the column that does not fit.
+    several splits, else all there is. `shelf` is a folder in which the captions of large tables, and what
+    shards behind a URL hold, are kept for the next process. With `missing` "keep" an image whose file is not
+    there stays, and raises when it is decoded.
     """
     path, images = as_path(path), None if images is None else as_path(images)
     if isinstance(location(path), Location):
         if is_shards(path):
             return _of_shards(read_shards(path, split=split, shelf=shelf), path)
-        raise DataError(
-            "no shards at this URL",
-            where=path,
-            allowed="tar files, a pattern of them, or a folder that holds some",
-            hint="training data of other kinds are read from a disk: mount it, or copy them",
-        )
+        hint = "training data of other kinds are read from a disk: mount it, or copy them"
+        raise DataError("no shards at this URL", where=path, allowed="tar files", hint=hint)
     if is_benchmark_folder(path):
         if split not in (None, "train"):
             raise InputError("a saved benchmark has no splits", where=path, given=split)
@@ -412,10 +392,8 @@ def read(
     if is_coco(path):
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).
-    places = (path, path / "data") if path.is_dir() else ()
-    saved = any((path / name).is_file() for name in ("dataset_dict.json", "state.json"))
-    tables = any(file.suffix.lower() in EXTENSIONS for place in places for file in place.glob("*"))
-    if path.is_dir() and not saved and not tables:
+    tables = any(file.suffix.lower() in EXTENSIONS for at in (path, path / "data") for file in at.glob("*"))
+    if path.is_dir() and not _saved(path) and not tables:
         held_out = split in ("val", "validation")
         for name in ("validation", "val", "valid") if held_out else (split or "train",):
             if (path / name).is_dir():
@@ -428,14 +406,7 @@ def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[Tra
 
     The rows are those that `datasets.Dataset.train_test_split(test_size=share, seed=seed)` draws, in its
     order, which is the split behind the released checkpoints of BiVLC. It is a split of rows: an image with
-    several captions may have some on either side. Raises `InputError` where one side would be empty.
-
-    >>> from counterfoil.benchmarks.records import Caption, Image
-    >>> rows = {"image": np.arange(10), "caption": np.arange(10)}
-    >>> data = TrainingSet("ten", (Image("a"),) * 10, (Caption("b", "b"),) * 10, rows)
-    >>> training, validation = split(data)
-    >>> len(training), validation.rows["image"]
-    (8, array([5, 6]))
+    several captions may have some on either side.
     """
     n = len(data)
     held = math.ceil(share * n) if 0 < share < 1 else 0
@@ -444,7 +415,6 @@ def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[Tra
             "the split would leave one side empty",
             where=data.source or data.name,
             given=f"{share} of {n:,} rows",
-            allowed="a share between 0 and 1 that leaves a row on either side",
             hint="give more rows, or others to validate on",
         )
     order = np.random.default_rng(seed).permutation(n)

@@ -1,6 +1,5 @@
 """Large Parquet tables as training data: columns as Arrow has them, and no Python object per row.
 
-Of 3.65 million rows that keeps two positions and the distinct images; pictures stay in the cells they lie in.
 Captions would take gigabytes as Python's strings, in each process that trains on them. Here each distinct
 text lies once in an Arrow file that all processes map and share, and a row is a position in it. Texts are
 told apart by 128-bit digests, so that no more than those is held while they are read.
@@ -201,18 +200,12 @@ class Columns:
             kind, types = self.schema.field(name).type, pa.types
             plain = kind.value_type if types.is_dictionary(kind) else kind
             # Arrow codes no lists, and has dates that Python has not.
-            if (
-                not _text(plain)
-                and plain != pa.null()
-                and plain != pa.bool_()
-                and not types.is_integer(plain)
-            ):
-                raise DataError(
-                    "not a column of labels",
-                    where=f"{self.table.source}, column '{name}'",
-                    given=kind,
-                    allowed="texts, whole numbers, true and false",
+            if not (_text(plain) or plain in (pa.null(), pa.bool_()) or types.is_integer(plain)):
+                where, allowed = (
+                    f"{self.table.source}, column '{name}'",
+                    "texts, whole numbers, true and false",
                 )
+                raise DataError("not a column of labels", where=where, given=kind, allowed=allowed)
             values, codes, first = self._distinct(name)
             spelled = [
                 label(value, self.table.where(row, name))

@@ -44,24 +44,16 @@ class TrainingSet:
 
     def __post_init__(self) -> None:
         where = self.source or self.name
-        unknown = [role for role in self.rows if role not in IMAGE_ROLES + CAPTION_ROLES]
         lacking = [role for role in ("image", "caption") if role not in self.rows]
-        if unknown or lacking:
-            raise DataError(
-                f"no column '{lacking[0]}'" if lacking else "unknown column",
-                where=where,
-                given=", ".join(self.rows),
-                allowed=(*IMAGE_ROLES, *CAPTION_ROLES),
-            )
+        if lacking or not self.rows.keys() <= {*IMAGE_ROLES, *CAPTION_ROLES}:
+            what = f"no column '{lacking[0]}'" if lacking else "unknown column"
+            roles = (*IMAGE_ROLES, *CAPTION_ROLES)
+            raise DataError(what, where=where, given=", ".join(self.rows), allowed=roles)
         for role, positions in self.rows.items():
             items = len(self.images if role in IMAGE_ROLES else self.captions)
             if len(positions) != len(self):
-                raise DataError(
-                    f"column '{role}' has the wrong length",
-                    where=where,
-                    given=len(positions),
-                    allowed=f"{len(self)}, one per row",
-                )
+                what, allowed = f"column '{role}' has the wrong length", f"{len(self)}, one per row"
+                raise DataError(what, where=where, given=len(positions), allowed=allowed)
             if len(positions) and not 0 <= positions.min() <= positions.max() < items:
                 raise DataError(
                     f"column '{role}' points to an item that is not there",

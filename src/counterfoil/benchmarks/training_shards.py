@@ -10,11 +10,8 @@ the key, what follows says what it is:
     json                an object: "caption" or "captions", "negative_caption", "generated_caption", "subset"
 
 A text of its own counts before the one in the JSON. Members of one sample follow one another; those of other
-kinds are left alone. Only the headers and the texts are read here: an image is a place in its shard.
-
-A shard behind a URL is streamed once for its headers and texts, a few blocks at a time. What was found is
-kept on this machine under the URL and what the store says of the content, so that a training that goes on,
-and its other processes, ask for that alone. An image is read by its range.
+kinds are left alone. Only headers and texts are read here: an image is a place in its shard. What was found
+in a shard behind a URL is kept on this machine, for a training that goes on and for its other processes.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""References: row by row, drawn, and the nearest by edit distance."""
+"""References: row by row, drawn, equal to their candidate, and the nearest by edit distance."""
 
 import random
 
 import numpy as np
 
-from counterfoil.benchmarks.references import References, edit_distance, nearest
+from counterfoil.benchmarks.references import References, contained, edit_distance, nearest
 from refusals import refuses
 
 
@@ -36,6 +36,54 @@ def test_each_reference_is_drawn_as_often_as_any_other():
     often = np.bincount(np.concatenate([found.sample(2, rng).captions for _ in range(3000)]), minlength=6)
     # Binomial with 3,000 trials of 1/3: 1,000 give or take five of its standard deviations, 26.
     assert np.all(np.abs(often - 1000) < 130)
+
+
+TEXTS = ["a dog runs", "a dog  runs ", "a cat", "two cats", "a dog runs"]
+
+
+def _rows(references):
+    return [references.row(row).tolist() for row in range(len(references))]
+
+
+def test_policies():
+    # Row 0 asks about text 0, which 1 and 4 are too; row 1 about "a cat", which is among its references
+    # once; row 2 about "two cats", which is not.
+    candidates = np.array([0, 2, 3])
+    references = References.of([[1, 2, 4], [2, 3], [0, 2]])
+    shared = np.arange(3)
+    kept = contained(TEXTS, candidates, references, "keep", shared=shared)
+    assert (kept.equal, kept.dropped, kept.included.all(), kept.said()) == (2, 0, True, "")
+    assert _rows(kept.references) == [[1, 2, 4], [2, 3], [0, 2]]
+    first = contained(TEXTS, candidates, references, "drop-reference", shared=shared)
+    assert _rows(first.references) == [[2, 4], [3], [0, 2]]
+    assert (first.equal, first.dropped, first.included.all()) == (2, 2, True)
+    assert first.said() == "2 references equal to a candidate taken out"
+    item = contained(TEXTS, candidates, references, "drop-item", shared=shared)
+    assert item.included.tolist() == [False, False, True]
+    assert _rows(item.references) == [[1, 2, 4], [2, 3], [0, 2]]
+    assert item.said() == "2 rows whose candidate is a reference left out"
+
+
+def test_a_shared_list_loses_what_any_of_its_rows_takes():
+    # As the released code does it: one list per image, `list.remove` for each candidate in turn.
+    rng = random.Random(5)
+    for _ in range(50):
+        texts = [f"t{rng.randrange(6)}" for _ in range(30)]
+        lists = [[rng.randrange(30) for _ in range(5)] for _ in range(4)]
+        image = np.array([rng.randrange(4) for _ in range(12)])
+        candidates = np.array([rng.randrange(30) for _ in range(12)])
+        expected = {at: [texts[each] for each in own] for at, own in enumerate(lists)}
+        dropped = 0
+        for own, candidate in zip(image.tolist(), candidates.tolist(), strict=True):
+            if texts[candidate] in expected[own]:
+                expected[own].remove(texts[candidate])
+                dropped += 1
+        found = contained(
+            texts, candidates, References.of([lists[at] for at in image]), "drop-reference", shared=image
+        )
+        assert found.dropped == dropped
+        for row, own in enumerate(image.tolist()):
+            assert [texts[each] for each in found.references.row(row)] == expected[own]
 
 
 def _slow(left, right):

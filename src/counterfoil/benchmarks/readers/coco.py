@@ -191,7 +191,7 @@ def same_pairs(search: RetrievalDirection, other: RetrievalDirection) -> bool:
         pairs = (direction.queries[direction.positives.queries], direction.positives.items)
         first, second = (pairs[at] for at in order)
         sides.append(np.stack([first, second])[:, np.lexsort((second, first))])
-    return np.array_equal(*sides)
+    return np.array_equal(sides[0], sides[1])
 
 
 def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:

@@ -92,10 +92,7 @@ def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Captio
             raise DataError(
                 "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
             )
-        odd = next(
-            (cell for cell, known in zip(cells[:2], (entries, text_of), strict=True) if cell not in known),
-            None,
-        )
+        odd = cells[0] if cells[0] not in entries else cells[1] if cells[1] not in text_of else None
         if odd is not None:
             raise DataError("no such image or caption", where=where, given=odd, allowed=f"those of {_TOKENS}")
         text = text_of[cells[1]]
