@@ -78,12 +78,8 @@ class Scores(Answered):
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
         questions = benchmark.listed
         if not questions.has_shape(self.values.shape):
-            raise ScoreError(
-                "scores have the wrong shape",
-                where=where,
-                given=self.values.shape,
-                allowed=str(questions.shape),
-            )
+            what = "scores have the wrong shape"
+            raise ScoreError(what, where=where, given=self.values.shape, allowed=str(questions.shape))
         # Written so that NaN is broken, too.
         broken = ~(np.abs(self.values) <= LARGEST)
         if questions.filled is not None:
@@ -231,8 +227,5 @@ def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]
 
 
 def provenance_of(benchmark: Benchmark, answers: Answers) -> dict[str, Any]:
-    """How `answers` to `benchmark` came about: the benchmark, and what the engine wrote on the answers.
-
-    Answers that no engine gave (an array of one's own, the tables of a run) say nothing of a scorer.
-    """
+    """How `answers` to `benchmark` came about: the benchmark, and what the engine wrote on the answers."""
     return {"benchmark": about(benchmark), "versions": versions(), **answers.made}

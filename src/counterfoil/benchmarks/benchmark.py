@@ -89,12 +89,8 @@ class _Only(Generic[Questions]):
         questions: Any = self if benchmark is None else benchmark.questions
         if benchmark is None or isinstance(questions, tuple(getattr(forms, name) for name in self.classes)):
             return questions
-        raise DataError(
-            self.wrong,
-            where=benchmark.name,
-            given=f"a benchmark of form '{questions.form}'",
-            allowed=self.allowed,
-        )
+        given = f"a benchmark of form '{questions.form}'"
+        raise DataError(self.wrong, where=benchmark.name, given=given, allowed=self.allowed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -294,11 +290,8 @@ class Benchmark:
             return self
         if not at_hand.any():
             missing = "images" if has_text.any() else "captions"
-            raise DataError(
-                f"no question has all of its {missing} at hand",
-                where=self._place,
-                hint=f"give the folder that holds the {missing}, or measure from given scores",
-            )
+            hint = f"give the folder that holds the {missing}, or measure from given scores"
+            raise DataError(f"no question has all of its {missing} at hand", where=self._place, hint=hint)
         return self.select(at_hand)
 
     @cached_property
@@ -344,10 +337,7 @@ SPEC_READER = "counterfoil.benchmarks.readers.specs:read"
 
 
 def cards_of(package: str) -> Iterator[Card]:
-    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file.
-
-    One that is `like` another says what differs; where none names a reader, its layout is read.
-    """
+    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file."""
     rows = catalog(package)
     for name, row in rows.items():
         facts = dict(row)

@@ -52,10 +52,7 @@ class Written:
 def read_candidates(
     path: Path, *, several: bool = False, empty: Literal["refuse", "leave-out"] = "refuse"
 ) -> Written:
-    """One caption per image or video, or with `several` one or more, in any layout above.
-
-    Captions of an image are numbered as they come, or as their entries say.
-    """
+    """One caption per image or video, or with `several` one or more, in any layout above."""
     captions_of: dict[str, dict[int, str]] = {}
     entries, files = _entries(path, "candidate", several=several)
     left_out = 0
@@ -68,12 +65,9 @@ def read_candidates(
             )
         number = len(known) if stated_number is None else stated_number
         if number in known:
-            raise DataError(
-                "two candidates of one image have one number",
-                where=where,
-                given=f"'{name}', candidate {number}",
-                hint="number all of an image's candidates from 0, or none",
-            )
+            what = "two candidates of one image have one number"
+            hint = "number all of an image's candidates from 0, or none"
+            raise DataError(what, where=where, given=f"'{name}', candidate {number}", hint=hint)
         known.add(number)
         if empty == "leave-out" and isinstance(held, str) and not held.strip():
             left_out += 1
@@ -100,23 +94,15 @@ _TEXT_COLUMN = re.compile(
 
 
 def read_texts(path: Path) -> tuple[str, ...]:
-    """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above.
-
-    Columns are those called caption, text or sentence, with a number or a word around it (`caption_0`,
-    `negative_caption`). Raises `DataError` where there is no such file, or no caption in it.
-    """
+    """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above."""
     if path.suffix.lower() == ".txt":
         lines = [line.strip() for line in read_text(path).splitlines()]
     elif path.suffix.lower() in _TABLES:
         table = read_table(path)
         columns = [name for name in table.columns if _TEXT_COLUMN.fullmatch(name.strip().lower())]
         if not columns:
-            raise DataError(
-                "no column of captions",
-                where=path,
-                given=", ".join(table.columns),
-                allowed="caption, text or sentence, as in negative_caption",
-            )
+            what, allowed = "no column of captions", "caption, text or sentence, as in negative_caption"
+            raise DataError(what, where=path, given=", ".join(table.columns), allowed=allowed)
         lines = [cell.strip() for name in columns for cell in table[name] if isinstance(cell, str)]
     else:
         lines = [text for texts in read_references(path).captions.values() for text in texts]
@@ -217,12 +203,8 @@ def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[En
     for where, name, held, candidate in entries:
         listed = isinstance(held, list | tuple)
         if is_listed.get(name) or (listed and name in is_listed):
-            raise DataError(
-                "captions of one image in a list and in another entry",
-                where=where,
-                given=f"'{name}'",
-                allowed="one list, or an entry for each caption",
-            )
+            what, given = "captions of one image in a list and in another entry", f"'{name}'"
+            raise DataError(what, where=where, given=given, allowed="one list, or an entry for each caption")
         is_listed[name] = listed
         if not listed:
             yield where, name, held, candidate

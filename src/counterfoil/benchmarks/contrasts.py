@@ -40,25 +40,17 @@ class Contrasts:
 
     @classmethod
     def of(cls, benchmark: Benchmark) -> "Contrasts":
-        """Those of a benchmark; clusters are questions that share items, directly or through others.
-
-        Where one of those clusters holds more than half of the questions, what shares an image is a cluster.
-        """
+        """Those of a benchmark; clusters are questions that share items, directly or through others."""
         candidates = benchmark.questions.caption_candidates()
         if candidates is None:
-            raise DataError(
-                "its questions choose among no captions",
-                where=benchmark.name,
-                given=f"a benchmark of form '{benchmark.questions.form}'",
-                allowed="quads, choices among captions, preferences and rated captions",
-            )
+            what = "its questions choose among no captions"
+            given = f"a benchmark of form '{benchmark.questions.form}'"
+            allowed = "quads, choices among captions, preferences and rated captions"
+            raise DataError(what, where=benchmark.name, given=given, allowed=allowed)
         texts = [benchmark.captions[at].text for at in candidates.caption.tolist()]
         if any(text is None for text in texts):
-            raise DataError(
-                "captions have no text",
-                where=benchmark.source or benchmark.name,
-                hint="give them with --data",
-            )
+            hint = "give them with --data"
+            raise DataError("captions have no text", where=benchmark.source or benchmark.name, hint=hint)
         sharing = benchmark.sharing
         clusters = sharing.components
         if len(clusters) > 1 and np.bincount(clusters).max() > len(clusters) / 2:

@@ -96,10 +96,7 @@ def save_items(
     folder: Path | None,
     progress: Callable[[str, int, int], None],
 ) -> pa.Table:
-    """Write what is at hand of the images and videos, and give their table; without a folder write nothing.
-
-    The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
-    """
+    """Write what is at hand of the images and videos, and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any]
     for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
@@ -236,13 +233,8 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
 
 def _check(path: Path, actual: str, expected: str) -> None:
     if actual != expected:
-        raise DataError(
-            "file was changed after it was saved",
-            where=path,
-            given=f"digest {actual}",
-            allowed=expected,
-            hint="get the benchmark again, or save it anew",
-        )
+        what, hint = "file was changed after it was saved", "get the benchmark again, or save it anew"
+        raise DataError(what, where=path, given=f"digest {actual}", allowed=expected, hint=hint)
 
 
 def put(source: Path, target: Path) -> None:
@@ -311,10 +303,7 @@ def is_benchmark_folder(path: Path) -> bool:
 
 
 def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
-    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
-
-    Items whose content is not at hand are kept as such.
-    """
+    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
@@ -378,11 +367,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
-    """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for.
-
-    Every file is compared with the digest it was saved with (`verify=False` leaves out the images, which are
-    most of the work).
-    """
+    """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for."""
     folder = benchmark_folder(Path(folder))
     manifest = _read_manifest(folder)
     for name, expected in manifest.files.items():
@@ -394,10 +379,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
 def tables_of(
     benchmark: Benchmark, images: pa.Table | None = None
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
-    """The tables of a benchmark's folder by file name, and the facts of the questions for its manifest.
-
-    `images` is the table of the images that were written; by default one that leaves their pixels out.
-    """
+    """The tables of a benchmark's folder by file name, and the facts of the questions for its manifest."""
     if images is None:
         by_photo = benchmark.questions.images_by == "photo"
         photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
@@ -449,11 +431,9 @@ class _Manifest(Stored):
 def _read_manifest(folder: Path) -> _Manifest:
     path = folder / _MANIFEST
     if not is_benchmark_folder(folder):
-        raise DataError(
-            "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder",
-            where=folder,
-            hint=f"its {_MANIFEST} is written last: without one, saving did not finish",
-        )
+        what = "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder"
+        hint = f"its {_MANIFEST} is written last: without one, saving did not finish"
+        raise DataError(what, where=folder, hint=hint)
     manifest = read_json(path)
     version = manifest.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:

@@ -41,10 +41,7 @@ _SHORT = {"yes": 1.0, "weak yes": 0.5, "weak no": 0.0, "no": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """The judged pairs of one direction, by query: pair p is `queries[query[p]]` with `items[item[p]]`.
-
-    `gain` is 1 for a full match, less for a partial one, 0 for none.
-    """
+    """The judged pairs of one direction, by query: pair p is `queries[query[p]]` with `items[item[p]]`."""
 
     direction: Direction
     queries: tuple[str, ...]
@@ -86,12 +83,9 @@ def read_judgements(
     elif direction is not None:
         of_row = (direction,) * len(table)
     else:
-        raise DataError(
-            "no column 'direction'",
-            where=table.source,
-            allowed="i2t (the image is the query) or t2i in every row",
-            hint="or name one direction for all rows with --direction",
-        )
+        allowed = "i2t (the image is the query) or t2i in every row"
+        hint = "or name one direction for all rows with --direction"
+        raise DataError("no column 'direction'", where=table.source, allowed=allowed, hint=hint)
     images, captions = _ids(table, "image"), _ids(table, "caption")
     gains = _gains(table)
     image, caption = (
@@ -155,11 +149,7 @@ def pool_table(
     captions: Sequence[str],
     texts: Sequence[str | None] | None = None,
 ) -> pa.Table:
-    """A pool as a table (see the module), by direction, query and item.
-
-    `queries` are the ids of each pool's queries, which number its `query`; items are positions in `captions`
-    (i2t) or `images` (t2i).
-    """
+    """A pool as a table (see the module), by direction, query and item."""
     parts = []
     number = {
         role: {name: at for at, name in enumerate(ids)}
@@ -295,12 +285,10 @@ def read_votes(path: Path) -> Votes:
     first, *columns = table.columns
     rows = labels(table, first)
     if tuple(columns) != rows or len(set(rows)) < len(rows):
-        raise DataError(
-            "neither a list of votes nor a square table of them",
-            where=table.source,
-            given=f"columns {', '.join(table.columns)}; {len(table)} rows",
-            allowed="columns winner, loser[, count, judge], or as many columns as rows of the same names",
-        )
+        what = "neither a list of votes nor a square table of them"
+        given = f"columns {', '.join(table.columns)}; {len(table)} rows"
+        allowed = "columns winner, loser[, count, judge], or as many columns as rows of the same names"
+        raise DataError(what, where=table.source, given=given, allowed=allowed)
     return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
 
 

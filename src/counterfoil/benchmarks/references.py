@@ -15,10 +15,7 @@ def collapsed(text: str) -> str:
 
 
 def nearest(candidate: str, references: Sequence[str]) -> int:
-    """The place of the reference that the fewest edits of characters turn into the candidate, or the first.
-
-    For candidates that people wrote and a data set lists slightly changed (Composite).
-    """
+    """The place of the reference that the fewest edits of characters turn into the candidate, or the first."""
     if not references:
         raise DataError("no reference to compare with", given=candidate)
     if candidate in references:
@@ -70,10 +67,6 @@ class References:
     """For each of some rows the captions that people wrote, as positions; a row may have any number, or none.
 
     Those of row i are `captions[starts[i]:starts[i + 1]]`.
-
-    >>> found = References.of([[3, 1], [], [2]])
-    >>> found.row(0).tolist(), len(found), found.counts.tolist()
-    ([3, 1], 3, [2, 0, 1])
     """
 
     starts: Ids

@@ -93,20 +93,12 @@ class DataTable:
             shown = list(self.columns)[:_SHOWN]
             near = get_close_matches(column, shown, n=1, cutoff=0.6)
             more = [f"... ({len(self.columns):,} columns)"] if len(shown) < len(self.columns) else []
-            raise DataError(
-                f"no column '{column}'",
-                where=self.source,
-                given=", ".join([*shown, *more]),
-                hint=f"did you mean '{near[0]}'?" if near else None,
-            )
+            what, hint = f"no column '{column}'", f"did you mean '{near[0]}'?" if near else None
+            raise DataError(what, where=self.source, given=", ".join([*shown, *more]), hint=hint)
         return self.columns[column]
 
     def where(self, row: int, column: str | None = None) -> str:
-        """File, row and column in words, for messages.
-
-        >>> DataTable({"id": ["a", "b"]}, "scores.csv").where(1, "id")
-        "scores.csv, row 2, column 'id'"
-        """
+        """File, row and column in words, for messages."""
         at, offset = f"{self.source}, row {row + 1}", 0
         for part in self.parts:
             if row < offset + part.rows:
@@ -240,22 +232,15 @@ def integers(table: DataTable, column: str) -> NDArray[np.int64]:
     for row, cell in enumerate(cells):
         number = _whole(cell)
         if number is None or not -(1 << 63) <= number < 1 << 63:
-            raise DataError(
-                "not a whole number" if number is None else "a whole number out of range",
-                where=table.where(row, column),
-                given=shown(cell),
-                allowed=None if number is None else "64 bits with sign",
-            )
+            what = "not a whole number" if number is None else "a whole number out of range"
+            allowed = None if number is None else "64 bits with sign"
+            raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=allowed)
         numbers[row] = number
     return numbers
 
 
 def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
-    """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case.
-
-    >>> booleans(DataTable({"correct": ["True", "0", 1.0, False]}, "outcomes.csv"), "correct")
-    array([ True, False,  True, False])
-    """
+    """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case."""
     answers = np.empty(len(table), dtype=np.bool_)
     for row, cell in enumerate(table[column]):
         word = (shown(cell) if isinstance(cell, dict | list) else str(cell)).strip().lower()
@@ -267,11 +252,7 @@ def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
 
 
 def shares_right(table: DataTable, column: str) -> NDArray[Any]:
-    """A column of right and wrong as `booleans`; (rows,) float where a cell is a share of several answers.
-
-    >>> shares_right(DataTable({"correct": ["true", 0.5]}, "outcomes.csv"), "correct")
-    array([1. , 0.5])
-    """
+    """A column of right and wrong as `booleans`; (rows,) float where a cell is a share of several answers."""
     numbers = [_number(cell) for cell in table[column]]
     parts = {row: number for row, number in enumerate(numbers) if number is not None and 0 < number < 1}
     cells = [row in parts or cell for row, cell in enumerate(table[column])]
@@ -385,11 +366,8 @@ def _read_delimited(path: Path) -> DataTable:
                     raise DataError("ragged row", where=where, given=f"{len(row)} cells", allowed=allowed)
                 rows.append(row)
         except csv.Error as error:
-            raise DataError(
-                f"not valid CSV: {error}",
-                where=f"{path}, line {lines.line_num}",
-                hint="is a quote missing, or the file cut off?",
-            ) from None
+            what, hint = f"not valid CSV: {error}", "is a quote missing, or the file cut off?"
+            raise DataError(what, where=f"{path}, line {lines.line_num}", hint=hint) from None
     columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
     return DataTable(columns, str(path), path.suffix.lower()[1:], (TablePart(str(path), len(rows)),))
 
@@ -423,11 +401,7 @@ def _read_json(path: Path, summaries: bool = False) -> DataTable:
 
 
 def summary_keys(items: Mapping[str, object]) -> list[str]:
-    """The keys that hold numbers where others hold objects: sums of a file, such as its accuracy.
-
-    >>> summary_keys({"0": {"correct": True}, "1": None, "accuracy": 1.0}), summary_keys({"0": 1.0, "1": 0.5})
-    (['accuracy'], [])
-    """
+    """The keys that hold numbers where others hold objects: sums of a file, such as its accuracy."""
     if not any(isinstance(item, dict) for item in items.values()):
         return []
     numbers = (key for key, item in items.items() if isinstance(item, int | float) and not _nothing(item))
@@ -533,13 +507,7 @@ _MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of di
 
 
 def memory_table(data: Any) -> DataTable:
-    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts.
-
-    Cells stay as they are; NaN and null of a frame, and what a record lacks, are None.
-
-    >>> memory_table([{"image": "a.jpg", "caption": "a cat"}, {"image": "b.jpg"}])["caption"]
-    ['a cat', None]
-    """
+    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts."""
     if isinstance(data, DataTable):
         return data
     try:

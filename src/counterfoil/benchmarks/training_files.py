@@ -59,11 +59,7 @@ def read_rows(
     shelf: Path | None = None,
     missing: Missing = "refuse",
 ) -> TrainingSet:
-    """A row per row of the table, or per caption of a row that has a list of them.
-
-    Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
-    in the folder `images` beside the table.
-    """
+    """A row per row of the table, or per caption of a row that has a list of them."""
     files = _parquet_files(path, split)
     stored = Columns.of(files, str(path)) if files else None
     columns = _columns(stored.schema.names, str(path)) if stored is not None else {}
@@ -129,12 +125,8 @@ def _rows_of(
         odd = (own != counts) & (own != 1)
         if odd.any():
             row = int(np.argmax(odd))
-            raise DataError(
-                "not as many texts as captions",
-                where=table.where(row, columns[role]),
-                given=int(own[row]),
-                allowed=f"1 or {counts[row]}",
-            )
+            what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
+            raise DataError(what, where=table.where(row, columns[role]), given=int(own[row]), allowed=allowed)
         rows[role] = texts.captions[texts.starts[source] + np.where(own[source] == 1, 0, within)]
     return rows, source
 
@@ -188,12 +180,9 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
     if source is None and folder is not None and missing != "refuse":
         return FileSource(folder / cell)
     if source is None:
-        raise DataError(
-            "an image that is only named" if folder is None else "no such image file",
-            where=where,
-            given=cell if folder is None else folder / cell,
-            hint="give the folder that holds the images with --images",
-        )
+        what = "an image that is only named" if folder is None else "no such image file"
+        hint = "give the folder that holds the images with --images"
+        raise DataError(what, where=where, given=cell if folder is None else folder / cell, hint=hint)
     return source
 
 
@@ -249,11 +238,8 @@ class _MemoryColumns:
                         text = sentence.get("raw", sentence.get("caption"))
                     text = text.strip() if isinstance(text, str) else text
                     if not isinstance(text, str) or not text:
-                        raise DataError(
-                            "empty text" if text is None or text == "" else "not a text",
-                            where=self.table.where(row, column),
-                            given=shown(text),
-                        )
+                        what = "empty text" if text is None or text == "" else "not a text"
+                        raise DataError(what, where=self.table.where(row, column), given=shown(text))
                     items.append(number.setdefault(text, len(number)))
                 counts.append(len(listed))
             lengths = None if {*counts} == {1} else np.array(counts, dtype=np.int64)
@@ -287,10 +273,7 @@ def is_coco(path: Path) -> bool:
 def read_coco(
     path: Path, *, images: Path | None = None, split: str | None = None, missing: Missing = "refuse"
 ) -> TrainingSet:
-    """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go.
-
-    That is how the captions were cleaned for the released checkpoints of BiVLC.
-    """
+    """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go."""
     if images is not None and not images.is_dir():
         raise DataError("no such image folder", where=images, hint="check the path given with --images")
     files = captions_files(path)
@@ -308,12 +291,9 @@ def read_coco(
     used = np.unique(coco.owners)
     lacking = [i for i in used.tolist() if sources[i] is None]
     if lacking and missing == "refuse":
-        raise DataError(
-            f"{len(lacking):,} of {len(used):,} photographs are not there",
-            where=images or path,
-            given=coco.files[lacking[0]][0],
-            hint="give the folder that holds them with --images",
-        )
+        what = f"{len(lacking):,} of {len(used):,} photographs are not there"
+        hint = "give the folder that holds them with --images"
+        raise DataError(what, where=images or path, given=coco.files[lacking[0]][0], hint=hint)
     beside = images or (path if path.is_dir() else path.parent)
     place = np.zeros(len(coco.files), dtype=np.int64)
     place[used] = np.arange(len(used))
@@ -330,10 +310,7 @@ def read_coco(
 
 
 def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:
-    """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images.
-
-    Quads have all four roles, image 0 and caption 0 being the positive pair.
-    """
+    """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images."""
     questions, place = benchmark.questions, benchmark.source or benchmark.name
     source, rows = questions.training_rows(where=place)
     for role, positions in rows.items():
@@ -345,12 +322,10 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
         if lacks.any() and not (is_image and missing != "refuse"):
             at = int(positions[np.argmax(lacks)])
             item = (benchmark.images if is_image else benchmark.captions)[at]
-            raise DataError(
-                f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand",
-                where=place,
-                given=f"{'image' if is_image else 'caption'} '{item.id}'",
-                hint="learning needs the pictures and the texts themselves",
-            )
+            what = f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand"
+            given = f"{'image' if is_image else 'caption'} '{item.id}'"
+            hint = "learning needs the pictures and the texts themselves"
+            raise DataError(what, where=place, given=given, hint=hint)
     groupings = (
         {}
         if source is None
@@ -411,11 +386,7 @@ def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[Tra
     n = len(data)
     held = math.ceil(share * n) if 0 < share < 1 else 0
     if not 0 < held < n:
-        raise InputError(
-            "the split would leave one side empty",
-            where=data.source or data.name,
-            given=f"{share} of {n:,} rows",
-            hint="give more rows, or others to validate on",
-        )
+        what, hint = "the split would leave one side empty", "give more rows, or others to validate on"
+        raise InputError(what, where=data.source or data.name, given=f"{share} of {n:,} rows", hint=hint)
     order = np.random.default_rng(seed).permutation(n)
     return data.select(order[held:]), data.select(order[:held])

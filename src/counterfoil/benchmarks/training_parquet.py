@@ -162,10 +162,7 @@ class Columns:
         )
 
     def images(self, columns: Mapping[str, str], find: Find) -> tuple[Images, dict[str, ndarray]]:
-        """The images of the roles in `columns`, and the position of each row's; equal names are one image.
-
-        `find` says where a named one is, and raises for what names none.
-        """
+        """The images of the roles in `columns`, and the position of each row's; equal names are one image."""
         named: list[Image] = []
         known: dict[object, int] = {}
         cells: list[Cells] = []
@@ -217,11 +214,7 @@ class Columns:
     def captions(
         self, roles: Mapping[str, str], shelf: Path | None
     ) -> tuple[StoredCaptions, dict[str, Texts]]:
-        """The captions, and of each role the positions of its texts and how many each row has (None: one).
-
-        The columns are texts or lists of texts, and equal ones are one caption; they are numbered as they
-        occur, column after column.
-        """
+        """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         column_of = {role: column for role, column in roles.items() if role in CAPTION_ROLES}
         columns = list(column_of.values())
         if shelf is None:

@@ -29,11 +29,7 @@ Missing = Literal["refuse", "keep", "unread"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """`n` rows over images and captions.
-
-    `rows` holds for each role one position into `images` or `captions` per row; of large sets those are made
-    when they are asked for.
-    """
+    """`n` rows over images and captions."""
 
     name: str
     images: Sequence[Image]
@@ -81,12 +77,9 @@ class TrainingSet:
     def need(self, role: str) -> Int[ndarray, "n"]:
         """The column of `role`; raises `InputError` where there is none."""
         if role not in self.rows:
-            raise InputError(
-                f"the training data have no column '{role}'",
-                where=self.source or self.name,
-                given=", ".join(self.rows),
-                hint="choose a recipe that needs none, or data that have it",
-            )
+            what = f"the training data have no column '{role}'"
+            hint = "choose a recipe that needs none, or data that have it"
+            raise InputError(what, where=self.source or self.name, given=", ".join(self.rows), hint=hint)
         return self.rows[role]
 
 

@@ -65,10 +65,7 @@ def is_shards(path: Path) -> bool:
 
 
 def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> DataTable:
-    """A row per sample, shard after shard: its images and captions by role, and its labels.
-
-    What was found in shards behind a URL is kept in the folder `shelf`, if one is named.
-    """
+    """A row per sample, shard after shard: its images and captions by role, and its labels."""
     if not path.name.lower().endswith(_SHARDS) or path.is_dir():
         where = location(path)
         names = [entry.name for entry in path.glob("*.tar")] if isinstance(where, Path) else names_in(where)
@@ -90,12 +87,9 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
             odd = (cells.keys() ^ samples[0].keys()) - {*LABELS}
             if odd:
                 there = min(odd) in cells
-                raise DataError(
-                    f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}",
-                    where=sample,
-                    given=", ".join(cells),
-                    allowed=f"{', '.join(samples[0])}, as in the first row",
-                )
+                what = f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}"
+                allowed = f"{', '.join(samples[0])}, as in the first row"
+                raise DataError(what, where=sample, given=", ".join(cells), allowed=allowed)
         parts.append(TablePart(located(shard), len(keys), "sample", keys))
     columns = {
         name: [cells.get(name) for cells in samples]

@@ -35,11 +35,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.count is not None and self.rate is not None:
-            raise InputError(
-                "frames are taken by count or by rate",
-                given=f"count {self.count} and rate {self.rate}",
-                allowed="one of the two",
-            )
+            what = "frames are taken by count or by rate"
+            raise InputError(what, given=f"count {self.count} and rate {self.rate}", allowed="one of the two")
         if self.count is not None:
             check_amount("frames", self.count, what="number of frames")
         if self.rate is not None:
@@ -180,10 +177,7 @@ class Track:
 def pictures(
     path: Path, sampling: Sampling, start: float | None = None, end: float | None = None
 ) -> Iterator[PIL.Image.Image]:
-    """The chosen frames of a video file in RGB, in order, turned upright where the file says how.
-
-    The file is open while the iterator is in use.
-    """
+    """The chosen frames of a video file in RGB, in order, turned upright where the file says how."""
     scanned = track(path)
     wanted = chosen(scanned.timeline, sampling, start, end, where=path)
     if scanned.stamps is None:
@@ -194,11 +188,7 @@ def pictures(
 
 
 def track(path: Path) -> Track:
-    """Looks through a video file; raises as `pictures`.
-
-    The packets of the file tell when its frames are shown, where its header counts as many; else it is
-    decoded once for that.
-    """
+    """Looks through a video file; raises as `pictures`."""
     stamps: list[int | None] = []
     hidden = False
     with opened(path) as (container, stream):
@@ -250,12 +240,8 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         streams = [s for s in container.streams.video if not int(getattr(s, "disposition", 0)) & _COVER]
         if not streams:
             kinds = sorted({stream.type for stream in container.streams})
-            raise DataError(
-                "no moving pictures in the file",
-                where=path,
-                given=f"streams: {', '.join(kinds) or 'none'}",
-                hint="is it sound, or cut off?",
-            )
+            given, hint = f"streams: {', '.join(kinds) or 'none'}", "is it sound, or cut off?"
+            raise DataError("no moving pictures in the file", where=path, given=given, hint=hint)
         width, height = streams[0].codec_context.width, streams[0].codec_context.height
         if width * height > MAX_PIXELS:
             raise DataError(
@@ -323,12 +309,8 @@ def _frames(path: Path, container: Any, stream: Any, track: Track | None) -> Ite
     except (av.error.FFmpegError, OSError, ValueError) as error:
         if track is not None:
             raise cut_off(path, _upto(last, track, got), len(track.timeline.times)) from None
-        raise DataError(
-            f"the video is cut off or damaged: {_reason(error)}",
-            where=path,
-            given=f"{got:,} frames that can be read",
-            hint="fetch the file again",
-        ) from None
+        what, given = f"the video is cut off or damaged: {_reason(error)}", f"{got:,} frames that can be read"
+        raise DataError(what, where=path, given=given, hint="fetch the file again") from None
 
 
 def _upto(last: Any, track: Track, got: int) -> int:

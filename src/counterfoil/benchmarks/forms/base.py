@@ -114,11 +114,8 @@ class Form(ABC):
             raise DataError("question id occurs twice", given=double, hint="ids must be unique")
         for name, labels in self.groupings.items():
             if len(labels) != len(self.ids):
-                raise DataError(
-                    f"grouping '{name}' has the wrong length",
-                    given=f"{len(labels)} labels",
-                    allowed=f"{len(self.ids)}, one per question",
-                )
+                what, given = f"grouping '{name}' has the wrong length", f"{len(labels)} labels"
+                raise DataError(what, given=given, allowed=f"{len(self.ids)}, one per question")
         for file, fields in self.stored.items():
             rows = len(self) if file == QUESTIONS else len(getattr(self, fields[0].field))
             for stored in fields:
@@ -236,11 +233,8 @@ class Form(ABC):
 
         Raises `DataError` where the form has none, as one of another package that does not define it.
         """
-        raise DataError(
-            "questions of this form cannot be published",
-            given=f"form '{self.form}'",
-            hint="its class says how by its method `release`; 'counterfoil benchmarks save' writes any form",
-        )
+        hint = "its class says how by its method `release`; 'counterfoil benchmarks save' writes any form"
+        raise DataError("questions of this form cannot be published", given=f"form '{self.form}'", hint=hint)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         """Columns of the table of questions, facts of the manifest, and the other tables by file name."""

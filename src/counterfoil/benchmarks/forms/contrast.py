@@ -142,12 +142,10 @@ class Choice(Listed):
         odd = (self.candidates < -1).any(axis=1) | (np.diff(there.astype(np.int8), axis=1) > 0).any(axis=1)
         if odd.any():
             at = int(np.argmax(odd))
-            raise DataError(
-                "candidates are no positions",
-                where=f"question '{self.ids[at]}'",
-                given=self.candidates[at].tolist(),
-                allowed="positions from 0, and -1 behind the last",
-            )
+            what = "candidates are no positions"
+            given = self.candidates[at].tolist()
+            allowed = "positions from 0, and -1 behind the last"
+            raise DataError(what, where=f"question '{self.ids[at]}'", given=given, allowed=allowed)
         least = int(there.sum(axis=1).min(initial=self.candidates.shape[1]))
         if not 0 < self.correct < least:
             raise DataError(
@@ -184,10 +182,7 @@ class Choice(Listed):
         return None if there.all() else there
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """(caption, image) positions of every score asked for, each of shape (n, k).
-
-        Where questions have different numbers of candidates of shape (pairs,), question after question.
-        """
+        """(caption, image) positions of every score asked for, each of shape (n, k)."""
         query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
         candidates, there = self.candidates, self.candidates >= 0
         if not there.all():
@@ -231,11 +226,7 @@ class Choice(Listed):
         return source, {"image": right, "caption": query, "negative_image": wrong}
 
     def release(self) -> FormRelease:
-        """A row per question: the query and its candidates, those that are right first.
-
-        Two candidates are `caption` and `negative_caption` (or images); of more, captions are a list and
-        images a column each.
-        """
+        """A row per question: the query and its candidates, those that are right first."""
         asks: str = self.asks
         candidates, correct = self.candidates, self.correct
         k, other = candidates.shape[1], "caption" if asks == "image" else "image"

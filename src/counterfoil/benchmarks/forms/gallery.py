@@ -154,11 +154,8 @@ class GallerySide:
             check_shape("codes of items", positives.item_codes, (self.n_items, classes))
             return
         if len(positives.counts) != len(self.search):
-            raise DataError(
-                "not a row of right answers per query",
-                given=len(positives.counts),
-                allowed=str(len(self.search)),
-            )
+            what = "not a row of right answers per query"
+            raise DataError(what, given=len(positives.counts), allowed=str(len(self.search)))
         strange = positives.items[(positives.items < -1) | (positives.items >= self.n_items)]
         if len(strange):
             raise DataError(
@@ -225,22 +222,16 @@ class Gallery(Form):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.ids) != len(self.i2t) + len(self.t2i):
-            raise DataError(
-                "not one id per query",
-                given=f"{len(self.ids)} ids",
-                allowed=f"{len(self.i2t)} images and {len(self.t2i)} captions",
-            )
+            allowed = f"{len(self.i2t)} images and {len(self.t2i)} captions"
+            raise DataError("not one id per query", given=f"{len(self.ids)} ids", allowed=allowed)
         if (self.image_parts is None) != (self.caption_parts is None):
             raise DataError("only one kind of item is in parts", hint="give parts of images and of captions")
         for side in self.sides:
             side.check()
         strange = self.owners[(self.owners < -1) | (self.owners >= self.n_images)]
         if len(strange):
-            raise DataError(
-                "a caption's image is no image of the gallery",
-                given=int(strange[0]),
-                allowed=f"0 to {self.n_images - 1}, or -1",
-            )
+            what = "a caption's image is no image of the gallery"
+            raise DataError(what, given=int(strange[0]), allowed=f"0 to {self.n_images - 1}, or -1")
         if self.image_parts is not None and self.caption_parts is not None:
             check_shape("parts of images", self.image_parts, (self.n_images,))
             check_shape("parts of captions", self.caption_parts, (self.n_captions,))
@@ -294,12 +285,8 @@ class Gallery(Form):
 
     def check_items(self, images: int, captions: int, *, where: str) -> None:
         if (images, captions) != (self.n_images, self.n_captions):
-            raise DataError(
-                "the items are not those of the gallery",
-                where=where,
-                given=f"{images} images and {captions} captions",
-                allowed=f"{self.n_images} and {self.n_captions}",
-            )
+            what, given = "the items are not those of the gallery", f"{images} images and {captions} captions"
+            raise DataError(what, where=where, given=given, allowed=f"{self.n_images} and {self.n_captions}")
 
     def pairs(self) -> tuple[Ids, Ids]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -321,31 +308,23 @@ class Gallery(Form):
         return self.select(np.sort(rows)), None, None
 
     def check_limit(self, *, where: str) -> None:
-        raise DataError(
-            "a gallery is measured whole: with fewer items it would be another one",
-            where=where,
-            hint="leave --limit out",
-        )
+        what = "a gallery is measured whole: with fewer items it would be another one"
+        raise DataError(what, where=where, hint="leave --limit out")
 
     def at_hand(
         self, texts: NDArray[np.bool_], sources: NDArray[np.bool_], *, where: str
     ) -> NDArray[np.bool_]:
         lacking = {"images": int((~sources).sum()), "captions": int((~texts).sum())}
         if any(lacking.values()):
-            raise DataError(
-                "a gallery is measured whole, and some of its items are not at hand",
-                where=where,
-                given=" and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n),
-                hint="give the folder that holds them, or measure from given scores or embeddings",
-            )
+            what = "a gallery is measured whole, and some of its items are not at hand"
+            given = " and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n)
+            hint = "give the folder that holds them, or measure from given scores or embeddings"
+            raise DataError(what, where=where, given=given, hint=hint)
         return np.ones(len(self), dtype=bool)
 
     def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        raise DataError(
-            "a gallery has no captions of a question of its own",
-            where=where,
-            allowed="quads, choices, ratings and preferences",
-        )
+        what = "a gallery has no captions of a question of its own"
+        raise DataError(what, where=where, allowed="quads, choices, ratings and preferences")
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
         captions = np.flatnonzero(self.owners >= 0)
@@ -373,11 +352,7 @@ class Gallery(Form):
         }
 
     def release(self) -> FormRelease:
-        """Tables of the images, of the captions, of the queries, and of the right answers of each query.
-
-        Where a rule says what is right, items have the classes that they show, and the rule is among the
-        facts.
-        """
+        """Tables of the images, of the captions, of the queries, and of the right answers of each query."""
         n, m = self.n_images, self.n_captions
         images = {
             "id": ReleaseColumn("item", np.arange(n), "The name of the image."),

@@ -72,12 +72,10 @@ class Rated(Judged):
             raise DataError("a rating is infinite", allowed="finite numbers, or none")
         unrated = np.flatnonzero(np.isnan(self.ratings).all(axis=1))
         if len(unrated):
-            raise DataError(
-                "a question has no rating",
-                where=f"question '{self.ids[unrated[0]]}'",
-                given=f"{len(unrated)} of {len(self.ids)} without any",
-                hint="leave such questions out",
-            )
+            what = "a question has no rating"
+            given = f"{len(unrated)} of {len(self.ids)} without any"
+            hint = "leave such questions out"
+            raise DataError(what, where=f"question '{self.ids[unrated[0]]}'", given=given, hint=hint)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -183,10 +181,7 @@ class Preference(Judged):
         label: Ids,
         **more: object,
     ) -> "Preference":
-        """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,).
-
-        References, where given, have an entry per question, shared by both candidates.
-        """
+        """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,)."""
         n = len(ids)
         check_shape("captions", captions, (n, 2))
         references = more.pop("references", None)
@@ -307,10 +302,7 @@ class Preference(Judged):
         return {**super().digest_facts(texts, names), "draws": [self.sample, self.draws, self.seed]}
 
     def release(self) -> FormRelease:
-        """A row per pair of captions with the votes for each.
-
-        Raises `DataError` for candidates of several sentences.
-        """
+        """A row per pair of captions with the votes for each."""
         if not self.single:
             raise DataError(
                 "candidates of several sentences cannot be published",
@@ -406,10 +398,7 @@ class Statement(Listed):
         return replace(self, **self.chosen(rows), **entries)
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        """Every true statement with every false one of the same image, which is its negative caption.
-
-        Raises `DataError` where no image has both.
-        """
+        """Every true statement with every false one of the same image, which is its negative caption."""
         false_of: dict[int, list[int]] = {}
         for question in np.flatnonzero(~self.truth).tolist():
             false_of.setdefault(int(self.images[question]), []).append(question)
@@ -419,11 +408,9 @@ class Statement(Listed):
             for false in false_of.get(int(self.images[true]), ())
         ]
         if not both:
-            raise DataError(
-                "no image has both a true and a false statement, so there is no negative caption",
-                where=where,
-                allowed="statements of which two of one image differ in their truth",
-            )
+            what = "no image has both a true and a false statement, so there is no negative caption"
+            allowed = "statements of which two of one image differ in their truth"
+            raise DataError(what, where=where, allowed=allowed)
         true, false = np.asarray(both, dtype=np.int64).T
         return true, {
             "image": self.images[true],

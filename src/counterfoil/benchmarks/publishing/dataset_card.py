@@ -1,7 +1,4 @@
-"""The dataset card of a release: a README whose header `datasets` and the hub read, and words for people.
-
-Its text is the template `dataset_card.md`.
-"""
+"""The dataset card of a release: a README whose header `datasets` and the hub read, and words for people."""
 
 import json
 from collections import Counter

@@ -107,10 +107,7 @@ class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What is said of a data set where it is published.
-
-    `overridden` is why its licence would forbid publishing, where the user published it anyway.
-    """
+    """What is said of a data set where it is published."""
 
     licence: Licence
     url: str = ""
@@ -139,10 +136,7 @@ class Publication:
             raise InputError("a creator without a name", where="--creator")
 
     def date_of(self, card: Card) -> str:
-        """When it was published: the date given; else the year of the card's citation, its first of January.
-
-        `UNKNOWN_DATE` where neither is known, so that equal benchmarks give equal bytes.
-        """
+        """When it was published: the date given; else the year of the card's citation, its first of January."""
         years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", card.citation)
         return self.date or (f"{years[-1]}-01-01" if years else UNKNOWN_DATE)
 

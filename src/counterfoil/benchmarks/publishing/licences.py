@@ -1,8 +1,4 @@
-"""Licences of data sets: SPDX identifiers, what they ask of copies, and what cards say of them.
-
-A benchmark's card states its licence in words ("MIT; the images are COCO's, under their own terms"). The
-first licence in these words that is known here is that of the benchmark itself.
-"""
+"""Licences of data sets: SPDX identifiers, what they ask of copies, and what cards say of them."""
 
 import re
 from collections.abc import Mapping
@@ -15,10 +11,7 @@ from counterfoil.errors import InputError
 
 @dataclass(frozen=True)
 class Licence:
-    """A licence by its SPDX identifier, or by its address where SPDX has none for it.
-
-    `hub` is the hub's name for it.
-    """
+    """A licence by its SPDX identifier, or by its address where SPDX has none for it."""
 
     spdx: str
     hub: str
@@ -79,10 +72,7 @@ def stated(words: str) -> Licence | None:
 
 
 def conflicts(licence: Licence, card: Card) -> list[str]:
-    """Why a benchmark of this card may not be passed on under the licence; empty where nothing forbids it.
-
-    What the card's licence is not known to allow is left to the user's own judgement.
-    """
+    """Why a benchmark of this card may not be passed on under the licence; empty where nothing forbids it."""
     reasons = []
     under = f" ({card.licence})" if card.licence else ""
     if not card.redistributable:

@@ -75,10 +75,7 @@ def write_tables(
     folder: Path,
     progress: Callable[[str, int, int], None],
 ) -> list[WrittenFile]:
-    """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
-
-    `splits` are the questions of each split.
-    """
+    """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE."""
     sizes = np.zeros(len(benchmark.images), dtype=np.int64)
     for at, image in enumerate(benchmark.images):
         if isinstance(image.source, FileSource):

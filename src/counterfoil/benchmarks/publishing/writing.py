@@ -99,12 +99,8 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
     order from `seed` for as long as the share is not passed.
     """
     if SPLIT in benchmark.questions.groupings:
-        raise DataError(
-            "the questions are in splits already",
-            where=benchmark.name,
-            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
-            hint="leave --split out",
-        )
+        given, hint = ", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])), "leave --split out"
+        raise DataError("the questions are in splits already", where=benchmark.name, given=given, hint=hint)
     if not benchmark.questions.release().tables[0].questions:
         raise DataError(
             "a gallery is published whole",
@@ -170,12 +166,8 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     at = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
     known = [at.get(name) for name in benchmark.questions.ids]
     if not any(row is not None for row in known):
-        raise DataError(
-            "the rows are of other questions",
-            where="provenance, rows",
-            given=", ".join(list(at)[:3]),
-            allowed=", ".join(benchmark.questions.ids[:3]),
-        )
+        what, allowed = "the rows are of other questions", ", ".join(benchmark.questions.ids[:3])
+        raise DataError(what, where="provenance, rows", given=", ".join(list(at)[:3]), allowed=allowed)
     places = pa.array(known, pa.int64())
     tables = []
     for table in release.tables:

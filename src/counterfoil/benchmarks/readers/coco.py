@@ -53,12 +53,8 @@ _EACH = 5
 def parts(coco: Captioned) -> tuple[Ids, Ids]:
     """The part of every image and caption where a thousand images after another are one."""
     if len(coco.images) % PART:
-        raise DataError(
-            f"the images do not make parts of {PART:,}",
-            where=coco.source,
-            given=f"{len(coco.images):,} images",
-            hint="measure over the whole gallery instead",
-        )
+        what, given = f"the images do not make parts of {PART:,}", f"{len(coco.images):,} images"
+        raise DataError(what, where=coco.source, given=given, hint="measure over the whole gallery instead")
     of_image = np.arange(len(coco.images), dtype=np.int64) // PART
     return of_image, of_image[coco.owners]
 
@@ -66,11 +62,7 @@ def parts(coco: Captioned) -> tuple[Ids, Ids]:
 def searches_of(
     coco: Captioned, i2t: Path, t2i: Path, *, every: bool
 ) -> tuple[RetrievalDirection, RetrievalDirection]:
-    """The searches that two files of positives, {id: [ids]}, ask for.
-
-    With `every`, all images and captions are queries, those that the files do not list without right answers;
-    else those listed. Raises `DataError` for a query that is no item of the gallery.
-    """
+    """The searches that two files of positives, {id: [ids]}, ask for."""
     images = IdPositions(coco.images, "image", coco.source)
     captions = IdPositions(coco.captions, "caption", coco.source)
     return _search(i2t, images, captions, every=every), _search(t2i, captions, images, every=every)
@@ -90,12 +82,9 @@ def read_test(data: Path | None) -> Captioned:
         known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in WAYS]
         photographs = data.is_dir() and any((data / name / "val2014").is_dir() for name in ("", "images"))
         if not photographs and not any(place(data, name) for name in known):
-            raise DataError(
-                "nothing of COCO here",
-                where=data,
-                allowed=f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives",
-                hint="without --data, the files of the package eccv_caption are read",
-            )
+            allowed = f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives"
+            hint = "without --data, the files of the package eccv_caption are read"
+            raise DataError("nothing of COCO here", where=data, allowed=allowed, hint=hint)
     if karpathy is None or place(data, IDS) is not None:
         test = _listed(find(data, IDS), find(data, OWNERS[1]))
         if karpathy is not None:
@@ -118,12 +107,9 @@ def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool
     ids, row, right = read_positives(path)
     at = queries.of(ids)
     if (at < 0).any():
-        raise DataError(
-            f"{int((at < 0).sum()):,} of {len(at):,} queries are no {queries.kind} of the gallery",
-            where=path,
-            given=f"{queries.kind} {ids[np.argmax(at < 0)]}",
-            hint="are these the positives of another gallery?",
-        )
+        what = f"{int((at < 0).sum()):,} of {len(at):,} queries are no {queries.kind} of the gallery"
+        given = f"{queries.kind} {ids[np.argmax(at < 0)]}"
+        raise DataError(what, where=path, given=given, hint="are these the positives of another gallery?")
     query_positions = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(at)
     rows = np.searchsorted(query_positions, at)[row]
     names = [str(number) for number in queries.ids[query_positions].tolist()]
@@ -166,12 +152,10 @@ def _listed(ids: Path, owners: Path) -> Captioned:
 def _with_texts(test: Captioned, written: Captioned) -> Captioned:
     at = IdPositions(written.captions, "caption", written.source).of(test.captions)
     if (at < 0).any():
-        raise DataError(
-            f"{int((at < 0).sum()):,} of the {len(at):,} captions of COCO's test half are not in this file",
-            where=written.source,
-            given=f"no caption {test.captions[np.argmax(at < 0)]}",
-            hint=f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'",
-        )
+        what = f"{int((at < 0).sum()):,} of the {len(at):,} captions of COCO's test half are not in this file"
+        given = f"no caption {test.captions[np.argmax(at < 0)]}"
+        hint = f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'"
+        raise DataError(what, where=written.source, given=given, hint=hint)
     names = (written.files[i] for i in written.owners[at][::_EACH].tolist())
     return replace(
         test,
@@ -219,10 +203,7 @@ def read_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
 
 def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Every image and caption of a captions file, or of all `captions_*.json` in a folder's `annotations`.
-
-    Captions stand by image, in the order of the files.
-    """
+    """Every image and caption of a captions file, or of all `captions_*.json` in a folder's `annotations`."""
     if data is None:
         raise no_data(card)
     coco = captioned(data)
@@ -288,12 +269,8 @@ def read_pmrp(
     if not all(file.is_file() for file in files):
         files = sorted(folder.glob("instances_*.json"))
     if not files:
-        raise DataError(
-            "no instances here, which say what objects an image shows",
-            where=folder,
-            allowed="instances_*.json",
-            hint="they come with COCO's annotations",
-        )
+        what, allowed = "no instances here, which say what objects an image shows", "instances_*.json"
+        raise DataError(what, where=folder, allowed=allowed, hint="they come with COCO's annotations")
     codes = read_codes(files, coco.images)
     coco = replace(coco, source=f"{source}, {', '.join(file.name for file in files)}")
     of_items = parts(coco) if folds else None

@@ -1,8 +1,4 @@
-"""Cola's single-object setting: for each class of objects the images on which it is hard to tell.
-
-Each class is a query of its own gallery, the images marked hard for it; the measure is the mean average
-precision over classes.
-"""
+"""Cola's single-object setting: for each class of objects the images on which it is hard to tell."""
 
 from collections import Counter
 from pathlib import Path
@@ -77,12 +73,8 @@ def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[
     if isinstance(whole, dict):
         whole = [whole.get("labels"), whole.get("data")]
     if not isinstance(whole, list) or len(whole) != 2:
-        raise DataError(
-            "not classes and images",
-            where=path,
-            given=shown(whole),
-            allowed="[labels, data], or both by name",
-        )
+        what = "not classes and images"
+        raise DataError(what, where=path, given=shown(whole), allowed="[labels, data], or both by name")
     labels = [str(label).strip() for label in list_of(whole[0], where=f"{path}, labels")]
     if len(set(labels)) < len(labels) or "" in labels:
         raise DataError("classes are not distinct words", where=f"{path}, labels")

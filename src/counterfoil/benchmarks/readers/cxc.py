@@ -37,11 +37,7 @@ _FILES = ("cxc_image_to_caption.json", "cxc_caption_to_image.json")
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """CxC over COCO's test half.
-
-    All images and captions are queries; the 28 captions for which nothing is rated 3 or more have no right
-    answer.
-    """
+    """CxC over COCO's test half."""
     test = read_test(data)
     i2t, t2i, source = _positives(test, data)
     return test.gallery(card, (i2t, t2i), data, images, positives=source)
@@ -88,11 +84,8 @@ def _rated(test: Captioned, where: Path) -> tuple[RetrievalDirection, RetrievalD
     image = IdPositions(test.images, "image", test.source).of(images)
     outside = (caption < 0) | (image < 0)
     if outside.any():
-        raise DataError(
-            f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery",
-            where=where,
-            hint="is this another half?",
-        )
+        what = f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery"
+        raise DataError(what, where=where, hint="is this another half?")
     right = scores >= RIGHT
     sides = (
         (test.images, (caption[right], image[right])[::-1]),
@@ -135,12 +128,9 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in at.tolist())
         lacking = caption_ids[[not text for text in texts]]
         if len(lacking):
-            raise DataError(
-                f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file",
-                where=source,
-                given=f"no caption {lacking[0]}",
-                hint="they are in captions_val2014.json",
-            )
+            what = f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file"
+            given = f"no caption {lacking[0]}"
+            raise DataError(what, where=source, given=given, hint="they are in captions_val2014.json")
     note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
     images_at, captions_at = Captioned.of_coco(image_ids, caption_ids, shown, texts, note).items(data, images)
     questions = Rated(

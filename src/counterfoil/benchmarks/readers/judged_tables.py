@@ -167,11 +167,7 @@ def foil(
     unseen: bool = False,
     required: bool = False,
 ) -> tuple[DataTable, bool]:
-    """FOIL's pairs of a caption of COCO and a copy of it with one word wrong.
-
-    foilv1.0_test_2017.json holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id",
-    "caption", "foil", "target_word", "foil_id"}]}; annotations of one `id` are the original and its foils.
-    """
+    """FOIL's pairs of a caption of COCO and a copy of it with one word wrong."""
     path = released_file(card, data, files, hint="it is the test half of FOIL's release")
     notes, files_of, pairs = _foil_pairs(path)
     images = integers(notes, "image_id").tolist()
@@ -210,12 +206,10 @@ def foil(
     written = coco_captions(path.parent)
     if written is None:
         if required:
-            raise DataError(
-                "no captions of COCO here, which are the references",
-                where=path.parent,
-                allowed="captions_val2014.json or dataset_coco.json",
-                hint="without references, read the row of the same name without '-1ref'",
-            )
+            what = "no captions of COCO here, which are the references"
+            allowed = "captions_val2014.json or dataset_coco.json"
+            hint = "without references, read the row of the same name without '-1ref'"
+            raise DataError(what, where=path.parent, allowed=allowed, hint=hint)
         remarks.append("without references: COCO's captions are not in the folder")
         return replace(table, source=source, notes=tuple(remarks)), False
     lists = {
@@ -277,12 +271,10 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
                 neutral += 1
                 continue
             if winner not in ("IIW-Human", "IIW-P5B") or degree not in ("marginally", "substantially"):
-                raise DataError(
-                    "not a judgement",
-                    where=f"{table.where(row)}, '{metric}'",
-                    given=shown(answer),
-                    allowed="IIW-Human or IIW-P5B is marginally or substantially better, Neutral",
-                )
+                what = "not a judgement"
+                given = shown(answer)
+                allowed = "IIW-Human or IIW-P5B is marginally or substantially better, Neutral"
+                raise DataError(what, where=f"{table.where(row)}, '{metric}'", given=given, allowed=allowed)
             rows.append(row)
             votes = (int(winner == "IIW-Human"), int(winner == "IIW-P5B"))
             for name, cell in zip(columns, (metric.removeprefix("metrics/"), degree, *votes), strict=True):
@@ -470,12 +462,8 @@ def _votes(
 ) -> dict[str, Sequence[Any]]:
     """Columns of the pairs, with the votes for both captions and the references."""
     if len(triplets) != _JUDGED * len(pairs):
-        raise DataError(
-            f"not {_JUDGED} judgements of every pair",
-            where=path,
-            given=f"{len(triplets):,} judgements of {len(pairs):,} pairs",
-            allowed=f"{_JUDGED * len(pairs):,}",
-        )
+        given, allowed = f"{len(triplets):,} judgements of {len(pairs):,} pairs", f"{_JUDGED * len(pairs):,}"
+        raise DataError(f"not {_JUDGED} judgements of every pair", where=path, given=given, allowed=allowed)
     columns: dict[str, list[Any]] = {
         name: [] for name in ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
     }
@@ -550,11 +538,7 @@ def _text(value: Any, where: str) -> str:
 
 
 def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
-    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles.
-
-    candidates_list.pkl holds N captions, gts_list.pkl N lists of references, video_ids.pkl N names of videos,
-    and human_scores.pkl 3 N ratings: all of the first rater, then the second's, then the third's.
-    """
+    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles."""
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)
     captions, written, videos = (list_of(plain_pickle(files[at]), where=files[at]) for at in (0, 1, 3))

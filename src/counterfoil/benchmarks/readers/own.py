@@ -58,10 +58,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
-    """The table with the columns in `wanted` under these names, whatever their case and their alias.
-
-    Columns of other names stay; all names are in lower case.
-    """
+    """The table with the columns in `wanted` under these names, whatever their case and their alias."""
     lower: dict[str, str] = {}
     for name in table.columns:
         plain = name.strip().lower().replace(" ", "_")
@@ -124,11 +121,7 @@ def own_table(
     *,
     subsets: bool = False,
 ) -> tuple[DataTable, Path | None, Path | None]:
-    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path.
-
-    `data` is a file or folder as `open_rows` reads it, or a table in memory, whose images are relative to
-    `images` (else to the working folder) and which has no path. Raises `DataError` where there is none.
-    """
+    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path."""
     if data is None:
         raise no_data(card)
     if isinstance(data, DataTable):
@@ -139,11 +132,7 @@ def own_table(
 
 
 def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Quads where there is a column `negative_image`, else choices of two captions.
-
-    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
-    image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet.
-    """
+    """Quads where there is a column `negative_image`, else choices of two captions."""
     wanted = (*_IMAGES, "caption", "negative_caption")
     table, folder, path = own_table(card, data, images, wanted, subsets=True)
     required(table, "caption", "negative_caption")
@@ -186,11 +175,7 @@ _REFERENCE = re.compile(r"references?(_?\d+)?")
 
 
 def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point.
-
-    A cell of `references` is a text or (in JSON and Parquet) a list of them; further references may stand in
-    reference_1, reference_2 and so on.
-    """
+    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
@@ -204,10 +189,7 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
 
 
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused.
-
-    Where both have as many votes the label is drawn, with seed 0.
-    """
+    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
     if "votes_a" in table and "votes_b" in table:
@@ -281,10 +263,7 @@ def title_of(path: Path | None) -> str:
 def row_images(
     table: DataTable, column: str, folder: Path | None, names: Sequence[str], photo: str | None = ""
 ) -> list[Image]:
-    """The image of each row, which has one of `names`; those of one name are that of the first row.
-
-    `photo` is the photograph that images in cells show (`Image`).
-    """
+    """The image of each row, which has one of `names`; those of one name are that of the first row."""
     images: dict[str, Image] = {}
     # A folder at a distance is listed once, by a request.
     photos = Photos(folder) if folder is not None and is_distant(folder) else folder
@@ -401,11 +380,7 @@ _GROUPS = ("type", "relation", "category", "source", "dataset_source")
 
 
 def read_statements(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false).
-
-    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
-    relative to `images` (else to the file's folder), or bytes in Parquet.
-    """
+    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false)."""
     table, folder, path = own_table(card, data, images, ("image",))
     columns = []
     for among in (_STATEMENT, _LABEL):

@@ -35,10 +35,7 @@ def quads(
     path: Path | None = None,
     part: bool = False,
 ) -> Benchmark:
-    """Two captions and two images per question; caption j of question "17" is called "17_c{j}".
-
-    Images of one id are one item. As all builders here it checks the card's counts (`check_counts`).
-    """
+    """Two captions and two images per question; caption j of question "17" is called "17_c{j}"."""
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
     items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
@@ -96,10 +93,7 @@ def choices(
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
-    """The benchmark itself, if it has as many questions as its card says, in all and in each group.
-
-    With `part`, some subsets may be left out: those that are there are checked.
-    """
+    """The benchmark itself, if it has as many questions as its card says, in all and in each group."""
     card, groups = benchmark.card, benchmark.questions.groups()
     whole = set(benchmark.questions.groupings.get("subset", ())) if part else set(card.counts)
     for name, expected in card.counts.items():
@@ -167,10 +161,7 @@ def search(
     names: Sequence[str],
     where: object,
 ) -> "forms.RetrievalDirection":
-    """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
-
-    Positions of right answers are -1 where the gallery does not hold them.
-    """
+    """The search of some items, as positions, from pairs of (row of `queries`, position of what is right)."""
     from counterfoil.metrics.ranks import Qrels
 
     query, item = pairs
@@ -259,13 +250,9 @@ def gallery(
             counts["outside"] += int(direction.positives.absent.sum())
     for name, expected in card.counts.items():
         if counts[name] != expected:
-            raise DataError(
-                f"not the number of {_WORDS[name]} {card.title} has",
-                where=source,
-                given=f"{counts[name]:,}",
-                allowed=f"{expected:,}",
-                hint="is a file cut off, or another release?",
-            )
+            what = f"not the number of {_WORDS[name]} {card.title} has"
+            hint = "is a file cut off, or another release?"
+            raise DataError(what, where=source, given=f"{counts[name]:,}", allowed=f"{expected:,}", hint=hint)
     return benchmark
 
 
@@ -332,10 +319,7 @@ def clean_caption(cell: object, where: object, what: str = "caption") -> str:
 
 
 def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = False) -> NDArray[np.float64]:
-    """(rows, columns) ratings; the mean of those that a cell lists.
-
-    Where some may be `missing`, NaN stands for NaN and for empty cells. Raises `DataError` naming the row.
-    """
+    """(rows, columns) ratings; the mean of those that a cell lists."""
     ratings = np.full((len(table), len(columns)), np.nan)
     for at, column in enumerate(columns):
         for row, cell in enumerate(table[column]):
@@ -469,10 +453,7 @@ def statements(
     source: str,
     path: Path | None,
 ) -> Benchmark:
-    """One caption and one image per question, and whether it is true; equal texts are one caption.
-
-    Questions of `calibration` only choose the threshold, and the card does not count them.
-    """
+    """One caption and one image per question, and whether it is true; equal texts are one caption."""
     if calibration is not None and calibration.all():
         raise DataError("all rows are of the split that chooses the threshold", where=source)
     table = CaptionTable()

@@ -86,10 +86,7 @@ class Captioned:
         positives: str = "",
         parts: tuple[Ids, Ids] | None = None,
     ) -> Benchmark:
-        """The benchmark of two searches through the items.
-
-        `positives` says where the right answers come from, if not from the owners.
-        """
+        """The benchmark of two searches through the items."""
         source = f"{self.source}, {positives}" if positives else self.source
         items = self.items(data, images)
         return gallery(card, *items, self.owners, searches, parts=parts, source=source, path=data)
@@ -144,21 +141,15 @@ def read_captions(files: Sequence[Path]) -> Captioned:
 
 
 def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
-    """Which classes of object each image shows, (images, classes), a column per category that occurs.
-
-    COCO numbers its 80 categories up to 90; columns that no image has would change no distance.
-    """
+    """Which classes of object each image shows, (images, classes), a column per category that occurs."""
     source = ", ".join(str(file) for file in files)
     parts = [_instances(file, *_age(file)) for file in files]
     known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
     lacking = np.flatnonzero(known.of(images) < 0)
     if len(lacking):
-        raise DataError(
-            f"objects are not known of {len(lacking):,} of {len(images):,} images",
-            where=source,
-            given=f"image {images[lacking[0]]}",
-            hint="give the instances files of the same images",
-        )
+        what = f"objects are not known of {len(lacking):,} of {len(images):,} images"
+        given = f"image {images[lacking[0]]}"
+        raise DataError(what, where=source, given=given, hint="give the instances files of the same images")
     categories, column = np.unique(np.concatenate([ids for _, _, ids in parts]), return_inverse=True)
     row = IdPositions(images, "image", source).of(np.concatenate([ids for _, ids, _ in parts]))
     codes = np.zeros((len(images), len(categories)), dtype=bool)
@@ -187,11 +178,8 @@ def photographs(
         at_hand = (photos.source(path) for path in paths) if photos is not None else ()
         sources.append(next(filter(None, at_hand), None))
     if images is not None and not any(sources):
-        raise DataError(
-            f"none of the {len(names):,} images is in this folder",
-            where=located(images),
-            hint=f"it should hold files like {names[0][0]}",
-        )
+        what = f"none of the {len(names):,} images is in this folder"
+        raise DataError(what, where=located(images), hint=f"it should hold files like {names[0][0]}")
     return sources
 
 
@@ -213,11 +201,8 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
         raise DataError("no captions", where=path)
     if (owners < 0).any():
         at = int(np.argmax(owners < 0))
-        raise DataError(
-            f"the image of {int((owners < 0).sum()):,} captions is not in the file",
-            where=f"{path}, annotation {captions[at]}",
-            given=f"image_id {of_image[at]}",
-        )
+        what = f"the image of {int((owners < 0).sum()):,} captions is not in the file"
+        raise DataError(what, where=f"{path}, annotation {captions[at]}", given=f"image_id {of_image[at]}")
     files = tuple((name,) for name in names)
     return Captioned(ids, files, (path.stem.removeprefix("captions_"),), captions, owners, texts, str(path))
 
@@ -353,10 +338,7 @@ _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
 
 
 def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[str, str]]]:
-    """For every image the ids and texts of its captions, in the order of the file.
-
-    With `collapse`, white space in the texts is collapsed.
-    """
+    """For every image the ids and texts of its captions, in the order of the file."""
     lines = read_text(path).split("\n")
     captions_of: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
@@ -364,12 +346,8 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
         if line.strip():
             match = _TOKEN.fullmatch(line.rstrip("\r"))
             if match is None or not collapsed(match[3]):
-                raise DataError(
-                    "not a caption",
-                    where=f"{path}, line {number}",
-                    given=shown(line),
-                    allowed="NAME.jpg#0, a tab, the caption",
-                )
+                what, allowed = "not a caption", "NAME.jpg#0, a tab, the caption"
+                raise DataError(what, where=f"{path}, line {number}", given=shown(line), allowed=allowed)
             name = f"{match[1]}#{match[2]}"
             if name in seen:
                 raise DataError("caption id occurs twice", where=f"{path}, line {number}", given=name)
@@ -392,10 +370,7 @@ Written = tuple[dict[str, list[str]], Path]
 
 
 def coco_captions(data: Path) -> Written | None:
-    """The captions of COCO's images by id, in the order of the file; None where it is not in the folder.
-
-    White space is collapsed, empty captions are left out.
-    """
+    """The captions of COCO's images by id, in the order of the file; None where it is not in the folder."""
     path = _first(data, COCO)
     if path is None:
         return None
@@ -483,10 +458,7 @@ def _of_csv(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     entries = []
     for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists.values(), strict=True)):
         if len(captions) != len(ids):
-            raise DataError(
-                "not an id per caption",
-                where=table.where(row),
-                given=f"{len(ids)} ids, {len(captions)} captions",
-            )
+            what = "not an id per caption"
+            raise DataError(what, where=table.where(row), given=f"{len(ids)} ids, {len(captions)} captions")
         entries.append((name, list(zip(ids, captions, strict=True))))
     return entries

@@ -40,10 +40,7 @@ from counterfoil.storage.location import located
 
 @dataclass(frozen=True)
 class Photos:
-    """A folder of image files, each of its folders listed once.
-
-    Without a `folder` whole paths alone are found, those in the folder `beside`.
-    """
+    """A folder of image files, each of its folders listed once."""
 
     folder: Path | None
     beside: Path | None = None
@@ -73,17 +70,12 @@ class Photos:
         return next((source for source in sources if source is not None), None)
 
     def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
-        """A source or None for each distinct name; raises `DataError` where the folder has none of them.
-
-        Some may be missing: a benchmark can be measured on the part that is at hand.
-        """
+        """A source or None for each distinct name; raises `DataError` where the folder has none of them."""
         source_of = {name: self.source(name) for name in dict.fromkeys(names)}
         if self.folder is not None and not any(source_of.values()):
-            raise DataError(
-                f"none of the {len(source_of):,} images is in this folder",
-                where=self.folder,
-                hint=f"it should hold files like {next(iter(source_of))}",
-            )
+            what = f"none of the {len(source_of):,} images is in this folder"
+            hint = f"it should hold files like {next(iter(source_of))}"
+            raise DataError(what, where=self.folder, hint=hint)
         return source_of
 
 
@@ -130,10 +122,7 @@ def looked_for(folder: Path | None, cell: object) -> str:
 
 @dataclass(frozen=True)
 class CellSource:
-    """An image in a cell of a Parquet or Arrow file, read when asked for.
-
-    Pickles as a path and a row number.
-    """
+    """An image in a cell of a Parquet or Arrow file, read when asked for."""
 
     path: Path
     column: str
@@ -268,12 +257,8 @@ def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
     names = [entry.get("filename") if isinstance(entry, dict) else None for entry in state["_data_files"]]
     odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
     if odd or not names:
-        raise DataError(
-            what,
-            where=folder / "state.json",
-            given=shown(odd[0]) if odd else "no files",
-            allowed="names of files in this folder",
-        )
+        given, allowed = shown(odd[0]) if odd else "no files", "names of files in this folder"
+        raise DataError(what, where=folder / "state.json", given=given, allowed=allowed)
     files = [folder / str(name) for name in names]
     return rows_of_files(files, images, source=str(folder))
 
@@ -381,12 +366,8 @@ def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
     cells: list[list[object]] = []
     for number, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(columns):
-            raise DataError(
-                "not a row of this layout",
-                where=part.where(number),
-                given=shown(row),
-                allowed=f"a list of {', '.join(columns)}",
-            )
+            what, allowed = "not a row of this layout", f"a list of {', '.join(columns)}"
+            raise DataError(what, where=part.where(number), given=shown(row), allowed=allowed)
         cells.append(row)
     return DataTable(dict(zip(columns, zip(*cells, strict=True), strict=True)), str(path), "json", (part,))
 
@@ -395,12 +376,9 @@ def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list
     """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns."""
     value = parse_json(read_text(path), where=path, without=without)
     if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
-        raise DataError(
-            "not a file of this layout",
-            where=path,
-            given=", ".join(value) if isinstance(value, dict) else shown(value),
-            allowed=f"an object with the lists {' and '.join(keys)}",
-        )
+        given = ", ".join(value) if isinstance(value, dict) else shown(value)
+        allowed = f"an object with the lists {' and '.join(keys)}"
+        raise DataError("not a file of this layout", where=path, given=given, allowed=allowed)
     return [
         objects_table(value[key], TablePart(f"{path}, {key}", len(value[key]), "entry"), "json")
         for key in keys
@@ -410,10 +388,7 @@ def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list
 def pictures_of(
     names: Iterable[str], data: Path | None, images: Path | None, *, suffixes: Sequence[str] = ()
 ) -> dict[str, FileSource | None]:
-    """The file of each picture by the path that the release calls it, None where it is not at hand.
-
-    They are looked for in `images`; without it in the folder of the data and in its folder `images`.
-    """
+    """The file of each picture by the path that the release calls it, None where it is not at hand."""
     distinct = tuple(dict.fromkeys(names))
     parts = {name: name.split("/") for name in distinct}
     root = data if data is None or data.is_dir() else data.parent

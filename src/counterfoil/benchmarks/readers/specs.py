@@ -211,12 +211,8 @@ def own_spec(path: Path) -> tuple[Card, tuple[Layout, ...]]:
     rows = read_toml(path)
     ((name, row),) = rows.items() if len(rows) == 1 else [("", None)]
     if not isinstance(row, dict):
-        raise DataError(
-            "not the table of one benchmark",
-            where=path,
-            given=", ".join(rows),
-            allowed="[NAME] with its form",
-        )
+        what = "not the table of one benchmark"
+        raise DataError(what, where=path, given=", ".join(rows), allowed="[NAME] with its form")
     like = row.get("like", "")
     facts = {field: value for field, value in row.items() if field not in ("like", "layout")}
     if name in BENCHMARKS or not re.fullmatch(r"[\w.-]+", name):
@@ -243,10 +239,7 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The benchmark of a card in `data`, a file or folder of its release.
-
-    Images are looked for in `images`, else beside the data.
-    """
+    """The benchmark of a card in `data`, a file or folder of its release."""
     return read_layouts(layouts(card.name), card, data, images)
 
 
@@ -511,12 +504,10 @@ def _with(table: DataTable, name: str) -> DataTable:
                 below.append(cell[int(key)] if isinstance(cell, list | tuple) else cell[key])
             except (KeyError, IndexError, TypeError, ValueError):
                 first = path[0]
-                raise DataError(
-                    f"no '{'.'.join(path)}' in the cell",
-                    where=table.where(row, head),
-                    given=shown(table[head][row]),
-                    allowed=f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}',
-                ) from None
+                what = f"no '{'.'.join(path)}' in the cell"
+                given = shown(table[head][row])
+                allowed = f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}'
+                raise DataError(what, where=table.where(row, head), given=given, allowed=allowed) from None
         cells = below
     return table.with_columns({name: cells})
 
@@ -744,11 +735,7 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
 
 
 def caption_words(data: Path) -> Int[ndarray, "n 2"]:
-    """Length in words (split at blanks) of both captions of every item of Winoground, in their order.
-
-    Counted from the captions where they are at hand, else taken from the columns `caption_0_words` and
-    `caption_1_words` of `tags.csv`.
-    """
+    """Length in words (split at blanks) of both captions of every item of Winoground, in their order."""
     (layout,) = layouts("winoground")
     table = open_rows(data, ("image_0", "image_1"), split="test", names=layout.files)
     if _TWO[0] in table:

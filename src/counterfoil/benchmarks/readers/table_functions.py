@@ -1,8 +1,4 @@
-"""Functions from table to table for what no layout of a benchmark can say: steps of `catalog.toml`.
-
-Each takes the table, the card and the folder or file of the data, and options; those that open files take the
-card and the data.
-"""
+"""Functions from table to table for what no layout of a benchmark can say: steps of `catalog.toml`."""
 
 import ast
 import base64
@@ -62,10 +58,7 @@ def numbered_items(table: DataTable, card: Card, home: Path | None, *, subset: s
 
 
 def statement_pairs(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """A row of each sentence with each of its images: true of the first and false of the other.
-
-    A sentence that comes with one image again is left out. True statements are of no type.
-    """
+    """A row of each sentence with each of its images: true of the first and false of the other."""
     rows: dict[tuple[str, str], tuple[str, str, str, bool, str, str]] = {}
     images = (labels(table, name) for name in ("pos_image_id", "neg_image_id"))
     columns = (table[ROW], table["sentence"], *images, table["type"])
@@ -93,10 +86,7 @@ def svo_types(table: DataTable, card: Card, home: Path | None) -> DataTable:
 
 
 def paired_rows(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """MMVP's two consecutive rows of a question as one: `first` and `second` ids, and both statements.
-
-    The first row of a pair has an odd id.
-    """
+    """MMVP's two consecutive rows of a question as one: `first` and `second` ids, and both statements."""
     numbers, types = integers(table, "Question ID").tolist(), labels(table, "Type")
     statements = texts(table, "Statement")
     if len(table) % 2:
@@ -104,12 +94,9 @@ def paired_rows(table: DataTable, card: Card, home: Path | None) -> DataTable:
     for row in range(0, len(table), 2):
         first, second = numbers[row : row + 2]
         if first % 2 != 1 or second != first + 1 or types[row] != types[row + 1]:
-            raise DataError(
-                "two rows that are no pair",
-                where=table.where(row),
-                given=f"{first} ({types[row]}), {second} ({types[row + 1]})",
-                allowed="an odd id and the next one, of one type",
-            )
+            given = f"{first} ({types[row]}), {second} ({types[row + 1]})"
+            allowed = "an odd id and the next one, of one type"
+            raise DataError("two rows that are no pair", where=table.where(row), given=given, allowed=allowed)
     columns = {"first": numbers[::2], "second": numbers[1::2], "type": types[::2]}
     return DataTable({**columns, "caption_0": statements[::2], "caption_1": statements[1::2]}, table.source)
 
@@ -128,12 +115,9 @@ def opposite_relations(
         stem = Path(name).stem
         parts = stem.split("_")
         if len(parts) < 3 or parts[1] not in known:
-            raise DataError(
-                "a name without objects and relation",
-                where=table.where(row, "image_path"),
-                given=stem,
-                allowed=f"OBJECT_RELATION_OBJECT, with one of {', '.join(known)}",
-            )
+            what = "a name without objects and relation"
+            allowed = f"OBJECT_RELATION_OBJECT, with one of {', '.join(known)}"
+            raise DataError(what, where=table.where(row, "image_path"), given=stem, allowed=allowed)
         keys.append((parts[0], parts[1], parts[-1]))
     members = Counter(keys)
 
@@ -158,11 +142,7 @@ def opposite_relations(
 def questions_of_images(
     table: DataTable, card: Card, home: Path | None, *, answers: Mapping[str, Sequence[str]]
 ) -> DataTable:
-    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered.
-
-    `answers` holds the two answers of each type of question, and what the official code puts behind a
-    question.
-    """
+    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered."""
     types = labels(table, "Question_Type", tuple(answers))
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
@@ -208,12 +188,8 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
             raise DataError("not captions by number", where=place, given=shown(captions))
         for key, text in captions.items():
             if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
-                raise DataError(
-                    f"not a caption of one of {images} images",
-                    where=place,
-                    given=f"{key}: {shown(text)}",
-                    allowed=f"a text under 0 to {images - 1}",
-                )
+                what, given = f"not a caption of one of {images} images", f"{key}: {shown(text)}"
+                raise DataError(what, where=place, given=given, allowed=f"a text under 0 to {images - 1}")
             rows.append((directory, int(key), text, files_of_set))
     if not rows:
         raise DataError("no captions", where=file)
@@ -280,12 +256,8 @@ def _evaluated(table: DataTable, column: str, *, least: int) -> list[list[str]]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             value = None
         if not isinstance(value, list) or len(value) < least or not all(isinstance(t, str) for t in value):
-            raise DataError(
-                "not a list of texts",
-                where=table.where(row, column),
-                given=shown(cell),
-                allowed="['a caption', ...]",
-            )
+            what, given = "not a list of texts", shown(cell)
+            raise DataError(what, where=table.where(row, column), given=given, allowed="['a caption', ...]")
         lists.append(value)
     return lists
 
@@ -311,20 +283,15 @@ def sharegpt4v(card: Card, data: Path) -> tuple[DataTable, bool]:
             rows["caption"].append(entry["conversations"][1]["value"].replace("\n", " "))
             rows["image"].append(entry["image"])
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise DataError(
-                "no image with a second turn",
-                where=f"{data}, entry {number + 1}",
-                given=shown(entry),
-                allowed="image, and conversations of two turns or more",
-            ) from None
+            what = "no image with a second turn"
+            given = shown(entry)
+            allowed = "image, and conversations of two turns or more"
+            raise DataError(what, where=f"{data}, entry {number + 1}", given=given, allowed=allowed) from None
     return DataTable(rows, str(data)), False
 
 
 def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> DataTable:
-    """The column `photo` of DOCCI, where its metadata are there: intervals take near-duplicates as one.
-
-    They are the images of one `cluster_id`.
-    """
+    """The column `photo` of DOCCI, where its metadata are there: intervals take near-duplicates as one."""
     assert home is not None
     names: dict[str, str] = {}
     if (home.parent / file).is_file():
@@ -343,10 +310,7 @@ _SECOND = (
 
 
 def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """The columns `second_tags` (the only one of an item, or "No Tag") and `second_any` (all of them).
-
-    They are there where the file of Diwan et al. lies in the folder of the data.
-    """
+    """The columns `second_tags` (the only one of an item, or "No Tag") and `second_any` (all of them)."""
     path = None if home is None else (home if home.is_dir() else home.parent) / SECOND_TAGS
     if path is None or not path.is_file():
         return table
@@ -366,19 +330,13 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
 
 
 def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
-    """VSR's rows of the folder of one of its splits, or of a file alone.
-
-    The dev split, where it is there, only chooses the threshold: columns `split` and `dev`.
-    """
+    """VSR's rows of the folder of one of its splits, or of a file alone."""
     if data.is_dir():
         files = [data / "test.jsonl", data / "dev.jsonl"]
         if not files[0].is_file():
-            raise DataError(
-                "no test.jsonl in this folder",
-                where=data,
-                given=", ".join(sorted(file.name for file in data.iterdir())[:8]) or "nothing",
-                hint="name the folder of one split: data/splits/zeroshot or data/splits/random",
-            )
+            given = ", ".join(sorted(file.name for file in data.iterdir())[:8]) or "nothing"
+            hint = "name the folder of one split: data/splits/zeroshot or data/splits/random"
+            raise DataError("no test.jsonl in this folder", where=data, given=given, hint=hint)
         tables = [read_table(file) for file in files if file.is_file()]
     else:
         tables = [read_table(data)]
@@ -455,20 +413,14 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
     for name in (_KEY, _ORDER):
         files[name] = next((f for f in (folder / name, folder / "src_file" / name) if f.is_file()), None)
         if files[name] is None:
-            raise DataError(
-                f"the blind form of EqBen lacks {name}",
-                where=folder,
-                hint="or give private_info_global.json instead",
-            )
+            hint = "or give private_info_global.json instead"
+            raise DataError(f"the blind form of EqBen lacks {name}", where=folder, hint=hint)
     pairs, key, order = (list_of(read_json(file or path), where=file) for file in (path, *files.values()))
     fits = len(pairs) == len(key) == len(order)
     if not fits or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
-        raise DataError(
-            "the key does not fit the list of pairs",
-            where=folder,
-            given=f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order",
-            allowed="as many of each, and each position once",
-        )
+        what = "the key does not fit the list of pairs"
+        given = f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order"
+        raise DataError(what, where=folder, given=given, allowed="as many of each, and each position once")
     quads: dict[int, dict[str, Any]] = {}
     for place, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
         pair = pairs[place]
