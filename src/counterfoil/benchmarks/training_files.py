@@ -23,8 +23,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
-from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, rows_of_files
-from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source, TarSource
+from counterfoil.benchmarks.readers.rows import Photos, held_source, image_folder, open_rows, rows_of_files
+from counterfoil.benchmarks.records import Caption, FileSource, Image, Source, TarSource
 from counterfoil.benchmarks.references import References, bounds
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
 from counterfoil.benchmarks.training_parquet import Columns, Find, Texts
@@ -84,7 +84,7 @@ def _other_table(path: Path, split: str | None) -> DataTable:
     """The rows of a table that is no Parquet, or of a folder with one per split."""
     if path.is_file() and split not in (None, "train"):
         raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-    listed = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+    listed = sorted(path.glob("[!.]*.*")) if path.is_dir() else []
     if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
         # More than one of a split is for `open_rows` to complain of.
         chosen = of_split(plain, split, where=path)
@@ -133,18 +133,13 @@ def _rows_of(
 
 def _parquet_files(path: Path, split: str | None) -> list[Path]:
     """The Parquet files of a split, none where the path holds another kind of table."""
-    if path.is_dir() and not _saved(path):
+    if path.is_dir():
         places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
         files = next((listed for listed in places if listed), [])
         return of_split(files, split, where=path) if files else []
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return []
     return [path]
-
-
-def _saved(folder: Path) -> bool:
-    """Whether the `datasets` library saved this folder."""
-    return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
 
 
 def _columns(named: Collection[str], source: str) -> dict[str, str]:
@@ -162,17 +157,12 @@ def _columns(named: Collection[str], source: str) -> dict[str, str]:
 
 def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
     """Where the image is that a cell holds or names; raises `DataError` where there is none."""
-    if isinstance(cell, CellSource):
-        return cell
-    if isinstance(cell, dict):
-        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
-    if isinstance(cell, bytes) and cell:
-        return BytesSource(cell, where)
     if type(cell) is int:
         # COCO's photographs are called by their ids.
         cell = f"{cell:012d}.jpg"
-    if not isinstance(cell, str) or not cell.strip():
-        raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
+    cell = held_source(cell, where)
+    if not isinstance(cell, str):
+        return cell
     folder = photos.folder
     if missing == "unread":
         return FileSource((folder or Path()) / cell)
@@ -368,7 +358,7 @@ def read(
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).
     tables = any(file.suffix.lower() in EXTENSIONS for at in (path, path / "data") for file in at.glob("*"))
-    if path.is_dir() and not _saved(path) and not tables:
+    if path.is_dir() and not tables:
         held_out = split in ("val", "validation")
         for name in ("validation", "val", "valid") if held_out else (split or "train",):
             if (path / name).is_dir():

@@ -79,18 +79,13 @@ class StoredCaptions(Parts[Caption]):
 Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
 
 
-def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
+def _numbered(digests: bytearray) -> tuple[Int64[ndarray, "texts"], ndarray]:
     """A number for each distinct digest, in the order of first occurrence, and which are first."""
-    order = np.lexsort((digests[:, 1], digests[:, 0]))
-    same = (digests[order[1:]] == digests[order[:-1]]).all(axis=1)
-    leads = np.concatenate([[True], ~same]) if len(order) else np.zeros(0, dtype=bool)
-    # The sort keeps the order of equals, so the first of each group is the one that occurs first.
-    first = np.zeros(len(order), dtype=bool)
-    first[order[leads]] = True
-    number = (np.cumsum(first) - 1)[order[leads]]
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.repeat(number, np.diff(np.append(np.flatnonzero(leads), len(order))))
-    return numbers, first
+    buffers = [None, pa.py_buffer(digests)]
+    cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digests) // 16, buffers)
+    numbers = cells.dictionary_encode().indices.to_numpy().astype(np.int64)
+    before = np.maximum.accumulate(np.concatenate([[-1], numbers]))[:-1]
+    return numbers, numbers > before
 
 
 #: Where an image is, from the cell of a table that names it, the column and the row.
@@ -251,7 +246,7 @@ class Columns:
                     digests += hashlib.blake2b(text, digest_size=16).digest()
             ends.append(len(digests) // 16)
             counts[column] = np.concatenate(lengths)
-        numbers, first = _numbered(np.frombuffer(digests, dtype="<u8").reshape(-1, 2))
+        numbers, first = _numbered(digests)
         del digests
         with writing(folder / _TEXTS) as file:
             schema = pa.schema([("text", pa.string())])

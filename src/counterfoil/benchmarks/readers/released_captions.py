@@ -25,7 +25,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
-from counterfoil.benchmarks.readers.rows import Photos, object_tables
+from counterfoil.benchmarks.readers.rows import Photos, list_of, object_tables
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
@@ -448,17 +448,15 @@ def _of_csv(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     if not rows:
         raise DataError("no image of the split 'test'", where=path)
     table = whole.take(rows)
-    lists: dict[str, list[list[str]]] = {"raw": [], "sentids": []}
-    for column, cells in lists.items():
-        for row, text in enumerate(texts(table, column)):
-            cell = parse_json(text, where=table.where(row, column))
-            if not isinstance(cell, list):
-                raise DataError("not a list", where=table.where(row, column), given=shown(cell))
-            cells.append([str(item) for item in cell])
+    lists = []
+    for column in ("raw", "sentids"):
+        places = [table.where(row, column) for row in range(len(table))]
+        cells = zip(texts(table, column), places, strict=True)
+        lists.append([list_of(parse_json(text, where=where), where=where) for text, where in cells])
     entries = []
-    for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists.values(), strict=True)):
+    for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists, strict=True)):
         if len(captions) != len(ids):
-            what = "not an id per caption"
-            raise DataError(what, where=table.where(row), given=f"{len(ids)} ids, {len(captions)} captions")
-        entries.append((name, list(zip(ids, captions, strict=True))))
+            given = f"{len(ids)} ids, {len(captions)} captions"
+            raise DataError("not an id per caption", where=table.where(row), given=given)
+        entries.append((name, list(zip(map(str, ids), map(str, captions), strict=True))))
     return entries

@@ -1,14 +1,13 @@
 """Rows of a data set with images in files or cells: texts in memory, images left there until asked for.
 
-Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library.
-Released files: the one that is meant in a folder, rows that are lists, pictures by their paths.
+Parquet files and folders of them; released files: the one that is meant in a folder, rows that are lists,
+pictures by their paths.
 """
 
 import bisect
 import itertools
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -93,18 +92,10 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos |
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
     table prints an image it does not carry ("<PIL...>").
     """
-    cell: Any = table[column][row]
     where = table.where(row, column)
-    if isinstance(cell, CellSource):
+    cell = held_source(table[column][row], where)
+    if not isinstance(cell, str):
         return cell
-    if isinstance(cell, dict):
-        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
-    if isinstance(cell, bytes) and cell:
-        return BytesSource(cell, where)
-    if isinstance(cell, PIL.Image.Image):
-        return PixelSource(np.asarray(in_rgb(cell)), where)
-    if not isinstance(cell, str) or not cell.strip():
-        raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
     if cell.startswith("<PIL."):
         return None
     if isinstance(folder, Photos):
@@ -115,6 +106,21 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos |
     return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None
 
 
+def held_source(cell: Any, where: str) -> Source | str:
+    """The image that a cell holds (bytes, `{"bytes", "path"}`, a picture), or the path that it names."""
+    if isinstance(cell, CellSource):
+        return cell
+    if isinstance(cell, dict):
+        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+    if isinstance(cell, bytes) and cell:
+        return BytesSource(cell, where)
+    if isinstance(cell, PIL.Image.Image):
+        return PixelSource(np.asarray(in_rgb(cell)), where)
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
+    return cell
+
+
 def looked_for(folder: Path | None, cell: object) -> str:
     """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes."""
     return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
@@ -122,7 +128,7 @@ def looked_for(folder: Path | None, cell: object) -> str:
 
 @dataclass(frozen=True)
 class CellSource:
-    """An image in a cell of a Parquet or Arrow file, read when asked for."""
+    """An image in a cell of a Parquet file, read when asked for."""
 
     path: Path
     column: str
@@ -134,16 +140,13 @@ class CellSource:
         try:
             # A relative path names another file once the working folder changes.
             file = self.path.resolve()
-            if file.suffix.lower() == ".arrow":
-                cell = _stream(file, _age(file)).column(self.column)[self.row].as_py()
-            else:
-                with _one_reader:
-                    metadata = _parquet(file, _age(file)).metadata
-                    groups = range(metadata.num_row_groups)
-                    ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
-                    group = bisect.bisect_right(ends, self.row)
-                    cells = _row_group(file, _age(file), self.column, group)
-                cell = cells[self.row - (ends[group - 1] if group else 0)]
+            with _one_reader:
+                metadata = _parquet(file, _age(file)).metadata
+                groups = range(metadata.num_row_groups)
+                ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
+                group = bisect.bisect_right(ends, self.row)
+                cells = _row_group(file, _age(file), self.column, group)
+            cell = cells[self.row - (ends[group - 1] if group else 0)]
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DataError(
                 f"image cannot be read: {error}", where=self, hint="is the file cut off?"
@@ -165,65 +168,53 @@ class CellSource:
 def open_rows(
     path: Path, images: Sequence[str], *, split: str = "", names: Sequence[str] = (), subsets: bool = False
 ) -> DataTable:
-    """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
+    """The rows in `path`: a Parquet file, any file that `read_table` reads, or a folder.
 
-    In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
-    `data/` (those of `split` where there are several splits); a table called one of `names`; the only table;
-    with `subsets` all tables, a column `subset` telling them apart.
+    In a folder the first of these counts: the Parquet files in it or in its `data/` (those of `split` where
+    there are several splits); a table called one of `names`; the only table; with `subsets` all tables, a
+    column `subset` telling them apart.
     """
     if path.is_dir():
         return _open_folder(path, images, split, names, subsets)
-    if path.suffix.lower() in (".parquet", ".arrow"):
+    if path.suffix.lower() == ".parquet":
         return rows_of_files([path], images)
     return read_table(path)
 
 
 def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
-    """The rows of Parquet or Arrow files that make one data set, in order; an Arrow file is mapped."""
+    """The rows of Parquet files that make one data set, in order."""
     tables = []
     for file in files:
         regular(file)
-        is_arrow = file.suffix.lower() == ".arrow"
         try:
             # Images are read from the same Parquet file, by any thread.
-            with nullcontext() if is_arrow else _one_reader:
-                opened = _stream(file, _age(file)) if is_arrow else _parquet(file.resolve(), _age(file))
-                schema = opened.schema if is_arrow else opened.schema_arrow
+            with _one_reader:
+                opened = _parquet(file.resolve(), _age(file))
+                schema = opened.schema_arrow
                 check_header(schema.names, file)
                 # Columns whose cells hold bytes rather than paths.
                 lazy = [
                     name for name in images if name in schema.names and holds_bytes(schema.field(name).type)
                 ]
                 plain = [name for name in schema.names if name not in lazy]
-                if is_arrow:
-                    table, rows = opened.select(plain), opened.num_rows
-                else:
-                    check_size(opened.metadata, where=file, columns=plain)
-                    table, rows = opened.read(columns=plain), opened.metadata.num_rows
+                check_size(opened.metadata, where=file, columns=plain)
+                table, rows = opened.read(columns=plain), opened.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise broken(file, error, "Arrow" if is_arrow else "Parquet") from None
+            raise broken(file, error, "Parquet") from None
         columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in plain}
         for name in lazy:
             columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
-        kind = "arrow" if is_arrow else "parquet"
-        tables.append(DataTable(columns, str(file), kind, (TablePart(str(file), rows),)))
-    if len(tables) == 1:
-        return replace(tables[0], source=source or tables[0].source)
-    joined = stack(tables, source=source or str(Path(tables[0].source).parent))
-    return replace(joined, kind=tables[0].kind)
+        tables.append(DataTable(columns, str(file), "parquet", (TablePart(str(file), rows),)))
+    place = files[0] if len(files) == 1 else files[0].parent
+    return replace(stack(tables, source=source or str(place)), kind="parquet")
 
 
 def _open_folder(
     folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
 ) -> DataTable:
-    if (folder / "dataset_dict.json").is_file():
-        splits = sorted(path.name for path in folder.iterdir() if (path / "state.json").is_file())
-        chosen = split if split in splits else splits[0] if len(splits) == 1 else None
-        if chosen is None:
-            raise DataError("no such split", where=folder, given=split or "none", allowed=splits)
-        folder = folder / chosen
-    if (folder / "state.json").is_file():
-        return _open_saved(folder, images)
+    if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
+        hint = "write each split with its to_parquet, and name that file or folder"
+        raise DataError("a data set saved by the library datasets", where=folder, hint=hint)
     for place in (folder, folder / "data"):
         parquet = sorted(place.glob("*.parquet"))
         ours = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
@@ -240,27 +231,10 @@ def _open_folder(
             "no data set in this folder" if not tables else "several tables in this folder",
             where=folder,
             given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
-            allowed=("Parquet files", "a folder saved by datasets", *names),
+            allowed=("Parquet files", *names),
             hint="name the file itself" if tables else None,
         )
     return read_table(tables[0])
-
-
-def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
-    state, what = read_json(folder / "state.json"), "not the state of a saved data set"
-    if not isinstance(state, dict) or not isinstance(state.get("_data_files"), list):
-        raise DataError(what, where=folder / "state.json")
-    if state.get("_indices_files") or state.get("_indices_data_files"):
-        raise DataError(
-            "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
-        )
-    names = [entry.get("filename") if isinstance(entry, dict) else None for entry in state["_data_files"]]
-    odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
-    if odd or not names:
-        given, allowed = shown(odd[0]) if odd else "no files", "names of files in this folder"
-        raise DataError(what, where=folder / "state.json", given=given, allowed=allowed)
-    files = [folder / str(name) for name in names]
-    return rows_of_files(files, images, source=str(folder))
 
 
 def holds_bytes(kind: pa.DataType) -> bool:
@@ -298,13 +272,6 @@ def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
     # As Python's own values: of an array that outlives other groups Arrow has read freed memory.
     cells: list[Any] = table.column(column).to_pylist()
     return cells
-
-
-@lru_cache(maxsize=64)
-def _stream(path: Path, age: int) -> pa.Table:
-    table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-    table.validate(full=True)
-    return table
 
 
 def no_data(card: Card) -> DataError:
