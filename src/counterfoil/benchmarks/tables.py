@@ -136,12 +136,8 @@ def texts(table: DataTable, column: str) -> tuple[str, ...]:
     cells = table[column]
     if {*map(type, cells)} == {str} and all(map(str.strip, cells)):
         return tuple(cells)
-    for row, cell in enumerate(cells):
-        if not isinstance(cell, str):
-            raise DataError("not a text", where=table.where(row, column), given=shown(cell))
-        if not cell.strip():
-            raise DataError("empty text", where=table.where(row, column))
-    return tuple(cells)
+    check_cells(table, column, lambda cell: isinstance(cell, str), "not a text")
+    raise DataError("empty text", where=table.where([not cell.strip() for cell in cells].index(True), column))
 
 
 def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -299,30 +295,19 @@ EXTENSIONS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     """The table in `path`: a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one per subset.
 
-    * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes, a byte-order mark and
-      semicolons or tabs in place of commas are understood; cells are strings.
-    * JSON: a list of objects, or an object keyed by item id whose values are objects (the key becomes column
-      `id`; an item that is null or NaN is a row with nothing else; with `summaries` a number, such as the
-      accuracy that a released file ends with, is passed over) or single values (columns `id` and `value`).
-      JSON Lines: an object per line, blank lines skipped.
-    * Parquet: any table; an image cell is `{"bytes", "path"}`.
-    * A folder: the tables of its files in order of their names, below one another, with a column `subset`
-      that holds the file's name without its ending.
-
-    Raises `DataError` where there is no such file, the ending is unknown, there are no rows, a row is ragged
-    or broken, or a name occurs twice in a header or a JSON object.
+    Cells of CSV are strings. JSON is a list of objects, or an object keyed by item id whose values are
+    objects (the key becomes column `id`; an item that is null or NaN is a row with nothing else; with
+    `summaries` a number, such as the accuracy that a released file ends with, is passed over) or single
+    values (columns `id` and `value`). Of a folder the column `subset` holds the file's name without its
+    ending.
     """
     path = Path(path)
-    try:
-        entries = sorted(path.iterdir()) if path.is_dir() else None
-    except OSError as error:
-        raise unreadable(path, error) from None
-    if entries is not None:
-        files = [
-            file
-            for file in entries
-            if file.is_file() and file.suffix.lower() in _READERS and not file.name.startswith(".")
-        ]
+    if path.is_dir():
+        try:
+            entries = [file for file in sorted(path.iterdir()) if file.is_file() and file.name[0] != "."]
+        except OSError as error:
+            raise unreadable(path, error) from None
+        files = [file for file in entries if file.suffix.lower() in _READERS]
         if not files:
             raise DataError("no table in this folder", where=path, allowed=EXTENSIONS)
         stems = [file.stem for file in files]
@@ -334,9 +319,8 @@ def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     regular(path, missing="no such file or folder")
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise DataError(
-            "unknown kind of table", where=path, given=path.suffix or "no extension", allowed=EXTENSIONS
-        )
+        given = path.suffix or "no extension"
+        raise DataError("unknown kind of table", where=path, given=given, allowed=EXTENSIONS)
     return _read_json(path, summaries) if reader is _read_json else reader(path)
 
 

@@ -145,10 +145,8 @@ class Video(Image):
         """
         source = self.source
         if source is None:
-            raise DataError(
-                f"video '{self.id}' is not at hand",
-                hint="give the folder that holds the videos with --images",
-            )
+            what = f"video '{self.id}' is not at hand"
+            raise DataError(what, hint="give the folder that holds the videos with --images")
         if isinstance(source, FrameFeatures):
             hint = "give the videos themselves, or measure with em-score, which reads frame features"
             raise DataError("embedded frames where pictures are asked for", where=source, hint=hint)

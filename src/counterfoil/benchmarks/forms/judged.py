@@ -209,10 +209,8 @@ class Preference(Judged):
             raise DataError("the label is not that of more votes", where=f"question '{self.ids[wrong[0]]}'")
         place = self.owners * 2 + self.sides
         if np.any(np.diff(place) < 0) or not np.array_equal(np.unique(place), np.arange(2 * len(self))):
-            raise DataError(
-                "the rows of the candidates are not in order, or a candidate has none",
-                allowed="every question's first candidate, then its second",
-            )
+            what = "the rows of the candidates are not in order, or a candidate has none"
+            raise DataError(what, allowed="every question's first candidate, then its second")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -304,10 +302,8 @@ class Preference(Judged):
     def release(self) -> FormRelease:
         """A row per pair of captions with the votes for each."""
         if not self.single:
-            raise DataError(
-                "candidates of several sentences cannot be published",
-                allowed="preferences between two captions of one image",
-            )
+            what = "candidates of several sentences cannot be published"
+            raise DataError(what, allowed="preferences between two captions of one image")
         sides = self.captions.reshape(-1, 2)
         columns = {
             "image": ReleaseColumn("image", self.images[::2], "The image."),

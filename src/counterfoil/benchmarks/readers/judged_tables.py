@@ -194,14 +194,10 @@ def foil(
     words = labels(notes, "target_word") if "target_word" in notes else ("",) * len(notes)
     ids = labels(notes, "foil_id") if "foil_id" in notes else tuple(str(row + 1) for row in range(len(notes)))
     rows = [row for _, row in pairs]
-    columns: dict[str, Sequence[Any]] = {
-        "foil_id": [ids[row] for row in rows],
-        "original": [captions[row] for row, _ in pairs],
-        "file": [files_of[row] for row in rows],
-        "word": [words[row] for row in rows],
-        "right": [1] * len(rows),
-        "wrong": [0] * len(rows),
-    }
+    taken = {"foil_id": ids, "file": files_of, "word": words}
+    columns: dict[str, Sequence[Any]] = {name: [of[row] for row in rows] for name, of in taken.items()}
+    columns |= {"original": [captions[row] for row, _ in pairs]}
+    columns |= {"right": [1] * len(rows), "wrong": [0] * len(rows)}
     table = notes.take(rows).with_columns(columns)
     written = coco_captions(path.parent)
     if written is None:

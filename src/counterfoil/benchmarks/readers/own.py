@@ -11,7 +11,6 @@ them (`ALIASES`).
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +82,8 @@ def required(table: DataTable, *columns: str) -> None:
     """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
     for name in columns:
         if name not in table:
-            near = get_close_matches(name, list(table.columns), n=1, cutoff=0.6)
-            raise DataError(
-                f"no column '{name}'",
-                where=table.source,
-                given=", ".join(table.columns),
-                allowed=ALIASES.get(name, (name,)),
-                hint=f"is '{near[0]}' meant? call it '{name}'" if near else None,
-            )
+            given, allowed = ", ".join(table.columns), ALIASES.get(name, (name,))
+            raise DataError(f"no column '{name}'", where=table.source, given=given, allowed=allowed)
 
 
 #: Columns by which a table is told to be of a kind, each under any of the names; first the likeliest kind.

@@ -105,8 +105,8 @@ class Layout(BaseModel):
     #: Names of files, of which the first that is there is read; with `subsets`, one file of each subset.
     files: tuple[str, ...] = ()
     subsets: tuple[str, ...] = ()
-    #: Whether subsets may be missing: never, where questions are not counted, or always.
-    partial: str = "never"
+    #: Whether subsets may be missing.
+    partial: bool = False
     #: The pattern of the paths of files that are read together, from a slash in the folder on; of a file that
     #: is named, the name. Its groups are columns. NAME is the last part of the card's name.
     pattern: str = ""
@@ -302,14 +302,9 @@ def benchmark_of(
         sides = (captions[0], captions[1]), (pictures[0], pictures[1])
         return quads(card, ids, *sides, part=part, **facts)
     if card.form == "gallery":
-        written = (
-            table["captions"]
-            if not captions
-            else [
-                numbered((text for text in row if text is not None), shown.id)
-                for shown, row in zip(pictures[0], zip(*captions, strict=True), strict=True)
-            ]
-        )
+        rows = zip(pictures[0], zip(*captions, strict=True), strict=True) if captions else ()
+        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        written = written if captions else table["captions"]
         return gallery_of_own(card, written, pictures[0], source=table.source, path=path)
     facts["caption_ids"] = names[0] if names else None
     if card.form == "statement":
@@ -436,32 +431,23 @@ def _open_subsets(layout: Layout, card: Card, data: Path) -> tuple[DataTable, bo
         paths = {data.resolve().name: data / last}
     else:
         paths = {name: data / file for name, file in names.items() if (data / file).is_file()}
-        if layout.partial == "always" and not paths:
+        if layout.partial and not paths:
             raise DataError(f"no {last} in this folder", where=data, allowed=list(names.values()))
-        if layout.partial == "never" or (
-            layout.partial == "uncounted" and (card.size is not None or not paths)
-        ):
-            released = released_set(
-                card, data, list(names.values()), hint="name one file to read that subset alone"
-            )
-            paths = dict(zip(names, released, strict=True))
+        if not layout.partial:
+            released_set(card, data, list(names.values()), hint="name one file to read that subset alone")
     tables = [_read(path, layout) for path in paths.values()]
     table = stack(tables, source=str(data), column="subset", values=list(paths))
-    return table, layout.partial != "always" and len(paths) < len(layout.subsets)
+    return table, not layout.partial and len(paths) < len(layout.subsets)
 
 
 def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
     """The rows of all files whose paths in the folder `data` fit a pattern, in the order of what it takes."""
     last = card.name.rpartition("-")[2]
     pattern = re.compile(layout.pattern.replace("NAME", last))
-    places = (
-        {data.name: data}
-        if data.is_file()
-        else {
-            f"/{path.relative_to(data).as_posix()}": path
-            for path in data.rglob("*" + pattern.pattern.rpartition(".")[2])
-        }
-    )
+    places = {data.name: data}
+    if not data.is_file():
+        files = data.rglob("*" + pattern.pattern.rpartition(".")[2])
+        places = {f"/{path.relative_to(data).as_posix()}": path for path in files}
     matches = [(match, places[name]) for name in places if (match := pattern.fullmatch(name))]
     if not matches:
         allowed = layout.allowed.replace("NAME", last)
@@ -503,11 +489,8 @@ def _with(table: DataTable, name: str) -> DataTable:
             try:
                 below.append(cell[int(key)] if isinstance(cell, list | tuple) else cell[key])
             except (KeyError, IndexError, TypeError, ValueError):
-                first = path[0]
-                what = f"no '{'.'.join(path)}' in the cell"
-                given = shown(table[head][row])
-                allowed = f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}'
-                raise DataError(what, where=table.where(row, head), given=given, allowed=allowed) from None
+                what, given = f"no '{'.'.join(path)}' in the cell", shown(table[head][row])
+                raise DataError(what, where=table.where(row, head), given=given) from None
         cells = below
     return table.with_columns({name: cells})
 
@@ -549,24 +532,15 @@ def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple
             for value, match in matches.items()
         }
         values = tuple(taken[value] for value in values)
-    if text.allowed:
-        for row, value in enumerate(values):
-            if value not in text.allowed:
-                raise DataError(
-                    "unknown label",
-                    where=table.where(row, text.of.rstrip("?") if "{" not in text.of else None),
-                    given=value or "(empty)",
-                    allowed=text.allowed,
-                )
+    odd = next((row for row, value in enumerate(values) if text.allowed and value not in text.allowed), None)
+    if odd is not None:
+        where = table.where(odd, None if "{" in text.of else text.of.rstrip("?"))
+        raise DataError("unknown label", where=where, given=values[odd] or "(empty)", allowed=text.allowed)
     if text.names:
-        old = {
-            name: new
-            for new, names in text.names.items()
-            for name in ((names,) if isinstance(names, str) else names)
-        }
-        values = tuple(
-            old.get(value, value if text.otherwise is None else text.otherwise) for value in values
-        )
+        listed = {new: (old,) if isinstance(old, str) else old for new, old in text.names.items()}
+        new_of = {old: new for new, names in listed.items() for old in names}
+        usual = text.otherwise
+        values = tuple(new_of.get(value, value if usual is None else usual) for value in values)
     return values
 
 
@@ -579,15 +553,14 @@ def _ids(table: DataTable, layout: Layout) -> tuple[str, ...]:
         return unique_ids(ids)
     names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
     seen: set[str] = set()
+    column = names[-1] if names[-1] in table else None
     for row, name in enumerate(ids):
-        if not name or name in seen:
-            cell = table[names[-1]][row] if names[-1] in table else name
-            raise DataError(
-                "id occurs twice" if name else "empty id",
-                where=table.where(row, names[-1] if names[-1] in table else None),
-                given=cell if name else None,
-                hint="ids must be unique" if name else None,
-            )
+        where = table.where(row, column) if not name or name in seen else ""
+        if not name:
+            raise DataError("empty id", where=where)
+        if name in seen:
+            cell = name if column is None else table[column][row]
+            raise DataError("id occurs twice", where=where, given=cell, hint="ids must be unique")
         seen.add(name)
     return ids
 

@@ -76,11 +76,10 @@ def svo_types(table: DataTable, card: Card, home: Path | None) -> DataTable:
     names = {"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}
     flags = np.stack([booleans(table, column) for column in names])
     rows = [row for row, text in enumerate(table["sentence"]) if isinstance(text, str) and text.strip()]
-    for row in rows:
-        if flags[:, row].sum() != 1:
-            raise DataError(
-                "not of one type", where=table.where(row), allowed=f"one of {', '.join(names)} is True"
-            )
+    odd = next((row for row in rows if flags[:, row].sum() != 1), None)
+    if odd is not None:
+        allowed = f"one of {', '.join(names)} is True"
+        raise DataError("not of one type", where=table.where(odd), allowed=allowed)
     types = [list(names.values())[at] for at in flags.argmax(axis=0).tolist()]
     return table.with_columns({"type": types}).take(rows)
 
@@ -125,18 +124,12 @@ def opposite_relations(
         whole = all(members[first, relation, second] == 1 for relation in relations)
         return f"{first} {second}: {name}" if whole else ""
 
-    both = [next(pair for pair in pairs if relation in pair) for _, relation, _ in keys]
-    return table.with_columns(
-        {
-            "stem": [Path(name).stem for name in table["image_path"]],
-            "relation": [relation for _, relation, _ in keys],
-            "pair": [
-                group(first, second, pair, "/".join(pair))
-                for (first, _, second), pair in zip(keys, both, strict=True)
-            ],
-            "set": [group(first, second, known, "all") for first, _, second in keys],
-        }
-    )
+    columns: dict[str, list[str]] = {"stem": [Path(name).stem for name in table["image_path"]]}
+    columns["relation"] = [relation for _, relation, _ in keys]
+    both = [next(pair for pair in pairs if relation in pair) for relation in columns["relation"]]
+    columns["pair"] = [group(a, b, pair, "/".join(pair)) for (a, _, b), pair in zip(keys, both, strict=True)]
+    columns["set"] = [group(first, second, known, "all") for first, _, second in keys]
+    return table.with_columns(columns)
 
 
 def questions_of_images(
@@ -151,26 +144,26 @@ def questions_of_images(
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            column = f"Image_{i}_Question_{q}"
-            cell = table[column][row] if column in table else None
+            asked = f"Image_{i}_Question_{q}"
+            cell = table[asked][row] if asked in table else None
             answer = cell.strip().lower() if isinstance(cell, str) else ""
             if answer not in [word.lower() for word in words]:
-                raise DataError("no answer", where=table.where(row, column), given=shown(cell), allowed=words)
+                raise DataError("no answer", where=table.where(row, asked), given=shown(cell), allowed=words)
             right, wrong = words if answer == words[0].lower() else words[::-1]
-            question = f"{questions[q][row]}{prompt}"
+            question, name = f"{questions[q][row]}{prompt}", rows[row]
             cells = {
-                "id": f"{rows[row]}_q{q}_i{i}",
+                "id": f"{name}_q{q}_i{i}",
                 "image": table[f"Image_{i}"][row],
+                "type": types[row],
                 "right": f"{question} {right}",
                 "wrong": f"{question} {wrong}",
-                "type": types[row],
-                "same_question": f"{rows[row]}_q{q}",
-                "same_image": f"{rows[row]}_i{i}",
-                "quartet": rows[row],
+                "same_question": f"{name}_q{q}",
+                "same_image": f"{name}_i{i}",
+                "quartet": name,
                 **({"source": sources[row]} if sources else {}),
             }
-            for name, value in cells.items():
-                columns.setdefault(name, []).append(value)
+            for column, value in cells.items():
+                columns.setdefault(column, []).append(value)
     return DataTable(columns, table.source)
 
 
@@ -344,10 +337,8 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     columns: dict[str, Any] = {"dev": [name == "dev" for name in table["split"]]}
     columns[ROW] = [number for one in tables for number in range(len(one))]
     links = labels(table, "image_link") if "image_link" in table else ("",) * len(table)
-    columns["file"] = [
-        "/".join(link.rsplit("/", 2)[-2:]) if link.count("/") > 1 else name
-        for name, link in zip(texts(table, "image"), links, strict=True)
-    ]
+    pairs = zip(texts(table, "image"), links, strict=True)
+    columns["file"] = ["/".join(to.split("/")[-2:]) if to.count("/") > 1 else name for name, to in pairs]
     for side in ("false", "true"):
         if f"vote_{side}_validator_id" in table:
             column, counts = f"vote_{side}_validator_id", []
@@ -363,8 +354,7 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     return table.with_columns(columns), False
 
 
-#: The list of EqBen's pairs in random order; what each of them is, in another order; where each of those
-#: went.
+#: EqBen's pairs in random order; what each of them is, in another order; where each of those went.
 _BLIND, _KEY, _ORDER = "ann_json_finegrained_random.json", "private_info.json", "private_random_idx.json"
 _QUAD = ("image0", "image1", "caption0", "caption1")
 
@@ -416,20 +406,15 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
             hint = "or give private_info_global.json instead"
             raise DataError(f"the blind form of EqBen lacks {name}", where=folder, hint=hint)
     pairs, key, order = (list_of(read_json(file or path), where=file) for file in (path, *files.values()))
-    fits = len(pairs) == len(key) == len(order)
-    if not fits or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
+    if len(pairs) != len(key) or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
         what = "the key does not fit the list of pairs"
         given = f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order"
         raise DataError(what, where=folder, given=given, allowed="as many of each, and each position once")
     quads: dict[int, dict[str, Any]] = {}
     for place, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
         pair = pairs[place]
-        kinds = entry.get("name") if isinstance(entry, dict) else None
-        if (
-            kinds not in ("c0i0", "c0i1", "c1i0", "c1i1")
-            or not isinstance(pair, dict)
-            or not (isinstance(entry, dict) and isinstance(entry.get("sample_cnt"), int))
-        ):
+        kinds = entry.get("name") if isinstance(entry, dict) and isinstance(pair, dict) else None
+        if kinds not in ("c0i0", "c0i1", "c1i0", "c1i1") or not isinstance(entry.get("sample_cnt"), int):
             raise DataError(
                 "an entry that says of no pair what it is",
                 where=files[_KEY],
@@ -454,10 +439,8 @@ def sdci(
     """sDCI: images and their regions of 224 pixels a side or more, cut out with 15 % around.
 
     The `captions` are the own ones and a wrong one, which swaps words, or is the hardest of any kind by the
-    authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Entries come
-    as the authors' code makes them. Files that their code passes over, for a summary, a wrong caption or a
-    word about a mask that is missing, are passed over, and the source says how many. A last batch of one
-    entry has nothing to choose and is left out.
+    authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Files that
+    the authors' code passes over are passed over. A last batch of one entry has nothing to choose.
     """
     (file,) = released_set(card, data, ("splits.json",))
     splits = read_json(file)
@@ -494,8 +477,7 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
     masks = list(whole["mask_data"].values())
     _ = whole["short_caption"], whole["extra_caption"]
     for mask in masks:
-        # The full description, which the summary was made of, names every mask that can be described: quality
-        # 2 is unusable, 1 has a label alone.
+        # The authors' code describes every mask: quality 2 is unusable, 1 has a label alone.
         if mask["mask_quality"] != 2:
             _ = mask["label"], mask["mask_quality"] == 1 or mask["caption"]
     parts: list[tuple[str, tuple[int | None, ...]]] = [("base", (None,) * 4)]
@@ -516,14 +498,9 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
             negative = [text for score, text in scored if score == highest][-1]
         if not all(isinstance(text, str) for text in (*own, negative)):
             raise TypeError("a caption is no text")
-        entry = {
-            "id": f"{Path(whole['image']).stem}/{key}",
-            "photo": whole["image"],
-            "own": own,
-            "wrong": negative,
-        }
-        kind = "image" if box[0] is None else "region"
-        entries.append({**entry, "kind": kind, **dict(zip("xywh", box, strict=True))})
+        entry = {"id": f"{Path(whole['image']).stem}/{key}", "photo": whole["image"]}
+        entry |= {"own": own, "wrong": negative, "kind": "image" if box[0] is None else "region"}
+        entries.append(entry | dict(zip("xywh", box, strict=True)))
     return entries
 
 
