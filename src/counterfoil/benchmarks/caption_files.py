@@ -209,12 +209,8 @@ def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[En
         if not listed:
             yield where, name, held, candidate
         elif not several:
-            raise DataError(
-                "a list where one caption is asked for",
-                where=where,
-                given=shown(held),
-                hint="references are named with --references",
-            )
+            what, given = "a list where one caption is asked for", shown(held)
+            raise DataError(what, where=where, given=given, hint="references are named with --references")
         elif not held:
             raise DataError(f"no {kind}s", where=where, given="[]", hint="leave the entry out")
         else:

@@ -437,23 +437,17 @@ def _read_manifest(folder: Path) -> _Manifest:
     manifest = read_json(path)
     version = manifest.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise DataError(
-            "saved by a newer counterfoil",
-            where=path,
-            given=f"schema version {version}",
-            allowed=f"up to {SCHEMA_VERSION}",
-            hint="update counterfoil to read it",
-        )
+        what = "saved by a newer counterfoil"
+        given = f"schema version {version}"
+        allowed = f"up to {SCHEMA_VERSION}"
+        raise DataError(what, where=path, given=given, allowed=allowed, hint="update counterfoil to read it")
     known = check_model(manifest, _Manifest, where=path)
     check_model(manifest, FORMS[known.form].known, where=path)
     expected = _files(known.form, corpus=known.corpus and _CORPUS in known.files)
     odd = sorted(set(known.files).symmetric_difference(expected))
     if odd:
-        raise DataError(
-            "the manifest is incomplete",
-            where=f"{path}, field 'files'",
-            given=", ".join(known.files) or "nothing",
-            allowed=expected,
-            hint="was it edited?",
-        )
+        what = "the manifest is incomplete"
+        given = ", ".join(known.files) or "nothing"
+        hint = "was it edited?"
+        raise DataError(what, where=f"{path}, field 'files'", given=given, allowed=expected, hint=hint)
     return known

@@ -51,12 +51,9 @@ class TrainingSet:
                 what, allowed = f"column '{role}' has the wrong length", f"{len(self)}, one per row"
                 raise DataError(what, where=where, given=len(positions), allowed=allowed)
             if len(positions) and not 0 <= positions.min() <= positions.max() < items:
-                raise DataError(
-                    f"column '{role}' points to an item that is not there",
-                    where=where,
-                    given=f"{positions.min()} to {positions.max()}",
-                    allowed=f"0 to {items - 1}",
-                )
+                what = f"column '{role}' points to an item that is not there"
+                given = f"{positions.min()} to {positions.max()}"
+                raise DataError(what, where=where, given=given, allowed=f"0 to {items - 1}")
 
     def __len__(self) -> int:
         return len(self.rows["image"])

@@ -244,12 +244,8 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
             raise DataError("no moving pictures in the file", where=path, given=given, hint=hint)
         width, height = streams[0].codec_context.width, streams[0].codec_context.height
         if width * height > MAX_PIXELS:
-            raise DataError(
-                "frames too large",
-                where=path,
-                given=f"{width} x {height} pixels",
-                allowed=f"at most {MAX_PIXELS:,} pixels",
-            )
+            what, given = "frames too large", f"{width} x {height} pixels"
+            raise DataError(what, where=path, given=given, allowed=f"at most {MAX_PIXELS:,} pixels")
         yield container, streams[0]
     finally:
         container.close()

@@ -148,11 +148,8 @@ class Choice(Listed):
             raise DataError(what, where=f"question '{self.ids[at]}'", given=given, allowed=allowed)
         least = int(there.sum(axis=1).min(initial=self.candidates.shape[1]))
         if not 0 < self.correct < least:
-            raise DataError(
-                "the number of correct candidates does not fit",
-                given=self.correct,
-                allowed=f"1 to {least - 1}",
-            )
+            what = "the number of correct candidates does not fit"
+            raise DataError(what, given=self.correct, allowed=f"1 to {least - 1}")
 
     def about(self) -> tuple[Ids, Ids]:
         """The query, and the candidates; of more than `MOST_APART` those that are right.

@@ -158,11 +158,8 @@ class GallerySide:
             raise DataError(what, given=len(positives.counts), allowed=str(len(self.search)))
         strange = positives.items[(positives.items < -1) | (positives.items >= self.n_items)]
         if len(strange):
-            raise DataError(
-                "a right answer is outside the gallery",
-                given=int(strange[0]),
-                allowed=f"0 to {self.n_items - 1}, or -1 for one that the gallery does not hold",
-            )
+            allowed = f"0 to {self.n_items - 1}, or -1 for one that the gallery does not hold"
+            raise DataError("a right answer is outside the gallery", given=int(strange[0]), allowed=allowed)
 
     def check_parts(self) -> None:
         """Raise `DataError` for a right answer in another part than its query: it could never be found."""

@@ -102,11 +102,8 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
         given, hint = ", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])), "leave --split out"
         raise DataError("the questions are in splits already", where=benchmark.name, given=given, hint=hint)
     if not benchmark.questions.release().tables[0].questions:
-        raise DataError(
-            "a gallery is published whole",
-            where=benchmark.name,
-            hint="leave --split out, or publish a gallery of each half of its table",
-        )
+        hint = "leave --split out, or publish a gallery of each half of its table"
+        raise DataError("a gallery is published whole", where=benchmark.name, hint=hint)
     if not 0 < share < 1:
         raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
     images = benchmark.sharing.images
@@ -119,12 +116,10 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
             taken[part] = True
             held += int(sizes[part])
     if not taken.any() or taken.all():
-        raise DataError(
-            "the questions cannot be split by image",
-            where=benchmark.name,
-            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
-            hint="leave --split out, or give another share",
-        )
+        what = "the questions cannot be split by image"
+        given = f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}"
+        hint = "leave --split out, or give another share"
+        raise DataError(what, where=benchmark.name, given=given, hint=hint)
     return np.asarray(taken[parts])
 
 

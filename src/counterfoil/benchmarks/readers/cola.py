@@ -89,12 +89,8 @@ def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[
         for name, column in zip(_COLUMNS[2:], row[-2:], strict=True):
             fits = isinstance(column, list) and len(column) == len(labels)
             if not fits or any(cell not in (0, 1) for cell in column):
-                raise DataError(
-                    f"{name} is no 0 or 1 for each class",
-                    where=place,
-                    given=shown(column),
-                    allowed=f"{len(labels):,} of 0 and 1",
-                )
+                what = f"{name} is no 0 or 1 for each class"
+                raise DataError(what, where=place, given=shown(column), allowed=f"{len(labels):,} of 0 and 1")
         files.append(row[0])
         marks.append(row[-2:])
     present, hard = np.array(marks, dtype=bool).transpose(1, 0, 2)

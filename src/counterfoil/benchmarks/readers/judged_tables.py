@@ -239,12 +239,10 @@ def _foil_pairs(path: Path) -> tuple[DataTable, list[str], list[tuple[int, int]]
     pairs = []
     for group, (originals, foils) in groups.items():
         if len(originals) != 1 or not foils or len({images[row] for row in (*originals, *foils)}) > 1:
-            raise DataError(
-                "not an original and its foils of one image",
-                where=f"{path}, annotations of id {group}",
-                given=f"{len(originals)} originals, {len(foils)} foils",
-                allowed="one original, one foil or more",
-            )
+            what = "not an original and its foils of one image"
+            given = f"{len(originals)} originals, {len(foils)} foils"
+            allowed = "one original, one foil or more"
+            raise DataError(what, where=f"{path}, annotations of id {group}", given=given, allowed=allowed)
         pairs += [(originals[0], row) for row in foils]
     return notes, [names[image] for image in images], pairs
 

@@ -415,12 +415,9 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
         pair = pairs[place]
         kinds = entry.get("name") if isinstance(entry, dict) and isinstance(pair, dict) else None
         if kinds not in ("c0i0", "c0i1", "c1i0", "c1i1") or not isinstance(entry.get("sample_cnt"), int):
-            raise DataError(
-                "an entry that says of no pair what it is",
-                where=files[_KEY],
-                given=shown(entry),
-                allowed="{dataset, name: c0i0 to c1i1, sample_cnt}",
-            )
+            what = "an entry that says of no pair what it is"
+            allowed = "{dataset, name: c0i0 to c1i1, sample_cnt}"
+            raise DataError(what, where=files[_KEY], given=shown(entry), allowed=allowed)
         quad = quads.setdefault(entry["sample_cnt"], {})
         for part, name in (("caption", f"caption{kinds[1]}"), ("image", f"image{kinds[3]}")):
             if quad.setdefault(name, pair.get(part)) != pair.get(part):
