@@ -174,25 +174,15 @@ Answers = Scores | Outcomes | Rankings
 
 #: What a number can depend on.
 _LIBRARIES = (
-    "counterfoil",
-    "numpy",
-    "scipy",
-    "pyarrow",
-    "pillow",
-    "torch",
-    "torchvision",
-    "open_clip_torch",
-    "transformers",
+    *("counterfoil", "numpy", "scipy", "pyarrow", "pillow"),
+    *("torch", "torchvision", "open_clip_torch", "transformers"),
 )
 
 
 def versions() -> dict[str, str]:
     """The versions of what a number can depend on, as installed; what is not installed is left out."""
-    installed = {name: _version(name) for name in _LIBRARIES}
-    return {
-        "python": platform.python_version(),
-        **{name: version for name, version in installed.items() if version is not None},
-    }
+    installed = {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}}
+    return {name: version for name, version in installed.items() if version is not None}
 
 
 @cache
@@ -211,17 +201,16 @@ def command() -> list[str]:
 
 def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]:
     """A benchmark's identity: its questions' digest, and where it and its `images` were read from."""
+    place = None
+    if images is not None:
+        place = located(images) if is_distant(images) else str(images.resolve())
     return {
         "name": benchmark.name,
         "questions": len(benchmark),
         "digest": benchmark.digest,
         "source": benchmark.source,
         "path": str(benchmark.path.resolve()) if benchmark.path is not None else None,
-        "images": None
-        if images is None
-        else located(images)
-        if is_distant(images)
-        else str(images.resolve()),
+        "images": place,
         "revision": benchmark.card.revision,
     }
 

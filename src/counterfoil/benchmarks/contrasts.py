@@ -55,14 +55,8 @@ class Contrasts:
         clusters = sharing.components
         if len(clusters) > 1 and np.bincount(clusters).max() > len(clusters) / 2:
             clusters = sharing.units
-        return cls(
-            [text or "" for text in texts],
-            candidates.question,
-            candidates.truth,
-            clusters,
-            candidates.rated,
-            candidates.decides,
-        )
+        of_rows = [text or "" for text in texts], candidates.question, candidates.truth
+        return cls(*of_rows, clusters, candidates.rated, candidates.decides)
 
     def __len__(self) -> int:
         return len(self.clusters)

@@ -65,27 +65,18 @@ _KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
 
 
-_KINDS: tuple[tuple[type, str], ...] = (
-    (type(None), _ABSENT),
-    (FrameFeatures, _FEATURES),
-    (FrameStack, _FRAMES),
-    (object, _FILE),
-)
+_KINDS = ((type(None), _ABSENT), (FrameFeatures, _FEATURES), (FrameStack, _FRAMES), (object, _FILE))
 _SECONDS = ColumnSchema("real", null=True, low=0, required=False)
 IMAGES = Schema(
     {
         "id": ColumnSchema("text"),
-        "file": ColumnSchema("text", null=True),
-        "digest": ColumnSchema("text", null=True),
+        **dict.fromkeys(("file", "digest"), ColumnSchema("text", null=True)),
         "crop": ColumnSchema("wholes", null=True),
         "photo": ColumnSchema("text", null=True),
         "video": ColumnSchema("text", null=True, required=False),
-        "start": _SECONDS,
-        "end": _SECONDS,
+        **dict.fromkeys(("start", "end"), _SECONDS),
         "count": ColumnSchema("whole", null=True, low=1, required=False),
-        "rate": _SECONDS,
-        "duration": _SECONDS,
-        "frame_rate": _SECONDS,
+        **dict.fromkeys(("rate", "duration", "frame_rate"), _SECONDS),
     }
 )
 

@@ -316,11 +316,9 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
             given = f"{'image' if is_image else 'caption'} '{item.id}'"
             hint = "learning needs the pictures and the texts themselves"
             raise DataError(what, where=place, given=given, hint=hint)
-    groupings = (
-        {}
-        if source is None
-        else {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()}
-    )
+    groupings = {}
+    if source is not None:
+        groupings = {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()}
     items = benchmark.images, benchmark.captions
     return TrainingSet(benchmark.name, *items, rows, groupings, benchmark.source)
 

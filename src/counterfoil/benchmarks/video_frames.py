@@ -155,12 +155,6 @@ _COVER = 0x400
 _DROPPED = 0.05
 #: A part that starts later than this, in seconds, is jumped to.
 _JUMP = 2.0
-#: Quarter turns against the clock, as Pillow does them.
-_TURNS = {
-    90: PIL.Image.Transpose.ROTATE_90,
-    180: PIL.Image.Transpose.ROTATE_180,
-    270: PIL.Image.Transpose.ROTATE_270,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,8 +347,9 @@ def _step(stream: Any) -> float:
 
 def _picture(frame: Any) -> PIL.Image.Image:
     picture: PIL.Image.Image = frame.to_image()
-    turn = _TURNS.get(int(getattr(frame, "rotation", 0)) % 360)
-    return picture if turn is None else picture.transpose(turn)
+    # Quarter turns against the clock, as Pillow does them.
+    turn = int(getattr(frame, "rotation", 0)) % 360
+    return picture.transpose(PIL.Image.Transpose[f"ROTATE_{turn}"]) if turn in (90, 180, 270) else picture
 
 
 def _reason(error: BaseException) -> str:

@@ -153,10 +153,9 @@ class Video(Image):
         if isinstance(source, FileSource):
             pictures_shown = pictures(source.path, self.sampling, self.start, self.end)
         elif isinstance(source, FrameStack):
+            times = itertools.groupby(self._numbers(source))
             pictures_shown = (
-                picture
-                for number, again in itertools.groupby(self._numbers(source))
-                for picture in [source.frame(number)] * len(list(again))
+                picture for number, again in times for picture in [source.frame(number)] * len(list(again))
             )
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")

@@ -6,6 +6,7 @@ how they are cut, named by a digest, written to tables and turned into training 
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
@@ -109,8 +110,7 @@ class Form(ABC):
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) != len(self.ids):
-            seen: set[str] = set()
-            double = next(name for name in self.ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            double = Counter(self.ids).most_common(1)[0][0]
             raise DataError("question id occurs twice", given=double, hint="ids must be unique")
         for name, labels in self.groupings.items():
             if len(labels) != len(self.ids):
@@ -317,12 +317,8 @@ class Form(ABC):
 
     def chosen(self, rows: Ids) -> dict[str, Any]:
         """What the chosen questions have of what all forms share, for `dataclasses.replace`."""
-        return {
-            "ids": tuple(self.ids[row] for row in rows),
-            "groupings": {
-                name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()
-            },
-        }
+        groupings = {name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()}
+        return {"ids": tuple(self.ids[row] for row in rows), "groupings": groupings}
 
     def entries(self, names: Sequence[str], rows: Ids) -> dict[str, Any]:
         """The chosen entries of some fields, for `dataclasses.replace`; None stays."""
@@ -537,12 +533,11 @@ class Judged(Listed):
         return replace(super().renumber(caption_of, image_of), references=references)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        references = self.references
+        own = self.references
         return {
             "captions": [texts[i] for i in self.captions],
             "images": [names[i] for i in self.images],
-            "references": references
-            and [references.counts.tolist(), [texts[i] for i in references.captions]],
+            "references": own and [own.counts.tolist(), [texts[i] for i in own.captions]],
             **self._values(),
         }
 

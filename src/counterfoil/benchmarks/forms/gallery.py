@@ -378,18 +378,11 @@ class Gallery(Form):
             items["classes"] = ReleaseColumn("value", pa.array(classes, pa.list_(pa.int64())), about)
         query_items = np.concatenate([self.i2t.queries, self.t2i.queries + n])
         directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
-        queries = question_table(
-            self.ids,
-            {
-                "direction": text_column(
-                    directions, "i2t: an image among all captions; t2i: the other way round."
-                ),
-                "query_id": ReleaseColumn("item", query_items, "The name of the image or caption that asks."),
-            },
-            self.groupings,
-            about="Queries of both directions.",
-            name="queries",
-        )
+        about = "i2t: an image among all captions; t2i: the other way round."
+        asked = {"direction": text_column(directions, about)}
+        asked["query_id"] = ReleaseColumn("item", query_items, "The name of the image or caption that asks.")
+        about = "Queries of both directions."
+        queries = question_table(self.ids, asked, self.groupings, about=about, name="queries")
         tables = [
             ReleaseTable("images", "The images of the gallery.", images),
             ReleaseTable("captions", "The captions of the gallery.", captions),
@@ -483,11 +476,8 @@ def _facts(search: RetrievalDirection) -> dict[str, Any]:
     facts: dict[str, Any] = {"queries": len(search)}
     if isinstance(search.positives, Plausible):
         rule = search.positives
-        facts["plausible"] = {
-            "classes": rule.item_codes.shape[1],
-            "thresholds": list(rule.thresholds),
-            "cap": rule.cap,
-        }
+        classes = rule.item_codes.shape[1]
+        facts["plausible"] = {"classes": classes, "thresholds": list(rule.thresholds), "cap": rule.cap}
     return facts
 
 

@@ -184,18 +184,16 @@ class Preference(Judged):
         """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,)."""
         n = len(ids)
         check_shape("captions", captions, (n, 2))
-        references = more.pop("references", None)
+        references, owners = more.pop("references", None), np.repeat(np.arange(n), 2)
         return cls(
             ids,
             captions=captions.reshape(-1),
             images=np.repeat(images, 2),
-            owners=np.repeat(np.arange(n), 2),
+            owners=owners,
             sides=np.tile(np.array([0, 1]), n),
             votes=votes,
             label=label,
-            references=references.take(np.repeat(np.arange(n), 2))
-            if isinstance(references, References)
-            else None,
+            references=references.take(owners) if isinstance(references, References) else None,
             **more,  # type: ignore[arg-type]
         )
 

@@ -262,12 +262,8 @@ def row_images(
     photos = Photos(folder) if folder is not None and is_distant(folder) else folder
     for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
         if name not in images:
-            images[name] = Image(
-                name,
-                cell_source(table, column, row, photos),
-                photo="" if isinstance(cell, str) else photo,
-                sought=looked_for(folder, cell),
-            )
+            source, sought = cell_source(table, column, row, photos), looked_for(folder, cell)
+            images[name] = Image(name, source, photo="" if sought else photo, sought=sought)
     return [images[name] for name in names]
 
 
@@ -302,18 +298,12 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     pairs = image[right], caption[right]
     owners = _gallery_owners(table, pictures, len(captions), caption, pairs)
     of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
-    return gallery(
-        card.model_copy(update={"title": title_of(path)}),
-        pictures,
-        captions,
-        owners,
-        (
-            search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
-            search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
-        ),
-        source=table.source,
-        path=path,
+    searches = (
+        search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
+        search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
     )
+    card = card.model_copy(update={"title": title_of(path)})
+    return gallery(card, pictures, captions, owners, searches, source=table.source, path=path)
 
 
 def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], Ids]:

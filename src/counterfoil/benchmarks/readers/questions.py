@@ -70,10 +70,7 @@ def choices(
     """
     rows = list(zip(ids, zip(*candidates, strict=True), strict=True))
     listed_candidates = [
-        (f"{name}_c{j}", candidate)
-        for name, row in rows
-        for j, candidate in enumerate(row)
-        if candidate is not None
+        (f"{name}_c{j}", one) for name, row in rows for j, one in enumerate(row) if one is not None
     ]
     if asks == "image":
         images, of_query = listed(query)
@@ -403,15 +400,9 @@ def judged(
             drawn = np.random.default_rng(0).integers(0, 2, len(votes))
             ahead = np.sign(votes[:, 1] - votes[:, 0])
             fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
-        questions: "forms.Rated | forms.Preference" = forms.Preference.between(
-            tuple(ids),
-            candidates,
-            positions,
-            votes,
-            groupings=groupings,
-            references=listed_references,
-            **fields,
-        )
+        fields |= {"groupings": groupings, "references": listed_references}
+        questions: "forms.Rated | forms.Preference"
+        questions = forms.Preference.between(tuple(ids), candidates, positions, votes, **fields)
     else:
         assert ratings is not None
         rated = ~np.isnan(ratings).all(axis=1)
@@ -426,9 +417,7 @@ def judged(
             raise DataError("no row is left", where=noted(source, notes))
         questions = forms.Rated(
             tuple(ids[row] for row in rows.tolist()),
-            groupings={
-                name: tuple(labels[row] for row in rows.tolist()) for name, labels in groupings.items()
-            },
+            groupings={name: tuple(of[row] for row in rows.tolist()) for name, of in groupings.items()},
             captions=candidates[rows, 0],
             images=positions[rows],
             ratings=ratings[rows],

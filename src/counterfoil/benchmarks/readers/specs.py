@@ -303,7 +303,7 @@ def benchmark_of(
         return quads(card, ids, *sides, part=part, **facts)
     if card.form == "gallery":
         rows = zip(pictures[0], zip(*captions, strict=True), strict=True) if captions else ()
-        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        written: Any = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
         written = written if captions else table["captions"]
         return gallery_of_own(card, written, pictures[0], source=table.source, path=path)
     facts["caption_ids"] = names[0] if names else None
@@ -386,11 +386,9 @@ def _judgements(
     """What `judged` asks of rows: captions by ids and texts, ratings, references, fields of the questions."""
     plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
     label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
+    sides = zip(names, captions, strict=True)
     return {
-        "captions": [
-            [Caption(name, plain[text]) for name, text in zip(of_side or (), side, strict=True)]
-            for of_side, side in zip(names, captions, strict=True)
-        ],
+        "captions": [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides],
         "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
         "references": table.columns.get("references"),
         "most": layout.references,
@@ -606,11 +604,9 @@ def _images(
             cells = _with(table, text)
             own = called[k] if called else [f"{name}_i{k}" for name in ids]
             known = "" if layout.known_photos and layout.known_photos[k] else None
+            pairs = enumerate(zip(own or (), boxes, strict=True))
             columns.append(
-                [
-                    Image(name, cell_source(cells, text, row, None), box, known)
-                    for row, (name, box) in enumerate(zip(own or (), boxes, strict=True))
-                ]
+                [Image(name, cell_source(cells, text, row, None), box, known) for row, (name, box) in pairs]
             )
         return columns
     prefix = _column(table, layout.prefix) if layout.prefix else None
