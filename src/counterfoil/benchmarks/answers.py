@@ -1,8 +1,4 @@
-"""Answers of a scorer: scores per pair, right or wrong per question, or ranks in a gallery; their provenance.
-
-Provenance is libraries with versions, benchmark, scorer and machine, as plain values. The engine writes what
-made answers on the answers themselves, the evaluation adds the benchmark, and a run's manifest has both.
-"""
+"""Answers of a scorer: scores per pair, right or wrong per question, or ranks in a gallery; their provenance."""
 
 import platform
 import sys

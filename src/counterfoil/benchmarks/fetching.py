@@ -1,9 +1,8 @@
 """Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
 
-`downloads.toml` lists them: released benchmarks in public repositories, pinned to commits and checksums. A
-file is written to NAME.part, continued from its end when the command runs again, and takes its name once
-size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
-whose files have other sizes, does not count as fetched.
+`downloads.toml` lists them, pinned to commits and checksums. A file takes its name once size and checksum are
+right. What came from where is written last, to `fetched.json`: a folder without it, or whose files have other
+sizes, does not count as fetched.
 """
 
 import http.client

@@ -2,22 +2,17 @@
 
     manifest.json      schema version, form, and the digest of every file below; written last
     card.json          the facts
-    questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
-    members.parquet, positives.parquet    of a gallery: who is in it, and what is right
-    candidates.parquet, references.parquet    of captions that people judged
+    questions.parquet  and other tables of the questions: `forms.tables`
     captions.parquet   id, text (null where it is not at hand)
     images.parquet     id, file, digest (both null where the image is not at hand), crop,
                        photo (the photograph it shows); of videos the part and the frames looked at
     corpus.json        captions in which metrics count documents, as they were released; of few benchmarks
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
-                       of videos the file, the frames or their features
+                       of videos the file, the frames (a folder with a picture each) or their features
 
-Frames of their own (a folder of pictures, a scene that moves) become a folder with a picture each, 000000.png
-and so on.
-
-The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first, and then
-moved to its place. A folder without a manifest is not a benchmark: an old manifest is taken away before
-anything is moved and the new one is put there last, so a stopped machine never leaves a folder that lies.
+The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first. A folder
+without a manifest is not a benchmark: an old manifest is taken away before anything is moved and the new one
+is put there last, so a stopped machine never leaves a folder that lies.
 """
 
 import io

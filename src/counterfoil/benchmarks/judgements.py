@@ -1,10 +1,8 @@
 """Candidate pairs for people to verify, and the judgements of them, as tables.
 
-A pool has a row per direction, query and item: `pair` (a number; a pair that is proposed in both directions
-has the same in both), `direction` ("i2t": the image is the query; "t2i": the caption), `query`, `item`,
-`image` and `caption` (ids), `text` (the caption's words where known) and, for every model that was asked,
-`place:MODEL`: at which place it proposed the pair, 0 where it did not. Judgements are such a table with an
-`answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
+A pool has a row per direction, query and item. A pair that is proposed in both directions has the same number
+`pair` in both; `place:MODEL` is at which place a model proposed it, 0 where it did not. Judgements are such a
+table with an `answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Images and captions: the two kinds of item, both lazy.
 
-An `Image` knows where its bytes are and reads them when asked; an item whose content is not at hand has
-no source (or no text), and a benchmark made of such items can still be measured from given scores.
+An item whose content is not at hand has no source (or no text), and a benchmark made of such items can still
+be measured from given scores.
 """
 
 import io

@@ -1,14 +1,8 @@
 """Training data from tables, shards, COCO's captions or a benchmark's questions; the split for validation.
 
-Tables are Parquet in the layouts of the hub, and whatever else `read_table` reads. A role is a column of its
-name; these have other names too:
-
-    image      image_id, file_name, filename, filepath, image_path     the name of a file, or a COCO id
-    caption    captions, sentences, text, title
-
-A cell of an image column is `{"bytes", "path"}`, bytes, or the name of a file in the folder of images; a cell
-of captions is a text or a list of texts. TROHN-Text has image_id, caption and negative_caption; TROHN-Img has
-negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
+A role is a column of its name, or of another one in `_NAMES`. A cell of an image column is `{"bytes",
+"path"}`, bytes, or the name of a file in the folder of images; a cell of captions is a text or a list of
+texts.
 """
 
 import math

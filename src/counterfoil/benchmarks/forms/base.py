@@ -1,8 +1,7 @@
 """The protocol of all forms of question: a table of positions into a benchmark's images and captions.
 
-Positions are columns of integers, so a benchmark of a hundred thousand questions is a few arrays. A form
-answers all that the data layer must know of it: which items and pairs must be scored, what questions share,
-how they are cut, named by a digest, written to tables and turned into training rows.
+A form answers all that the data layer must know of it: which items and pairs must be scored, what questions
+share, how they are cut, named by a digest, written to tables and turned into training rows.
 """
 
 from abc import ABC, abstractmethod

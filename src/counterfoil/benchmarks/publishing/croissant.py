@@ -1,8 +1,7 @@
 """The Croissant file of a release: its files with digests, its tables and splits, and who made what.
 
 Source: the Croissant format, version 1.1 (mlcommons.org/croissant/1.1). Provenance is in terms of PROV-O: of
-the whole by `prov:wasDerivedFrom` and `prov:wasGeneratedBy`; of a single value by an annotation of its field,
-whose `equivalentProperty` is `prov:wasAttributedTo` or `prov:wasDerivedFrom`.
+a single value it is an annotation of its field.
 """
 
 import re

@@ -1,8 +1,4 @@
-"""Facts of a publication: licence, names, dates, and how the questions came to be.
-
-`Provenance` is what a build, or a file of the user's, says of the making: steps with their counts, people,
-sources with their licences, limits, and for each question who made what of it.
-"""
+"""Facts of a publication: licence, names, dates, and how the questions came to be."""
 
 import re
 from collections.abc import Mapping

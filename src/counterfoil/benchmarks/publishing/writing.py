@@ -1,11 +1,5 @@
 """Publication of a benchmark as a folder: counterfoil's own format, Parquet, a card, Croissant and checksums.
 
-    README.md            the dataset card, with the header that `datasets` reads
-    croissant.json       the files and tables in the Croissant format
-    checksums.sha256     the digest of every other file, as sha256sum writes it
-    data/                Parquet with the images inside: SPLIT-00000-of-0000N.parquet
-    manifest.json, ...   the benchmark in counterfoil's own format (`data.folder`)
-
 The folder is made beside its place and put there when it is whole. Equal benchmarks and facts give equal
 bytes.
 """

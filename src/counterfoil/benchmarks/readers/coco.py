@@ -1,14 +1,11 @@
-"""COCO retrieval: Karpathy's test half as COCO 5K, COCO 1K and ECCV Caption, and any captions files.
+"""COCO retrieval: Karpathy's test half as COCO 5K, COCO 1K and ECCV Caption, any captions files, and PMRP.
 
-The test half is 5,000 images in a fixed order with five captions each. Lists of ids and texts come from
-`released_captions`. In COCO 5K and 1K right is the own image; ECCV Caption is the half with positives that
-people verified, for some of the queries.
+The test half is 5,000 images in a fixed order with five captions each. In COCO 5K and 1K right is the own
+image; ECCV Caption is the half with positives that people verified, for some of the queries.
 
-PMRP: plausible matches, where right is every picture that shows the same classes of object. Codes come from
-COCO's instances: a bit per category that an image has an object of. Two protocols share the name, and are
-two benchmarks here. ECCV Caption's (section 5.1) asks for equal codes and looks at 50 places at most. PCME's
-averages R-Precision over codes that differ in at most 0, 1 and 2 places, with no limit, and only among images
-that have an object at all.
+PMRP: right is every picture that shows the same classes of object, by COCO's instances. ECCV Caption's
+(section 5.1) asks for equal codes and looks at 50 places at most. PCME's averages R-Precision over codes that
+differ in at most 0, 1 and 2 places, with no limit, and only among images that have an object at all.
 """
 
 from dataclasses import replace

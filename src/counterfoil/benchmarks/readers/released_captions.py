@@ -1,12 +1,7 @@
 """Captions of images in the files they were released in: COCO's own, Karpathy's JSON, and token files.
 
-`captions_*.json` holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]},
-`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}. The
-ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
+The ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
 `eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
-
-Karpathy's dataset_coco.json and dataset_flickr30k.json hold images in splits with sentences; a line of a
-Flickr token file is NAME.jpg#K, a tab, the caption.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Benchmarks whose layout `catalog.toml` describes: one reader makes questions of the rows of released files.
 
-A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate
-is right; what no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of
-several layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML
-file with one such table (`own_spec`). Released tables of scores or outcomes carry their questions along,
-without other data (`from_table`).
+What no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of several
+layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML file with
+one such table (`own_spec`). Released tables of scores carry their questions along (`from_table`).
 """
 
 import re
