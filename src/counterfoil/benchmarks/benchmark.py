@@ -177,7 +177,6 @@ class Benchmark:
 
     @property
     def _place(self) -> str:
-        """Where the benchmark was read from, else its name, for messages."""
         return self.source or self.name
 
     #: The questions, where they are of these forms; each raises `DataError` for other forms.

@@ -393,7 +393,6 @@ def summary_keys(items: Mapping[str, object]) -> list[str]:
 
 
 def _nothing(item: object) -> bool:
-    """Whether an item is null or NaN: a question that a released file holds no answer to."""
     return item is None or (isinstance(item, float) and math.isnan(item))
 
 

@@ -89,7 +89,6 @@ def _other_table(path: Path, split: str | None) -> DataTable:
 def _assembled(
     name: str, cells: "Columns | _MemoryColumns", columns: Mapping[str, str], find: Find, shelf: Path | None
 ) -> TrainingSet:
-    """The training set of columns by their roles."""
     shown_images, places = cells.images(columns, find)
     captions, texts = cells.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
@@ -137,7 +136,6 @@ def _parquet_files(path: Path, split: str | None) -> list[Path]:
 
 
 def _columns(named: Collection[str], source: str) -> dict[str, str]:
-    """The column that plays each role."""
     column_of: dict[str, str] = {}
     for role in (*IMAGE_ROLES, *CAPTION_ROLES):
         names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))

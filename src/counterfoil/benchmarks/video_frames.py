@@ -288,7 +288,6 @@ def _decoded(
 
 
 def _frames(path: Path, container: Any, stream: Any, track: Track | None) -> Iterator[Any]:
-    """Frames as they are decoded."""
     import av
 
     got, last = 0, None
@@ -340,7 +339,6 @@ def _timeline(stamps: Int64[ndarray, "frames"], base: Any, step: float) -> Timel
 
 
 def _step(stream: Any) -> float:
-    """How long a frame is shown, in seconds."""
     rate = stream.average_rate or stream.guessed_rate
     return float(1 / rate) if rate else 1 / 25
 

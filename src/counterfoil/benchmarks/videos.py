@@ -193,7 +193,6 @@ class Video(Image):
         raise DataError(what, where=self.id, hint="em-score, or pac-s, looks at the frames of videos")
 
     def _numbers(self, stack: FrameStack) -> Iterable[int]:
-        """The frames of a stack that are looked at."""
         if not len(stack):
             raise DataError("the video has no frames", where=stack)
         timed = self.start is not None or self.end is not None or self.sampling.rate is not None

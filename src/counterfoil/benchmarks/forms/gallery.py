@@ -495,5 +495,4 @@ def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
 
 
 def _or_null(positions: NDArray[np.int64]) -> pa.Array:
-    """A column of positions, null where it is -1."""
     return pa.array(positions, pa.int64(), mask=positions < 0)

@@ -93,7 +93,6 @@ def describe(benchmark: Benchmark, release: FormRelease) -> str:
 
 
 def _groups(labels: Sequence[str]) -> str:
-    """The groups of a grouping with their numbers of questions."""
     counts = Counter(label for label in labels if label)
     listed = ", ".join(f"{label} ({n:,})" for label, n in list(counts.items())[:_MOST_GROUPS])
     more = f" and {len(counts) - _MOST_GROUPS:,} more" if len(counts) > _MOST_GROUPS else ""

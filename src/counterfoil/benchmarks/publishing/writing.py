@@ -194,7 +194,6 @@ def check_target(out: Path) -> None:
 
 
 def _paths(folder: Path) -> list[str]:
-    """All files below a folder but the checksums, sorted."""
     paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if path != CHECKSUMS)
 

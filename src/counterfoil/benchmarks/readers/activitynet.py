@@ -119,7 +119,6 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
 
 def _paragraphs(file: Path) -> dict[str, list[str]]:
-    """The sentences about each video."""
     value = _object(file)
     results = value.get("results")
     if not isinstance(results, dict) or not results:

@@ -493,7 +493,6 @@ def _matlab_file(data: Path, name: str) -> Path:
 
 
 def _variable(path: Path, name: str) -> NDArray[Any]:
-    """A variable of a MATLAB file."""
     from scipy.io import loadmat, whosmat
 
     try:

@@ -493,7 +493,6 @@ def _with(table: DataTable, name: str) -> DataTable:
 
 @cache
 def _pieces(template: str) -> tuple[tuple[str, str, str], ...]:
-    """The literal, the column and the format of each piece of a template."""
     return tuple((literal, name or "", form or "") for literal, name, form, _ in Formatter().parse(template))
 
 
@@ -639,7 +638,6 @@ def _images(
 def _sources(
     layout: Layout, names: Sequence[str], home: Path | None, images: Path | None
 ) -> Mapping[str, Any]:
-    """The file of each image, None where it is not at hand."""
     if not names:
         return {}
     if layout.folders:
