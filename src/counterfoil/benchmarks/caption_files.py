@@ -122,13 +122,7 @@ def read_image_names(path: Path) -> tuple[str, ...]:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """How an image's id, file or number may be written, most exact first.
-
-    >>> spellings("val2014/000000000042.jpg")
-    ('val2014/000000000042.jpg', '000000000042.jpg', '000000000042', '42')
-    >>> spellings("a.b")
-    ('a.b', 'a')
-    """
+    """How an image's id, file or number may be written, most exact first."""
     base = PurePath(name).name
     stem = PurePath(base).stem
     number = _NUMBER.fullmatch(stem)

@@ -27,9 +27,6 @@ def edit_distance(left: str, right: str) -> int:
     """How many characters must be put in, taken out or changed to make one text the other.
 
     Bit by bit over whole columns (Myers 1999, as simplified by Hyyrö 2003): a step per character of `right`.
-
-    >>> edit_distance("kitten", "sitting"), edit_distance("", "abc")
-    (3, 3)
     """
     if not left:
         return len(right)
@@ -54,11 +51,7 @@ Ids = NDArray[np.int64]
 
 
 def bounds(counts: Sequence[int] | NDArray[np.int64]) -> Ids:
-    """Where the entries of each row begin, by how many it has, and the end of the last.
-
-    >>> bounds([2, 0, 1])
-    array([0, 2, 2, 3])
-    """
+    """Where the entries of each row begin, by how many it has, and the end of the last."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 

@@ -88,10 +88,6 @@ def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[P
     """The files of one split: those whose names begin with it, up to a dash and a number, or the full stop.
 
     None is "train" where there are several splits, and all files where there is one or none of that name.
-
-    >>> files = [Path("train-00000-of-00002.parquet"), Path("validation-0.parquet")]
-    >>> [file.name for file in of_split(files, "validation", where=Path("."))]
-    ['validation-0.parquet']
     """
     names = [re.sub(r"[-_.]?\d[-\d]*(of[-_]\d+)?$", "", file.name.split(".")[0]) for file in files]
     if split is None:

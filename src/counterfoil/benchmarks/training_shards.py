@@ -221,11 +221,7 @@ def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMemb
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """The key of a member's sample, and the end of its name.
-
-    >>> _parted("a.b/001.negative.JPG")
-    ('a.b/001', 'negative.jpg')
-    """
+    """The key of a member's sample, and the end of its name."""
     folder, slash, base = name.rpartition("/")
     stem, _, ending = base.partition(".")
     return folder + slash + stem, ending.lower()

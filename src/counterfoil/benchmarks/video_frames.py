@@ -83,8 +83,6 @@ def chosen(
     * By rate r: what is on show at `start`, 1 / r seconds later, and so on before the end (the last frame
       that is not after the moment).
 
-    Raises `DataError` naming `where` for parts that end before they start or start after the video's end.
-
     >>> chosen(Timeline.of_rate(10, 5.0), Sampling(count=4)).tolist()
     [0, 3, 6, 9]
     >>> chosen(Timeline.of_rate(10, 5.0), Sampling(rate=2), 0.5, 1.6).tolist()
@@ -106,11 +104,7 @@ def chosen(
 
 
 def evenly(frames: int, count: int) -> Int64[ndarray, "count"]:
-    """`count` positions evenly spread over `frames`, the first and the last among them; truncated.
-
-    >>> evenly(25, 10).tolist()
-    [0, 2, 5, 8, 10, 13, 16, 18, 21, 24]
-    """
+    """`count` positions evenly spread over `frames`, the first and the last among them; truncated."""
     return np.linspace(0, frames - 1, count).astype(np.int64)
 
 
@@ -120,8 +114,7 @@ def cut(
     """The first frame of a part and the one behind its last, of `frames` spread over `duration` seconds.
 
     `int(start * frames // duration)` and the same of `end`, as EMScore cuts features for ActivityNet-FOIL.
-    There a part may be empty and its score NaN; here it is then the frame in which it starts. Raises
-    `DataError` as `chosen`.
+    There a part may be empty and its score NaN; here it is then the frame in which it starts.
 
     >>> cut(50, 100.0, 9.9, 30.0), cut(50, 100.0, 9.0, 9.5)
     ((4, 15), (4, 5))

@@ -139,9 +139,7 @@ class Video(Image):
     def frames(self) -> Iterator[PIL.Image.Image]:
         """Its frames in RGB, in order, one at a time; the file is open while the iterator is in use.
 
-        Which ones: `benchmarks.video_frames.chosen`; a frame that is chosen twice is one object both
-        times. Raises `DataError` naming the video where it is not at hand, is none, has no frames, is cut off
-        or has no such part, and `MissingExtraError` without PyAV.
+        Which ones: `benchmarks.video_frames.chosen`; a frame that is chosen twice is one object both times.
         """
         source = self.source
         if source is None:

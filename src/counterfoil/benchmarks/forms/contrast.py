@@ -106,11 +106,6 @@ class Choice(Listed):
     `query` is (n,) and `candidates` (n, k); `asks` says which kind the query is of: "image" (choose among
     captions) or "caption" (choose among images). Where questions have different numbers of candidates, k is
     the most, -1 stands behind the last candidate of each, and the scores there are `NO_CANDIDATE`.
-
-    >>> found = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]]))
-    >>> found.counts, found.collect(np.array([0.9, 0.2, 0.1, 0.4, 0.5]))
-    (array([3, 2]), array([[ 0.9,  0.2,  0.1],
-           [ 0.4,  0.5, -inf]]))
     """
 
     query: Ids = field(kw_only=True)

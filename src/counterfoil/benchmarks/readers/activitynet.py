@@ -144,11 +144,6 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
 
     Seconds are counted as EMScore's code does, from the one in which a segment starts to the one in which it
     ends, both included.
-
-    >>> overlapping((0.0, 10.9), [(2.5, 4.0), (8.0, 20.0), (10.0, 10.5)])
-    [0, 2]
-    >>> overlapping((0.0, 1.0), [(5.0, 9.0), (7.0, 9.0)])
-    [0, 1]
     """
     first, last = int(segment[0]), int(segment[1])
     positions = []
