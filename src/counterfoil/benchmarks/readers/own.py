@@ -54,6 +54,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "caption": ("caption", "true_caption", "positive_caption", "text", "sentence"),
     "negative_caption": ("negative_caption", "false_caption", "foil", "caption_negative", "neg_caption"),
 }
+_NAMES = {
+    **ALIASES,
+    "statement": ("statement", "caption", "text", "sentence", "claim"),
+    "label": ("label", "truth", "true", "correct", "is_true", "answer"),
+}
 
 
 def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
@@ -68,7 +73,7 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
         lower[plain] = name
     renamed = {name: plain for plain, name in lower.items()}
     for name in wanted:
-        alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
+        alias_there = next((alias for alias in _NAMES.get(name, (name,)) if alias in lower), None)
         if alias_there is not None and name not in lower:
             renamed[lower[alias_there]] = name
     return replace(table, columns={renamed[name]: cells for name, cells in table.columns.items()})
@@ -82,7 +87,7 @@ def required(table: DataTable, *columns: str) -> None:
     """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
     for name in columns:
         if name not in table:
-            given, allowed = ", ".join(table.columns), ALIASES.get(name, (name,))
+            given, allowed = ", ".join(table.columns), _NAMES.get(name, (name,))
             raise DataError(f"no column '{name}'", where=table.source, given=given, allowed=allowed)
 
 
@@ -91,7 +96,7 @@ _TOLD_BY: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pairs": (ALIASES["negative_caption"],),
     "preferences": (("caption_a",), ("caption_b",)),
     "ratings": (("rating", "rating_1", "rating1"), ALIASES["caption"]),
-    "statements": (("label", "truth", "is_true"), ("statement", "caption", "text", "sentence", "claim")),
+    "statements": (("label", "truth", "is_true"), _NAMES["statement"]),
     "gallery": (ALIASES["image"], ALIASES["caption"]),
 }
 
@@ -352,9 +357,6 @@ def _gallery_owners(
     return owners
 
 
-#: What columns of own tables may be called beside `ALIASES`: the statement, and whether it is true.
-_STATEMENT = ("statement", "caption", "text", "sentence", "claim")
-_LABEL = ("label", "truth", "true", "correct", "is_true", "answer")
 _VOTES = ("votes_false", "votes_true")
 #: The splits that choose the threshold.
 _DEV = ("dev", "val", "valid", "validation")
@@ -364,33 +366,25 @@ _GROUPS = ("type", "relation", "category", "source", "dataset_source")
 
 def read_statements(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false)."""
-    table, folder, path = own_table(card, data, images, ("image",))
-    columns = []
-    for among in (_STATEMENT, _LABEL):
-        column = next((name for name in among if name in table), None)
-        if column is None:
-            given = ", ".join(table.columns)
-            raise DataError(f"no column '{among[0]}'", where=table.source, given=given, allowed=among)
-        columns.append(column)
-    statement, label = columns
-    ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
+    table, folder, path = own_table(card, data, images, ("image", "statement", "label"))
+    required(table, "statement", "label")
+    ids = _ids(table)
     cells = zip(table["image"], ids, strict=True)
     called = [cell if isinstance(cell, str) else f"{name}_image" for cell, name in cells]
     votes: NDArray[np.float64] | None = None
     if all(name in table for name in _VOTES):
         counts = np.stack([integers(table, name) for name in _VOTES], axis=1)
-        for row, at in np.argwhere(counts < 0).tolist():
-            where = table.where(row, _VOTES[at])
-            raise DataError("a negative number of votes", where=where, given=int(counts[row, at]))
+        odd = counts.min(axis=1) < 0
+        check_numbers(table, None, counts, odd, "a negative number of votes", "0 or more")
         votes = counts.astype(np.float64)
     dev = np.isin(labels(table, "split"), _DEV) if "split" in table else None
     return statements(
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
-        texts(table, statement),
+        texts(table, "statement"),
         row_images(table, "image", folder, called),
         {name: labels(table, name) for name in _GROUPS if name in table},
-        truth=truths(table, label),
+        truth=truths(table, "label"),
         calibration=dev,
         votes=votes,
         source=table.source,
