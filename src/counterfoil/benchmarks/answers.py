@@ -1,8 +1,4 @@
-"""Answers of a scorer: scores per pair, right or wrong per question, or ranks in a gallery; their provenance.
-
-Provenance is libraries with versions, benchmark, scorer and machine, as plain values. The engine writes what
-made answers on the answers themselves, the evaluation adds the benchmark, and a run's manifest has both.
-"""
+"""Answers of a scorer: scores per pair, right or wrong per question, or ranks in a gallery; their provenance."""
 
 import platform
 import sys
@@ -78,12 +74,8 @@ class Scores(Answered):
         """Itself, if it answers all of `benchmark`; `ScoreError` for wrong shapes, NaN and infinities."""
         questions = benchmark.listed
         if not questions.has_shape(self.values.shape):
-            raise ScoreError(
-                "scores have the wrong shape",
-                where=where,
-                given=self.values.shape,
-                allowed=str(questions.shape),
-            )
+            what = "scores have the wrong shape"
+            raise ScoreError(what, where=where, given=self.values.shape, allowed=str(questions.shape))
         # Written so that NaN is broken, too.
         broken = ~(np.abs(self.values) <= LARGEST)
         if questions.filled is not None:
@@ -178,29 +170,15 @@ Answers = Scores | Outcomes | Rankings
 
 #: What a number can depend on.
 _LIBRARIES = (
-    "counterfoil",
-    "numpy",
-    "scipy",
-    "pyarrow",
-    "pillow",
-    "torch",
-    "torchvision",
-    "open_clip_torch",
-    "transformers",
+    *("counterfoil", "numpy", "scipy", "pyarrow", "pillow"),
+    *("torch", "torchvision", "open_clip_torch", "transformers"),
 )
 
 
 def versions() -> dict[str, str]:
-    """The versions of what a number can depend on, as installed; what is not installed is left out.
-
-    >>> sorted(versions())[:3]
-    ['counterfoil', 'numpy', 'open_clip_torch']
-    """
-    installed = {name: _version(name) for name in _LIBRARIES}
-    return {
-        "python": platform.python_version(),
-        **{name: version for name, version in installed.items() if version is not None},
-    }
+    """The versions of what a number can depend on, as installed; what is not installed is left out."""
+    installed = {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}}
+    return {name: version for name, version in installed.items() if version is not None}
 
 
 @cache
@@ -219,24 +197,20 @@ def command() -> list[str]:
 
 def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]:
     """A benchmark's identity: its questions' digest, and where it and its `images` were read from."""
+    place = None
+    if images is not None:
+        place = located(images) if is_distant(images) else str(images.resolve())
     return {
         "name": benchmark.name,
         "questions": len(benchmark),
         "digest": benchmark.digest,
         "source": benchmark.source,
         "path": str(benchmark.path.resolve()) if benchmark.path is not None else None,
-        "images": None
-        if images is None
-        else located(images)
-        if is_distant(images)
-        else str(images.resolve()),
+        "images": place,
         "revision": benchmark.card.revision,
     }
 
 
 def provenance_of(benchmark: Benchmark, answers: Answers) -> dict[str, Any]:
-    """How `answers` to `benchmark` came about: the benchmark, and what the engine wrote on the answers.
-
-    Answers that no engine gave (an array of one's own, the tables of a run) say nothing of a scorer.
-    """
+    """How `answers` to `benchmark` came about: the benchmark, and what the engine wrote on the answers."""
     return {"benchmark": about(benchmark), "versions": versions(), **answers.made}

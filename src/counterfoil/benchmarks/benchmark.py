@@ -89,12 +89,8 @@ class _Only(Generic[Questions]):
         questions: Any = self if benchmark is None else benchmark.questions
         if benchmark is None or isinstance(questions, tuple(getattr(forms, name) for name in self.classes)):
             return questions
-        raise DataError(
-            self.wrong,
-            where=benchmark.name,
-            given=f"a benchmark of form '{questions.form}'",
-            allowed=self.allowed,
-        )
+        given = f"a benchmark of form '{questions.form}'"
+        raise DataError(self.wrong, where=benchmark.name, given=given, allowed=self.allowed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,7 +177,6 @@ class Benchmark:
 
     @property
     def _place(self) -> str:
-        """Where the benchmark was read from, else its name, for messages."""
         return self.source or self.name
 
     #: The questions, where they are of these forms; each raises `DataError` for other forms.
@@ -294,11 +289,8 @@ class Benchmark:
             return self
         if not at_hand.any():
             missing = "images" if has_text.any() else "captions"
-            raise DataError(
-                f"no question has all of its {missing} at hand",
-                where=self._place,
-                hint=f"give the folder that holds the {missing}, or measure from given scores",
-            )
+            hint = f"give the folder that holds the {missing}, or measure from given scores"
+            raise DataError(f"no question has all of its {missing} at hand", where=self._place, hint=hint)
         return self.select(at_hand)
 
     @cached_property
@@ -344,10 +336,7 @@ SPEC_READER = "counterfoil.benchmarks.readers.specs:read"
 
 
 def cards_of(package: str) -> Iterator[Card]:
-    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file.
-
-    One that is `like` another says what differs; where none names a reader, its layout is read.
-    """
+    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file."""
     rows = catalog(package)
     for name, row in rows.items():
         facts = dict(row)
@@ -380,12 +369,5 @@ BENCHMARKS: Registry[Card] = Registry(
 
 
 def card(name: str) -> Card:
-    """The card of one benchmark; raises `UnknownNameError` with the nearest name.
-
-    >>> card("bivlc").size
-    2933
-    >>> card("winogrund")
-    Traceback (most recent call last):
-    counterfoil.errors.UnknownNameError: unknown benchmark; given: winogrund; ... 'winoground'? ...
-    """
+    """The card of one benchmark; raises `UnknownNameError` with the nearest name."""
     return BENCHMARKS.find(name)

@@ -52,13 +52,7 @@ class Written:
 def read_candidates(
     path: Path, *, several: bool = False, empty: Literal["refuse", "leave-out"] = "refuse"
 ) -> Written:
-    """One caption per image or video, or with `several` one or more, in any layout above.
-
-    Captions of an image are numbered as they come, or as their entries say. With `empty` "leave-out" those
-    that are empty are left out, and the others keep their numbers. Raises `DataError` naming file and entry:
-    no such file, broken JSON, another layout, a caption that is no string or is empty, two of one number,
-    and a second one for an image where not `several`.
-    """
+    """One caption per image or video, or with `several` one or more, in any layout above."""
     captions_of: dict[str, dict[int, str]] = {}
     entries, files = _entries(path, "candidate", several=several)
     left_out = 0
@@ -71,12 +65,9 @@ def read_candidates(
             )
         number = len(known) if stated_number is None else stated_number
         if number in known:
-            raise DataError(
-                "two candidates of one image have one number",
-                where=where,
-                given=f"'{name}', candidate {number}",
-                hint="number all of an image's candidates from 0, or none",
-            )
+            what = "two candidates of one image have one number"
+            hint = "number all of an image's candidates from 0, or none"
+            raise DataError(what, where=where, given=f"'{name}', candidate {number}", hint=hint)
         known.add(number)
         if empty == "leave-out" and isinstance(held, str) and not held.strip():
             left_out += 1
@@ -103,23 +94,15 @@ _TEXT_COLUMN = re.compile(
 
 
 def read_texts(path: Path) -> tuple[str, ...]:
-    """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above.
-
-    Columns are those called caption, text or sentence, with a number or a word around it (`caption_0`,
-    `negative_caption`). Raises `DataError` where there is no such file, or no caption in it.
-    """
+    """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above."""
     if path.suffix.lower() == ".txt":
         lines = [line.strip() for line in read_text(path).splitlines()]
     elif path.suffix.lower() in _TABLES:
         table = read_table(path)
         columns = [name for name in table.columns if _TEXT_COLUMN.fullmatch(name.strip().lower())]
         if not columns:
-            raise DataError(
-                "no column of captions",
-                where=path,
-                given=", ".join(table.columns),
-                allowed="caption, text or sentence, as in negative_caption",
-            )
+            what, allowed = "no column of captions", "caption, text or sentence, as in negative_caption"
+            raise DataError(what, where=path, given=", ".join(table.columns), allowed=allowed)
         lines = [cell.strip() for name in columns for cell in table[name] if isinstance(cell, str)]
     else:
         lines = [text for texts in read_references(path).captions.values() for text in texts]
@@ -130,10 +113,7 @@ def read_texts(path: Path) -> tuple[str, ...]:
 
 
 def read_image_names(path: Path) -> tuple[str, ...]:
-    """The images that a table names in a column called image, filename, image_id or the like; () of others.
-
-    Raises `DataError` where there is no such file, or it cannot be read.
-    """
+    """The images that a table names in a column called image, filename, image_id or the like; () of others."""
     if path.suffix.lower() not in _TABLES:
         return ()
     table = read_table(path)
@@ -142,13 +122,7 @@ def read_image_names(path: Path) -> tuple[str, ...]:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """How an image's id, file or number may be written, most exact first.
-
-    >>> spellings("val2014/000000000042.jpg")
-    ('val2014/000000000042.jpg', '000000000042.jpg', '000000000042', '42')
-    >>> spellings("a.b")
-    ('a.b', 'a')
-    """
+    """How an image's id, file or number may be written, most exact first."""
     base = PurePath(name).name
     stem = PurePath(base).stem
     number = _NUMBER.fullmatch(stem)
@@ -157,14 +131,7 @@ def spellings(name: str) -> tuple[str, ...]:
 
 
 class Named:
-    """Names, found whichever way they are written; a spelling that fits two of them finds none.
-
-    >>> known = Named(["COCO_val2014_000000000042.jpg", "dog.jpg", "dog.png"])
-    >>> known.find("42"), known.find("dog.png"), known.find("dog"), known.find("cat")
-    ('COCO_val2014_000000000042.jpg', 'dog.png', None, None)
-    >>> known.several("dog")
-    ('dog.jpg', 'dog.png')
-    """
+    """Names, found whichever way they are written; a spelling that fits two of them finds none."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = dict.fromkeys(names)
@@ -196,10 +163,7 @@ Entry = tuple[str, str, Any, int | None]
 
 
 def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], dict[str, str]]:
-    """Every caption of a file, and the files that it says ids are of.
-
-    Captions are as they stand there: `_text` says which are none. `kind` is what errors call one of several.
-    """
+    """Every caption of a file, and the files that it says ids are of."""
     files: dict[str, str] = {}
     if path.suffix.lower() in _TABLES:
         table = read_table(path)
@@ -233,22 +197,14 @@ def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[En
     for where, name, held, candidate in entries:
         listed = isinstance(held, list | tuple)
         if is_listed.get(name) or (listed and name in is_listed):
-            raise DataError(
-                "captions of one image in a list and in another entry",
-                where=where,
-                given=f"'{name}'",
-                allowed="one list, or an entry for each caption",
-            )
+            what, given = "captions of one image in a list and in another entry", f"'{name}'"
+            raise DataError(what, where=where, given=given, allowed="one list, or an entry for each caption")
         is_listed[name] = listed
         if not listed:
             yield where, name, held, candidate
         elif not several:
-            raise DataError(
-                "a list where one caption is asked for",
-                where=where,
-                given=shown(held),
-                hint="references are named with --references",
-            )
+            what, given = "a list where one caption is asked for", shown(held)
+            raise DataError(what, where=where, given=given, hint="references are named with --references")
         elif not held:
             raise DataError(f"no {kind}s", where=where, given="[]", hint="leave the entry out")
         else:

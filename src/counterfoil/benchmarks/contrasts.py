@@ -40,45 +40,23 @@ class Contrasts:
 
     @classmethod
     def of(cls, benchmark: Benchmark) -> "Contrasts":
-        """Those of a benchmark; clusters are questions that share items, directly or through others.
-
-        Where one of those clusters holds more than half of the questions, what shares an image is a cluster.
-        Raises `DataError` where questions choose among no captions, or texts are not at hand.
-
-        >>> from counterfoil.benchmarks import Caption, Card, Choice, Image
-        >>> asked = Choice(("q",), query=np.array([0]), candidates=np.array([[0, 1]]))
-        >>> captions = (Caption("0", "a red cat"), Caption("1", "a blue cat"))
-        >>> card = Card(name="b", title="b", form="choice")
-        >>> Contrasts.of(Benchmark(card, (Image("x"),), captions, asked)).truth.tolist()
-        [1.0, 0.0]
-        """
+        """Those of a benchmark; clusters are questions that share items, directly or through others."""
         candidates = benchmark.questions.caption_candidates()
         if candidates is None:
-            raise DataError(
-                "its questions choose among no captions",
-                where=benchmark.name,
-                given=f"a benchmark of form '{benchmark.questions.form}'",
-                allowed="quads, choices among captions, preferences and rated captions",
-            )
+            what = "its questions choose among no captions"
+            given = f"a benchmark of form '{benchmark.questions.form}'"
+            allowed = "quads, choices among captions, preferences and rated captions"
+            raise DataError(what, where=benchmark.name, given=given, allowed=allowed)
         texts = [benchmark.captions[at].text for at in candidates.caption.tolist()]
         if any(text is None for text in texts):
-            raise DataError(
-                "captions have no text",
-                where=benchmark.source or benchmark.name,
-                hint="give them with --data",
-            )
+            hint = "give them with --data"
+            raise DataError("captions have no text", where=benchmark.source or benchmark.name, hint=hint)
         sharing = benchmark.sharing
         clusters = sharing.components
         if len(clusters) > 1 and np.bincount(clusters).max() > len(clusters) / 2:
             clusters = sharing.units
-        return cls(
-            [text or "" for text in texts],
-            candidates.question,
-            candidates.truth,
-            clusters,
-            candidates.rated,
-            candidates.decides,
-        )
+        of_rows = [text or "" for text in texts], candidates.question, candidates.truth
+        return cls(*of_rows, clusters, candidates.rated, candidates.decides)
 
     def __len__(self) -> int:
         return len(self.clusters)

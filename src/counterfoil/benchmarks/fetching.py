@@ -1,9 +1,8 @@
 """Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
 
-`downloads.toml` lists them: released benchmarks in public repositories, pinned to commits and checksums. A
-file is written to NAME.part, continued from its end when the command runs again, and takes its name once
-size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
-whose files have other sizes, does not count as fetched.
+`downloads.toml` lists them, pinned to commits and checksums. A file takes its name once size and checksum are
+right. What came from where is written last, to `fetched.json`: a folder without it, or whose files have other
+sizes, does not count as fetched.
 """
 
 import http.client
@@ -69,21 +68,13 @@ class Release(BaseModel, frozen=True, extra="forbid"):
 
 @cache
 def releases() -> dict[str, Release]:
-    """Every release by name, in the order of the file.
-
-    >>> releases()["sugarcrepe"].repository
-    'RAIVNLab/sugar-crepe'
-    """
+    """Every release by name, in the order of the file."""
     text = files("counterfoil.benchmarks").joinpath("downloads.toml").read_text(encoding="utf-8")
     return {name: Release(name=name, **facts) for name, facts in tomllib.loads(text).items()}
 
 
 def release(name: str) -> Release:
-    """The release called `name`, or the one that serves the benchmark `name`; raises `UnknownNameError`.
-
-    >>> release("cxc-sits").name
-    'cxc'
-    """
+    """The release called `name`, or the one that serves the benchmark `name`."""
     known = releases()
     match = known.get(name) or serving(name)
     if match is None:
@@ -167,10 +158,7 @@ def fetch(
     """The files of `release` in `folder`/NAME, from its host or from `mirror` (an address in its place).
 
     Files that are there with the right checksum are kept; those that are there with another one are replaced
-    only where `fetch` itself wrote them, or with `overwrite`. `token` is for gated data sets of the hub, and
-    sent to the hub alone.
-    Raises `DataError` where a file cannot be had or is not as pinned, and `StorageError` where it cannot be
-    written.
+    only where `fetch` itself wrote them, or with `overwrite`.
     """
     base = (mirror or HOSTS[release.host]).rstrip("/")
     if not urllib.parse.urlsplit(base).scheme.startswith("http"):
@@ -228,10 +216,7 @@ def _recorded(place: Path, revision: str | None) -> Mapping[str, FetchedFile]:
 
 
 def _present(path: Path, expected: str, ours: str | None, overwrite: bool) -> str | None:
-    """The digest of a file that is there as expected; None where it is to be fetched.
-
-    `ours` is the digest with which it was fetched before. Raises `InputError` where another file is there.
-    """
+    """The digest of a file that is there as expected; None where it is to be fetched."""
     if not path.exists():
         return None
     regular(path)

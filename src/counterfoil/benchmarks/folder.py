@@ -2,22 +2,17 @@
 
     manifest.json      schema version, form, and the digest of every file below; written last
     card.json          the facts
-    questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
-    members.parquet, positives.parquet    of a gallery: who is in it, and what is right
-    candidates.parquet, references.parquet    of captions that people judged
+    questions.parquet  and other tables of the questions: `forms.tables`
     captions.parquet   id, text (null where it is not at hand)
     images.parquet     id, file, digest (both null where the image is not at hand), crop,
                        photo (the photograph it shows); of videos the part and the frames looked at
     corpus.json        captions in which metrics count documents, as they were released; of few benchmarks
     images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
-                       of videos the file, the frames or their features
+                       of videos the file, the frames (a folder with a picture each) or their features
 
-Frames of their own (a folder of pictures, a scene that moves) become a folder with a picture each, 000000.png
-and so on.
-
-The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first, and then
-moved to its place. A folder without a manifest is not a benchmark: an old manifest is taken away before
-anything is moved and the new one is put there last, so a stopped machine never leaves a folder that lies.
+The same benchmark gives the same bytes. All is written to a folder `.images.*.part` inside first. A folder
+without a manifest is not a benchmark: an old manifest is taken away before anything is moved and the new one
+is put there last, so a stopped machine never leaves a folder that lies.
 """
 
 import io
@@ -65,27 +60,18 @@ _KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
 
 
-_KINDS: tuple[tuple[type, str], ...] = (
-    (type(None), _ABSENT),
-    (FrameFeatures, _FEATURES),
-    (FrameStack, _FRAMES),
-    (object, _FILE),
-)
+_KINDS = ((type(None), _ABSENT), (FrameFeatures, _FEATURES), (FrameStack, _FRAMES), (object, _FILE))
 _SECONDS = ColumnSchema("real", null=True, low=0, required=False)
 IMAGES = Schema(
     {
         "id": ColumnSchema("text"),
-        "file": ColumnSchema("text", null=True),
-        "digest": ColumnSchema("text", null=True),
+        **dict.fromkeys(("file", "digest"), ColumnSchema("text", null=True)),
         "crop": ColumnSchema("wholes", null=True),
         "photo": ColumnSchema("text", null=True),
         "video": ColumnSchema("text", null=True, required=False),
-        "start": _SECONDS,
-        "end": _SECONDS,
+        **dict.fromkeys(("start", "end"), _SECONDS),
         "count": ColumnSchema("whole", null=True, low=1, required=False),
-        "rate": _SECONDS,
-        "duration": _SECONDS,
-        "frame_rate": _SECONDS,
+        **dict.fromkeys(("rate", "duration", "frame_rate"), _SECONDS),
     }
 )
 
@@ -96,10 +82,7 @@ def save_items(
     folder: Path | None,
     progress: Callable[[str, int, int], None],
 ) -> pa.Table:
-    """Write what is at hand of the images and videos, and give their table; without a folder write nothing.
-
-    The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
-    """
+    """Write what is at hand of the images and videos, and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any]
     for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
@@ -144,10 +127,7 @@ def has_videos(images: Sequence[Image]) -> bool:
 def load_items(
     rows: Sequence[Mapping[str, Any]], folder: Path, *, verify: bool, where: object
 ) -> tuple[Image, ...]:
-    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests.
-
-    Raises `DataError` naming the row (of the table `where`) that does not fit together.
-    """
+    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests."""
     for number, row in enumerate(rows, start=1):
         kind, odd = row.get("video"), ""
         if (row["file"] is None) != (row["digest"] is None):
@@ -166,11 +146,7 @@ def load_items(
 
 
 def ending_of(data: bytes) -> str:
-    """The ending of the file of an encoded picture, ".bin" where its format is not known.
-
-    >>> ending_of(b"GIF89a"), ending_of(b"?")
-    ('.gif', '.bin')
-    """
+    """The ending of the file of an encoded picture, ".bin" where its format is not known."""
     return next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
 
 
@@ -243,13 +219,8 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
 
 def _check(path: Path, actual: str, expected: str) -> None:
     if actual != expected:
-        raise DataError(
-            "file was changed after it was saved",
-            where=path,
-            given=f"digest {actual}",
-            allowed=expected,
-            hint="get the benchmark again, or save it anew",
-        )
+        what, hint = "file was changed after it was saved", "get the benchmark again, or save it anew"
+        raise DataError(what, where=path, given=f"digest {actual}", allowed=expected, hint=hint)
 
 
 def put(source: Path, target: Path) -> None:
@@ -318,12 +289,7 @@ def is_benchmark_folder(path: Path) -> bool:
 
 
 def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
-    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
-
-    Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
-    else, `DataError` where an image cannot be read, `StorageError` where the disk is full; the folder is left
-    as it was then.
-    """
+    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
@@ -387,12 +353,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
 
 
 def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
-    """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for.
-
-    Every file is compared with the digest it was saved with (`verify=False` leaves out the images, which are
-    most of the work). Raises `DataError` naming the file that is missing or was changed, and for a folder
-    that a newer counterfoil wrote.
-    """
+    """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for."""
     folder = benchmark_folder(Path(folder))
     manifest = _read_manifest(folder)
     for name, expected in manifest.files.items():
@@ -404,10 +365,7 @@ def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
 def tables_of(
     benchmark: Benchmark, images: pa.Table | None = None
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
-    """The tables of a benchmark's folder by file name, and the facts of the questions for its manifest.
-
-    `images` is the table of the images that were written; by default one that leaves their pixels out.
-    """
+    """The tables of a benchmark's folder by file name, and the facts of the questions for its manifest."""
     if images is None:
         by_photo = benchmark.questions.images_by == "photo"
         photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
@@ -459,31 +417,23 @@ class _Manifest(Stored):
 def _read_manifest(folder: Path) -> _Manifest:
     path = folder / _MANIFEST
     if not is_benchmark_folder(folder):
-        raise DataError(
-            "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder",
-            where=folder,
-            hint=f"its {_MANIFEST} is written last: without one, saving did not finish",
-        )
+        what = "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder"
+        hint = f"its {_MANIFEST} is written last: without one, saving did not finish"
+        raise DataError(what, where=folder, hint=hint)
     manifest = read_json(path)
     version = manifest.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise DataError(
-            "saved by a newer counterfoil",
-            where=path,
-            given=f"schema version {version}",
-            allowed=f"up to {SCHEMA_VERSION}",
-            hint="update counterfoil to read it",
-        )
+        what = "saved by a newer counterfoil"
+        given = f"schema version {version}"
+        allowed = f"up to {SCHEMA_VERSION}"
+        raise DataError(what, where=path, given=given, allowed=allowed, hint="update counterfoil to read it")
     known = check_model(manifest, _Manifest, where=path)
     check_model(manifest, FORMS[known.form].known, where=path)
     expected = _files(known.form, corpus=known.corpus and _CORPUS in known.files)
     odd = sorted(set(known.files).symmetric_difference(expected))
     if odd:
-        raise DataError(
-            "the manifest is incomplete",
-            where=f"{path}, field 'files'",
-            given=", ".join(known.files) or "nothing",
-            allowed=expected,
-            hint="was it edited?",
-        )
+        what = "the manifest is incomplete"
+        given = ", ".join(known.files) or "nothing"
+        hint = "was it edited?"
+        raise DataError(what, where=f"{path}, field 'files'", given=given, allowed=expected, hint=hint)
     return known

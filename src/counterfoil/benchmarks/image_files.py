@@ -62,21 +62,14 @@ def image_path(
             real = os.path.join(_real(os.path.abspath(path.parent)), path.name)
         inside = real == root or real.startswith(root.rstrip(os.sep) + os.sep)
     if not inside:
-        raise DataError(
-            "an image outside of the folder of images",
-            where=where,
-            given=cell,
-            allowed=f"files in {folder}",
-            hint="name their folder with --images, or take them with --allow-outside",
-        )
+        what = "an image outside of the folder of images"
+        hint = "name their folder with --images, or take them with --allow-outside"
+        raise DataError(what, where=where, given=cell, allowed=f"files in {folder}", hint=hint)
     return path
 
 
 def image_names(folder: Path) -> Mapping[str, bool]:
-    """The names in a folder of images, on disk or at a distance, and whether each is a link.
-
-    None where there is no such folder.
-    """
+    """The names in a folder of images, on disk or at a distance, and whether each is a link."""
     if isinstance(where := location(folder), Location):
         from counterfoil.storage.files import names_in
 

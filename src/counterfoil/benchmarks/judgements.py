@@ -1,10 +1,8 @@
 """Candidate pairs for people to verify, and the judgements of them, as tables.
 
-A pool has a row per direction, query and item: `pair` (a number; a pair that is proposed in both directions
-has the same in both), `direction` ("i2t": the image is the query; "t2i": the caption), `query`, `item`,
-`image` and `caption` (ids), `text` (the caption's words where known) and, for every model that was asked,
-`place:MODEL`: at which place it proposed the pair, 0 where it did not. Judgements are such a table with an
-`answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
+A pool has a row per direction, query and item. A pair that is proposed in both directions has the same number
+`pair` in both; `place:MODEL` is at which place a model proposed it, 0 where it did not. Judgements are such a
+table with an `answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
 """
 
 import re
@@ -17,14 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.tables import (
-    DataTable,
-    check_numbers,
-    floats,
-    integers,
-    labels,
-    read_table,
-)
+from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, integers, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES, check_amount, check_room
 from counterfoil.metrics.annotators import Pool
@@ -48,11 +39,7 @@ _SHORT = {"yes": 1.0, "weak yes": 0.5, "weak no": 0.0, "no": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """The judged pairs of one direction, by query: pair p is `queries[query[p]]` with `items[item[p]]`.
-
-    `gain` is 1 for a full match, less for a partial one, 0 for none. `place` holds for every model that the
-    table names the place at which it proposed the pair, 0 where it did not.
-    """
+    """The judged pairs of one direction, by query: pair p is `queries[query[p]]` with `items[item[p]]`."""
 
     direction: Direction
     queries: tuple[str, ...]
@@ -84,10 +71,7 @@ def read_judgements(
     """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet, or one at hand; see the module).
 
     An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
-    as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
-
-    Raises `DataError` naming row and column for answers that cannot be read, gains outside [0, 1], unknown
-    directions and empty ids, and where no pair has an answer.
+    as `aggregate` says (one of `AGGREGATES`).
     """
     if aggregate not in AGGREGATES:
         raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
@@ -97,12 +81,9 @@ def read_judgements(
     elif direction is not None:
         of_row = (direction,) * len(table)
     else:
-        raise DataError(
-            "no column 'direction'",
-            where=table.source,
-            allowed="i2t (the image is the query) or t2i in every row",
-            hint="or name one direction for all rows with --direction",
-        )
+        allowed = "i2t (the image is the query) or t2i in every row"
+        hint = "or name one direction for all rows with --direction"
+        raise DataError("no column 'direction'", where=table.source, allowed=allowed, hint=hint)
     images, captions = _ids(table, "image"), _ids(table, "caption")
     gains = _gains(table)
     image, caption = (
@@ -150,11 +131,7 @@ def read_judgements(
 
 
 def gain_of(answer: str) -> float | None:
-    """The gain of an answer in words, None where it is unknown. Case and blanks do not matter.
-
-    >>> gain_of("Partially YES, but"), gain_of("100 % no"), gain_of("perhaps")
-    (0.5, 0.0, None)
-    """
+    """The gain of an answer in words, None where it is unknown. Case and blanks do not matter."""
     words = re.sub(r"\s+", " ", answer.strip().casefold()).replace(" %", "%")
     if words in _SHORT:
         return _SHORT[words]
@@ -170,11 +147,7 @@ def pool_table(
     captions: Sequence[str],
     texts: Sequence[str | None] | None = None,
 ) -> pa.Table:
-    """A pool as a table (see the module), by direction, query and item.
-
-    `queries` are the ids of each pool's queries, which number its `query`; items are positions in `captions`
-    (i2t) or `images` (t2i).
-    """
+    """A pool as a table (see the module), by direction, query and item."""
     parts = []
     number = {
         role: {name: at for at, name in enumerate(ids)}
@@ -303,8 +276,6 @@ def read_votes(path: Path) -> Votes:
     Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
     stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header
     names the same things in the same order, each cell the votes for its row against its column.
-
-    Raises `DataError` where the table is neither, names are missing, or counts are not whole and 0 or above.
     """
     table = read_table(path)
     if "winner" in table or "loser" in table:
@@ -312,12 +283,10 @@ def read_votes(path: Path) -> Votes:
     first, *columns = table.columns
     rows = labels(table, first)
     if tuple(columns) != rows or len(set(rows)) < len(rows):
-        raise DataError(
-            "neither a list of votes nor a square table of them",
-            where=table.source,
-            given=f"columns {', '.join(table.columns)}; {len(table)} rows",
-            allowed="columns winner, loser[, count, judge], or as many columns as rows of the same names",
-        )
+        what = "neither a list of votes nor a square table of them"
+        given = f"columns {', '.join(table.columns)}; {len(table)} rows"
+        allowed = "columns winner, loser[, count, judge], or as many columns as rows of the same names"
+        raise DataError(what, where=table.source, given=given, allowed=allowed)
     return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
 
 

@@ -1,7 +1,7 @@
 """Images and captions: the two kinds of item, both lazy.
 
-An `Image` knows where its bytes are and reads them when asked; an item whose content is not at hand has
-no source (or no text), and a benchmark made of such items can still be measured from given scores.
+An item whose content is not at hand has no source (or no text), and a benchmark made of such items can still
+be measured from given scores.
 """
 
 import io
@@ -101,10 +101,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class TarSource:
-    """An image in an uncompressed tar file, on disk or behind a URL: `length` bytes from `offset` on.
-
-    Picklable.
-    """
+    """An image in an uncompressed tar file, on disk or behind a URL: `length` bytes from `offset` on."""
 
     path: Path
     offset: int
@@ -185,12 +182,8 @@ class BgrFrame:
     def _pixels(self) -> PixelSource:
         pixels = read_npy(self.path, hint="check the image folder")
         if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or not pixels.size:
-            raise DataError(
-                "not a frame",
-                where=self.path,
-                given=f"{pixels.dtype} {pixels.shape}",
-                allowed="bytes (height, width, 3)",
-            )
+            given = f"{pixels.dtype} {pixels.shape}"
+            raise DataError("not a frame", where=self.path, given=given, allowed="bytes (height, width, 3)")
         return PixelSource(np.ascontiguousarray(pixels[:, :, ::-1]), str(self.path))
 
     def __str__(self) -> str:
@@ -216,18 +209,12 @@ class Image:
     def read(self) -> bytes:
         """The encoded bytes; raises `DataError` where the image is not at hand."""
         if self.source is None:
-            raise DataError(
-                f"image '{self.id}' is not at hand",
-                given=self.sought or None,
-                hint="give the folder that holds the images with --images, or measure from given scores",
-            )
+            hint = "give the folder that holds the images with --images, or measure from given scores"
+            raise DataError(f"image '{self.id}' is not at hand", given=self.sought or None, hint=hint)
         return self.source.read()
 
     def checked(self) -> bytes:
-        """The encoded bytes of what is a picture: what is stored or published is no other file.
-
-        Raises `DataError` where the image is not at hand, or its bytes cannot be decoded.
-        """
+        """The encoded bytes of what is a picture: what is stored or published is no other file."""
         data = self.read()
         if not isinstance(self.source, Pictured):
             held = isinstance(self.source, BytesSource)
@@ -251,20 +238,12 @@ class Caption:
 
 
 def caption_key(text: str) -> str:
-    """What captions that read alike have in common, however their letters are composed (NFC, NFD).
-
-    >>> caption_key("cafe\u0301") == caption_key("caf\u00e9")
-    True
-    """
+    """What captions that read alike have in common, however their letters are composed (NFC, NFD)."""
     return unicodedata.normalize("NFC", text)
 
 
 def image_key(name: str) -> str:
-    """What names of one image have in common, however a path is written.
-
-    >>> image_key("./x/a.jpg"), image_key("x//b/../a.jpg")
-    ('x/a.jpg', 'x/a.jpg')
-    """
+    """What names of one image have in common, however a path is written."""
     return posixpath.normpath(unicodedata.normalize("NFC", name))
 
 
@@ -272,9 +251,6 @@ def words(text: str) -> list[str]:
     """The words of a caption: runs of letters, digits, underscores and apostrophes, in lower case.
 
     Captions are of the same words where these are, sorted, the same: 572 of SugarCrepe's 7,511 pairs are.
-
-    >>> words("A dog's tail -- it wags, half-heartedly.")
-    ['a', "dog's", 'tail', 'it', 'wags', 'half', 'heartedly']
     """
     return _WORD.findall(text.lower())
 
@@ -283,11 +259,7 @@ _WORD = re.compile(r"[\w']+")
 
 
 def same_words(first: str | None, second: str | None) -> bool:
-    """Whether two texts have the same words, as often, in another order (Winoground section 3).
-
-    >>> same_words("A cat bites a dog.", "A dog bites a cat."), same_words("a cat", "a cat")
-    (True, False)
-    """
+    """Whether two texts have the same words, as often, in another order (Winoground section 3)."""
     if not first or not second:
         return False
     mine, other = words(first), words(second)
@@ -298,8 +270,7 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
     """Encoded bytes to an RGB picture.
 
     Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
-    evaluation of this field does; grey levels of 16 bits by their high byte (`in_rgb`). Raises `DataError`
-    for bytes that are no image, for images that are cut off, and for ones of more than `MAX_PIXELS` pixels.
+    evaluation of this field does; grey levels of 16 bits by their high byte (`in_rgb`).
     """
     try:
         with warnings.catch_warnings():
@@ -309,12 +280,9 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
             with open_picture(io.BytesIO(data)) as picture:
                 width, height = picture.size
                 if width * height > MAX_PIXELS:
-                    raise DataError(
-                        "image too large, it may be a decompression bomb",
-                        where=where,
-                        given=f"{width} x {height} pixels",
-                        allowed=f"at most {MAX_PIXELS:,} pixels",
-                    )
+                    what = "image too large, it may be a decompression bomb"
+                    given = f"{width} x {height} pixels"
+                    raise DataError(what, where=where, given=given, allowed=f"at most {MAX_PIXELS:,} pixels")
                 rgb = in_rgb(picture)
     except DataError:
         raise
@@ -332,17 +300,11 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
 
 
 def cropped(picture: PIL.Image.Image, crop: tuple[int, int, int, int], *, where: str) -> PIL.Image.Image:
-    """A part of a picture; what of it lies outside of the picture is black, as Pillow has it.
-
-    Raises `DataError` for a part without pixels, with more than `MAX_PIXELS`, or wholly outside.
-    """
+    """A part of a picture; what of it lies outside of the picture is black, as Pillow has it."""
     left, top, right, bottom = crop
     fits = left < right and top < bottom and (right - left) * (bottom - top) <= MAX_PIXELS
     if not fits or min(right, bottom) <= 0 or left >= picture.width or top >= picture.height:
-        raise DataError(
-            "the crop is no part of the picture",
-            where=where,
-            given=f"({left}, {top}, {right}, {bottom})",
-            allowed=f"left, top, right, bottom within {picture.width} x {picture.height} pixels",
-        )
+        what = "the crop is no part of the picture"
+        allowed = f"left, top, right, bottom within {picture.width} x {picture.height} pixels"
+        raise DataError(what, where=where, given=f"({left}, {top}, {right}, {bottom})", allowed=allowed)
     return picture.crop(crop)

@@ -1,13 +1,7 @@
-"""References: the captions that people wrote of an image or video, which metrics read beside a candidate.
-
-A reference that equals the candidate would give a reference-based metric the answer. Each data set has a
-policy for that: `keep` them, `drop-reference` (the candidate is taken out of its references), or `drop-item`
-(such candidates are not asked about). Texts are equal where they are once white space is collapsed.
-"""
+"""References: the captions that people wrote of an image or video, which metrics read beside a candidate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +10,12 @@ from counterfoil.errors import DataError
 
 
 def collapsed(text: str) -> str:
-    """A text without white space at its ends, and single blanks within.
-
-    >>> collapsed(" a\\tdog\\n runs ")
-    'a dog runs'
-    """
+    """A text without white space at its ends, and single blanks within."""
     return " ".join(text.split())
 
 
 def nearest(candidate: str, references: Sequence[str]) -> int:
-    """The place of the reference that the fewest edits of characters turn into the candidate, or the first.
-
-    For candidates that people wrote and a data set lists slightly changed (Composite). Raises `DataError`
-    where there is no reference.
-    """
+    """The place of the reference that the fewest edits of characters turn into the candidate, or the first."""
     if not references:
         raise DataError("no reference to compare with", given=candidate)
     if candidate in references:
@@ -41,9 +27,6 @@ def edit_distance(left: str, right: str) -> int:
     """How many characters must be put in, taken out or changed to make one text the other.
 
     Bit by bit over whole columns (Myers 1999, as simplified by Hyyrö 2003): a step per character of `right`.
-
-    >>> edit_distance("kitten", "sitting"), edit_distance("", "abc")
-    (3, 3)
     """
     if not left:
         return len(right)
@@ -68,11 +51,7 @@ Ids = NDArray[np.int64]
 
 
 def bounds(counts: Sequence[int] | NDArray[np.int64]) -> Ids:
-    """Where the entries of each row begin, by how many it has, and the end of the last.
-
-    >>> bounds([2, 0, 1])
-    array([0, 2, 2, 3])
-    """
+    """Where the entries of each row begin, by how many it has, and the end of the last."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
@@ -81,10 +60,6 @@ class References:
     """For each of some rows the captions that people wrote, as positions; a row may have any number, or none.
 
     Those of row i are `captions[starts[i]:starts[i + 1]]`.
-
-    >>> found = References.of([[3, 1], [], [2]])
-    >>> found.row(0).tolist(), len(found), found.counts.tolist()
-    ([3, 1], 3, [2, 0, 1])
     """
 
     starts: Ids
@@ -145,18 +120,9 @@ def check_references(references: References | None, rows: int) -> None:
         raise DataError("not one entry of references per row", given=len(references), allowed=str(rows))
 
 
-Policy = Literal["keep", "drop-reference", "drop-item"]
-
-POLICIES: tuple[str, ...] = get_args(Policy)
-
-
 @dataclass(frozen=True, eq=False)
 class Contained:
-    """What was found and done: the references after it, of all rows, and which rows are still asked about.
-
-    `equal` counts the rows whose candidate was among their references, `dropped` the references taken out
-    (one of a list that several rows share counts once).
-    """
+    """The references of all rows, which rows are still asked about, and how many references were taken out."""
 
     references: References
     included: NDArray[np.bool_]
@@ -174,49 +140,29 @@ class Contained:
 
 
 def contained(
-    captions: Sequence[str],
-    candidates: Ids,
-    references: References,
-    policy: str,
-    *,
-    shared: Ids | None = None,
+    captions: Sequence[str], candidates: Ids, references: References, policy: str, *, shared: Ids | None
 ) -> Contained:
-    """References that are equal to their row's candidate, dealt with as `policy` says.
+    """References that are equal to their row's candidate, once white space is collapsed, dealt with by
+    `policy`.
 
-    `captions` are all texts, `candidates` (rows,) positions into them. `drop-reference` takes out the first
-    equal reference. Rows with one number in `shared` (rows,) read one list, that of the first of them: what
-    is taken out for one row is gone for all, as `list.remove` does on the list of an image. Raises
-    `DataError` for an unknown policy.
-
-    >>> texts = ["a dog", "a  dog", "a cat"]
-    >>> found = contained(texts, np.array([0, 2]), References.of([[1, 2], [1, 2]]), "drop-reference",
-    ...                   shared=np.array([7, 7]))
-    >>> found.references.row(1).tolist(), found.equal, found.dropped
-    ([], 2, 2)
-    >>> contained(texts, np.array([0, 2]), References.of([[1], [0]]), "drop-item").included
-    array([False,  True])
+    Such a reference would give a metric the answer: `keep` them, `drop-reference` (take out the first equal
+    one), or `drop-item` (do not ask about the row). Rows with one number in `shared` (rows,) read one list:
+    what is taken out for one row is gone for all, as `list.remove` does on the list of an image.
     """
-    if policy not in POLICIES:
-        raise DataError(
-            "unknown policy for references that are the candidate", given=policy, allowed=POLICIES
-        )
     same: dict[str, int] = {}
     text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
-    number = (np.arange(len(candidates)) if shared is None else shared).tolist()
     lists: dict[int, list[int]] = {}
-    equal_rows = np.zeros(len(candidates), dtype=bool)
+    equal = np.zeros(len(candidates), dtype=bool)
     dropped = 0
+    number = (np.arange(len(candidates)) if shared is None else shared).tolist()
     for row, own in enumerate(number):
         left = lists.setdefault(own, references.row(row).tolist())
         # Looked up in the row's own list: another row may have emptied the shared one already.
-        equal_rows[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
-        if policy == "drop-reference" and equal_rows[row]:
-            gone = next(
-                (at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None
-            )
-            if gone is not None:
-                del left[gone]
-                dropped += 1
+        equal[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
+        gone = next((at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None)
+        if policy == "drop-reference" and equal[row] and gone is not None:
+            del left[gone]
+            dropped += 1
     after = References.of([lists[own] for own in number]) if policy == "drop-reference" else references
-    asked_about = ~equal_rows if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
-    return Contained(after, asked_about, int(equal_rows.sum()), dropped)
+    included = ~equal if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
+    return Contained(after, included, int(equal.sum()), dropped)

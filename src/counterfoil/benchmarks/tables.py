@@ -93,20 +93,12 @@ class DataTable:
             shown = list(self.columns)[:_SHOWN]
             near = get_close_matches(column, shown, n=1, cutoff=0.6)
             more = [f"... ({len(self.columns):,} columns)"] if len(shown) < len(self.columns) else []
-            raise DataError(
-                f"no column '{column}'",
-                where=self.source,
-                given=", ".join([*shown, *more]),
-                hint=f"did you mean '{near[0]}'?" if near else None,
-            )
+            what, hint = f"no column '{column}'", f"did you mean '{near[0]}'?" if near else None
+            raise DataError(what, where=self.source, given=", ".join([*shown, *more]), hint=hint)
         return self.columns[column]
 
     def where(self, row: int, column: str | None = None) -> str:
-        """File, row and column in words, for messages.
-
-        >>> DataTable({"id": ["a", "b"]}, "scores.csv").where(1, "id")
-        "scores.csv, row 2, column 'id'"
-        """
+        """File, row and column in words, for messages."""
         at, offset = f"{self.source}, row {row + 1}", 0
         for part in self.parts:
             if row < offset + part.rows:
@@ -144,12 +136,8 @@ def texts(table: DataTable, column: str) -> tuple[str, ...]:
     cells = table[column]
     if {*map(type, cells)} == {str} and all(map(str.strip, cells)):
         return tuple(cells)
-    for row, cell in enumerate(cells):
-        if not isinstance(cell, str):
-            raise DataError("not a text", where=table.where(row, column), given=shown(cell))
-        if not cell.strip():
-            raise DataError("empty text", where=table.where(row, column))
-    return tuple(cells)
+    check_cells(table, column, lambda cell: isinstance(cell, str), "not a text")
+    raise DataError("empty text", where=table.where([not cell.strip() for cell in cells].index(True), column))
 
 
 def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -174,12 +162,7 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
 
 
 def names(table: DataTable, column: str) -> tuple[str, ...]:
-    """A column of ids: labels, none empty and none twice; raises `DataError` naming the row.
-
-    >>> names(DataTable({"id": ["a", 7, "a"]}, "mine.csv"), "id")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: mine.csv, row 3, column 'id': id occurs twice; given: a; ids must be unique
-    """
+    """A column of ids: labels, none empty and none twice."""
     names_read = labels(table, column)
     seen: set[str] = set()
     for row, name in enumerate(names_read):
@@ -218,16 +201,7 @@ def check_numbers(
 
 
 def floats(table: DataTable, column: str) -> NDArray[np.float64]:
-    """A column of finite numbers, (rows,) float64, up to `LARGEST`.
-
-    Raises `ScoreError` naming the row that is not one.
-
-    >>> floats(DataTable({"score": ["0.5", "-1e3"]}, "scores.csv"), "score")
-    array([ 5.e-01, -1.e+03])
-    >>> floats(DataTable({"score": ["0.5", "nan"]}, "scores.csv"), "score")
-    Traceback (most recent call last):
-    counterfoil.errors.ScoreError: scores.csv, row 2, column 'score': not a finite number; given: nan
-    """
+    """A column of finite numbers, (rows,) float64, up to `LARGEST`."""
     numbers = np.empty(len(table), dtype=np.float64)
     for row, cell in enumerate(table[column]):
         number = _number(cell)
@@ -254,24 +228,15 @@ def integers(table: DataTable, column: str) -> NDArray[np.int64]:
     for row, cell in enumerate(cells):
         number = _whole(cell)
         if number is None or not -(1 << 63) <= number < 1 << 63:
-            raise DataError(
-                "not a whole number" if number is None else "a whole number out of range",
-                where=table.where(row, column),
-                given=shown(cell),
-                allowed=None if number is None else "64 bits with sign",
-            )
+            what = "not a whole number" if number is None else "a whole number out of range"
+            allowed = None if number is None else "64 bits with sign"
+            raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=allowed)
         numbers[row] = number
     return numbers
 
 
 def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
-    """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case.
-
-    Raises `ScoreError` naming the row that is none of these.
-
-    >>> booleans(DataTable({"correct": ["True", "0", 1.0, False]}, "outcomes.csv"), "correct")
-    array([ True, False,  True, False])
-    """
+    """A column of right and wrong, (rows,) bool: true/false, yes/no, 1/0 or 1.0/0.0, in any case."""
     answers = np.empty(len(table), dtype=np.bool_)
     for row, cell in enumerate(table[column]):
         word = (shown(cell) if isinstance(cell, dict | list) else str(cell)).strip().lower()
@@ -283,11 +248,7 @@ def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
 
 
 def shares_right(table: DataTable, column: str) -> NDArray[Any]:
-    """A column of right and wrong as `booleans`; (rows,) float where a cell is a share of several answers.
-
-    >>> shares_right(DataTable({"correct": ["true", 0.5]}, "outcomes.csv"), "correct")
-    array([1. , 0.5])
-    """
+    """A column of right and wrong as `booleans`; (rows,) float where a cell is a share of several answers."""
     numbers = [_number(cell) for cell in table[column]]
     parts = {row: number for row, number in enumerate(numbers) if number is not None and 0 < number < 1}
     cells = [row in parts or cell for row, cell in enumerate(table[column])]
@@ -334,30 +295,19 @@ EXTENSIONS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     """The table in `path`: a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one per subset.
 
-    * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes, a byte-order mark and
-      semicolons or tabs in place of commas are understood; cells are strings.
-    * JSON: a list of objects, or an object keyed by item id whose values are objects (the key becomes column
-      `id`; an item that is null or NaN is a row with nothing else; with `summaries` a number, such as the
-      accuracy that a released file ends with, is passed over) or single values (columns `id` and `value`).
-      JSON Lines: an object per line, blank lines skipped.
-    * Parquet: any table; an image cell is `{"bytes", "path"}`.
-    * A folder: the tables of its files in order of their names, below one another, with a column `subset`
-      that holds the file's name without its ending.
-
-    Raises `DataError` where there is no such file, the ending is unknown, there are no rows, a row is ragged
-    or broken, or a name occurs twice in a header or a JSON object.
+    Cells of CSV are strings. JSON is a list of objects, or an object keyed by item id whose values are
+    objects (the key becomes column `id`; an item that is null or NaN is a row with nothing else; with
+    `summaries` a number, such as the accuracy that a released file ends with, is passed over) or single
+    values (columns `id` and `value`). Of a folder the column `subset` holds the file's name without its
+    ending.
     """
     path = Path(path)
-    try:
-        entries = sorted(path.iterdir()) if path.is_dir() else None
-    except OSError as error:
-        raise unreadable(path, error) from None
-    if entries is not None:
-        files = [
-            file
-            for file in entries
-            if file.is_file() and file.suffix.lower() in _READERS and not file.name.startswith(".")
-        ]
+    if path.is_dir():
+        try:
+            entries = [file for file in sorted(path.iterdir()) if file.is_file() and file.name[0] != "."]
+        except OSError as error:
+            raise unreadable(path, error) from None
+        files = [file for file in entries if file.suffix.lower() in _READERS]
         if not files:
             raise DataError("no table in this folder", where=path, allowed=EXTENSIONS)
         stems = [file.stem for file in files]
@@ -369,9 +319,8 @@ def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     regular(path, missing="no such file or folder")
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise DataError(
-            "unknown kind of table", where=path, given=path.suffix or "no extension", allowed=EXTENSIONS
-        )
+        given = path.suffix or "no extension"
+        raise DataError("unknown kind of table", where=path, given=given, allowed=EXTENSIONS)
     return _read_json(path, summaries) if reader is _read_json else reader(path)
 
 
@@ -401,11 +350,8 @@ def _read_delimited(path: Path) -> DataTable:
                     raise DataError("ragged row", where=where, given=f"{len(row)} cells", allowed=allowed)
                 rows.append(row)
         except csv.Error as error:
-            raise DataError(
-                f"not valid CSV: {error}",
-                where=f"{path}, line {lines.line_num}",
-                hint="is a quote missing, or the file cut off?",
-            ) from None
+            what, hint = f"not valid CSV: {error}", "is a quote missing, or the file cut off?"
+            raise DataError(what, where=f"{path}, line {lines.line_num}", hint=hint) from None
     columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
     return DataTable(columns, str(path), path.suffix.lower()[1:], (TablePart(str(path), len(rows)),))
 
@@ -439,11 +385,7 @@ def _read_json(path: Path, summaries: bool = False) -> DataTable:
 
 
 def summary_keys(items: Mapping[str, object]) -> list[str]:
-    """The keys that hold numbers where others hold objects: sums of a file, such as its accuracy.
-
-    >>> summary_keys({"0": {"correct": True}, "1": None, "accuracy": 1.0}), summary_keys({"0": 1.0, "1": 0.5})
-    (['accuracy'], [])
-    """
+    """The keys that hold numbers where others hold objects: sums of a file, such as its accuracy."""
     if not any(isinstance(item, dict) for item in items.values()):
         return []
     numbers = (key for key, item in items.items() if isinstance(item, int | float) and not _nothing(item))
@@ -451,7 +393,6 @@ def summary_keys(items: Mapping[str, object]) -> list[str]:
 
 
 def _nothing(item: object) -> bool:
-    """Whether an item is null or NaN: a question that a released file holds no answer to."""
     return item is None or (isinstance(item, float) and math.isnan(item))
 
 
@@ -487,11 +428,7 @@ _READERS: dict[str, Callable[[Path], DataTable]] = {
 
 
 def first_double(values: Iterable[Hashable]) -> Any:
-    """The first value that was there before, None where all differ.
-
-    >>> first_double(["a", "b", "a"])
-    'a'
-    """
+    """The first value that was there before, None where all differ."""
     seen: set[Hashable] = set()
     for value in values:
         if value in seen:
@@ -510,10 +447,7 @@ def check_header(names: Sequence[str], file: Path) -> None:
 def stack(
     tables: Sequence[DataTable], *, source: str, column: str | None = None, values: Sequence[str] = ()
 ) -> DataTable:
-    """Tables below one another; with `column`, a first column of that name says which one a row is of.
-
-    Raises `DataError` naming the table that lacks a column the first one has, or has one more.
-    """
+    """Tables below one another; with `column`, a first column of that name says which one a row is of."""
     first = tables[0]
     for table in tables:
         odd = set(table.columns).symmetric_difference(first.columns)
@@ -556,14 +490,7 @@ _MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of di
 
 
 def memory_table(data: Any) -> DataTable:
-    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts.
-
-    Cells stay as they are; NaN and null of a frame, and what a record lacks, are None. Raises `InputError`
-    for what is no table, `DataError` for one without rows or with two columns of one name.
-
-    >>> memory_table([{"image": "a.jpg", "caption": "a cat"}, {"image": "b.jpg"}])["caption"]
-    ['a cat', None]
-    """
+    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts."""
     if isinstance(data, DataTable):
         return data
     try:

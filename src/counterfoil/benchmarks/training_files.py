@@ -1,14 +1,8 @@
 """Training data from tables, shards, COCO's captions or a benchmark's questions; the split for validation.
 
-Tables are Parquet in the layouts of the hub, and whatever else `read_table` reads. A role is a column of its
-name; these have other names too:
-
-    image      image_id, file_name, filename, filepath, image_path     the name of a file, or a COCO id
-    caption    captions, sentences, text, title
-
-A cell of an image column is `{"bytes", "path"}`, bytes, or the name of a file in the folder of images; a cell
-of captions is a text or a list of texts. TROHN-Text has image_id, caption and negative_caption; TROHN-Img has
-negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
+A role is a column of its name, or of another one in `_NAMES`. A cell of an image column is `{"bytes",
+"path"}`, bytes, or the name of a file in the folder of images; a cell of captions is a text or a list of
+texts.
 """
 
 import math
@@ -23,8 +17,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.released_captions import captions_files, photographs, read_captions
-from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, rows_of_files
-from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source, TarSource
+from counterfoil.benchmarks.readers.rows import Photos, held_source, image_folder, open_rows, rows_of_files
+from counterfoil.benchmarks.records import Caption, FileSource, Image, Source, TarSource
 from counterfoil.benchmarks.references import References, bounds
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
 from counterfoil.benchmarks.training_parquet import Columns, Find, Texts
@@ -59,14 +53,7 @@ def read_rows(
     shelf: Path | None = None,
     missing: Missing = "refuse",
 ) -> TrainingSet:
-    """A row per row of the table, or per caption of a row that has a list of them.
-
-    Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
-    in the folder `images` beside the table. Captions in Parquet files whose columns are texts are read into
-    a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_parquet`).
-    Raises `DataError` naming file, row and column of a cell that is empty, is of another kind, or names a
-    file that is not there, unless such images are kept.
-    """
+    """A row per row of the table, or per caption of a row that has a list of them."""
     files = _parquet_files(path, split)
     stored = Columns.of(files, str(path)) if files else None
     columns = _columns(stored.schema.names, str(path)) if stored is not None else {}
@@ -74,20 +61,11 @@ def read_rows(
     if stored is not None and stored.suits(columns):
         cells = stored
     else:
-        place, columns = path, {}
-        if not files and path.is_file() and split not in (None, "train"):
-            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-        listed = sorted(path.glob("[!.]*.*")) if path.is_dir() and not files and not _saved(path) else []
-        if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
-            # One table per split; more than one of a split is for `open_rows` to complain of.
-            chosen = of_split(plain, split, where=path)
-            place = chosen[0] if len(chosen) == 1 else path
-        cells = _MemoryColumns(
-            rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
-            if files
-            else open_rows(place, _IMAGE_COLUMNS, split=split or "train")
-        )
-    columns = columns or _columns(cells.table.columns, cells.source)
+        if files:
+            table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
+        else:
+            table = _other_table(path, split)
+        cells, columns = _MemoryColumns(table), _columns(table.columns, table.source)
     photos = Photos(image_folder(path, images), path if path.is_dir() else path.parent)
 
     def source_of(cell: object, column: str, row: int) -> Source:
@@ -96,10 +74,21 @@ def read_rows(
     return _assembled(path.stem, cells, columns, source_of, shelf)
 
 
+def _other_table(path: Path, split: str | None) -> DataTable:
+    """The rows of a table that is no Parquet, or of a folder with one per split."""
+    if path.is_file() and split not in (None, "train"):
+        raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+    listed = sorted(path.glob("[!.]*.*")) if path.is_dir() else []
+    if len(plain := [file for file in listed if file.suffix.lower() in EXTENSIONS]) > 1:
+        # More than one of a split is for `open_rows` to complain of.
+        chosen = of_split(plain, split, where=path)
+        path = chosen[0] if len(chosen) == 1 else path
+    return open_rows(path, _IMAGE_COLUMNS, split=split or "train")
+
+
 def _assembled(
     name: str, cells: "Columns | _MemoryColumns", columns: Mapping[str, str], find: Find, shelf: Path | None
 ) -> TrainingSet:
-    """The training set of columns by their roles."""
     shown_images, places = cells.images(columns, find)
     captions, texts = cells.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
@@ -129,19 +118,15 @@ def _rows_of(
         odd = (own != counts) & (own != 1)
         if odd.any():
             row = int(np.argmax(odd))
-            raise DataError(
-                "not as many texts as captions",
-                where=table.where(row, columns[role]),
-                given=int(own[row]),
-                allowed=f"1 or {counts[row]}",
-            )
+            what, allowed = "not as many texts as captions", f"1 or {counts[row]}"
+            raise DataError(what, where=table.where(row, columns[role]), given=int(own[row]), allowed=allowed)
         rows[role] = texts.captions[texts.starts[source] + np.where(own[source] == 1, 0, within)]
     return rows, source
 
 
 def _parquet_files(path: Path, split: str | None) -> list[Path]:
     """The Parquet files of a split, none where the path holds another kind of table."""
-    if path.is_dir() and not _saved(path):
+    if path.is_dir():
         places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
         files = next((listed for listed in places if listed), [])
         return of_split(files, split, where=path) if files else []
@@ -150,13 +135,7 @@ def _parquet_files(path: Path, split: str | None) -> list[Path]:
     return [path]
 
 
-def _saved(folder: Path) -> bool:
-    """Whether the `datasets` library saved this folder."""
-    return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
-
-
 def _columns(named: Collection[str], source: str) -> dict[str, str]:
-    """The column that plays each role."""
     column_of: dict[str, str] = {}
     for role in (*IMAGE_ROLES, *CAPTION_ROLES):
         names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))
@@ -170,17 +149,12 @@ def _columns(named: Collection[str], source: str) -> dict[str, str]:
 
 def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
     """Where the image is that a cell holds or names; raises `DataError` where there is none."""
-    if isinstance(cell, CellSource):
-        return cell
-    if isinstance(cell, dict):
-        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
-    if isinstance(cell, bytes) and cell:
-        return BytesSource(cell, where)
-    if isinstance(cell, int) and not isinstance(cell, bool):
+    if type(cell) is int:
         # COCO's photographs are called by their ids.
         cell = f"{cell:012d}.jpg"
-    if not isinstance(cell, str) or not cell.strip():
-        raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
+    cell = held_source(cell, where)
+    if not isinstance(cell, str):
+        return cell
     folder = photos.folder
     if missing == "unread":
         return FileSource((folder or Path()) / cell)
@@ -188,12 +162,9 @@ def _source(cell: Any, photos: Photos, missing: Missing, where: str) -> Source:
     if source is None and folder is not None and missing != "refuse":
         return FileSource(folder / cell)
     if source is None:
-        raise DataError(
-            "an image that is only named" if folder is None else "no such image file",
-            where=where,
-            given=cell if folder is None else folder / cell,
-            hint="give the folder that holds the images with --images",
-        )
+        what = "an image that is only named" if folder is None else "no such image file"
+        hint = "give the folder that holds the images with --images"
+        raise DataError(what, where=where, given=cell if folder is None else folder / cell, hint=hint)
     return source
 
 
@@ -249,11 +220,8 @@ class _MemoryColumns:
                         text = sentence.get("raw", sentence.get("caption"))
                     text = text.strip() if isinstance(text, str) else text
                     if not isinstance(text, str) or not text:
-                        raise DataError(
-                            "empty text" if text is None or text == "" else "not a text",
-                            where=self.table.where(row, column),
-                            given=shown(text),
-                        )
+                        what = "empty text" if text is None or text == "" else "not a text"
+                        raise DataError(what, where=self.table.where(row, column), given=shown(text))
                     items.append(number.setdefault(text, len(number)))
                 counts.append(len(listed))
             lengths = None if {*counts} == {1} else np.array(counts, dtype=np.int64)
@@ -287,13 +255,7 @@ def is_coco(path: Path) -> bool:
 def read_coco(
     path: Path, *, images: Path | None = None, split: str | None = None, missing: Missing = "refuse"
 ) -> TrainingSet:
-    """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go.
-
-    That is how the captions were cleaned for the released checkpoints of BiVLC. In a folder, the files of
-    `split` count: those that begin with it ("train" for `captions_train2017.json`), or with "val" for
-    "validation". Photographs are looked for in `images`, else beside the annotations. Raises `DataError`
-    naming file and entry of what is broken, and a photograph that is not there, unless such are kept.
-    """
+    """A row per annotation; line breaks in a caption become blanks, and blanks at its ends go."""
     if images is not None and not images.is_dir():
         raise DataError("no such image folder", where=images, hint="check the path given with --images")
     files = captions_files(path)
@@ -311,12 +273,9 @@ def read_coco(
     used = np.unique(coco.owners)
     lacking = [i for i in used.tolist() if sources[i] is None]
     if lacking and missing == "refuse":
-        raise DataError(
-            f"{len(lacking):,} of {len(used):,} photographs are not there",
-            where=images or path,
-            given=coco.files[lacking[0]][0],
-            hint="give the folder that holds them with --images",
-        )
+        what = f"{len(lacking):,} of {len(used):,} photographs are not there"
+        hint = "give the folder that holds them with --images"
+        raise DataError(what, where=images or path, given=coco.files[lacking[0]][0], hint=hint)
     beside = images or (path if path.is_dir() else path.parent)
     place = np.zeros(len(coco.files), dtype=np.int64)
     place[used] = np.arange(len(used))
@@ -324,28 +283,16 @@ def read_coco(
     empty = next((i for i, text in enumerate(texts) if not text), None)
     if empty is not None:
         raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[empty]}")
-    return TrainingSet(
-        name="coco",
-        images=tuple(
-            Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0]))
-            for i in used.tolist()
-        ),
-        captions=tuple(
-            Caption(str(name), text) for name, text in zip(coco.captions.tolist(), texts, strict=True)
-        ),
-        rows={"image": place[coco.owners], "caption": np.arange(len(texts))},
-        source=coco.source,
+    shown_images = tuple(
+        Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0])) for i in used.tolist()
     )
+    captions = tuple(map(Caption, map(str, coco.captions.tolist()), texts))
+    rows = {"image": place[coco.owners], "caption": np.arange(len(texts))}
+    return TrainingSet("coco", shown_images, captions, rows, source=coco.source)
 
 
 def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:
-    """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images.
-
-    Quads have all four roles, image 0 and caption 0 being the positive pair. A choice among captions has a
-    `negative_caption`, one among images a `negative_image`. In a gallery, a caption goes with the image it
-    was written for; where that is unknown, with every image that is a full match. Groupings stay. Raises
-    `DataError` where a caption of a row is not at hand, or an image, unless such images are kept.
-    """
+    """A row per quad; per right and wrong candidate of a choice; per caption of a gallery's images."""
     questions, place = benchmark.questions, benchmark.source or benchmark.name
     source, rows = questions.training_rows(where=place)
     for role, positions in rows.items():
@@ -356,25 +303,16 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
             lacks = np.array([caption.text is None for caption in benchmark.captions])[positions]
         if lacks.any() and not (is_image and missing != "refuse"):
             at = int(positions[np.argmax(lacks)])
-            item = (
-                f"image '{benchmark.images[at].id}'" if is_image else f"caption '{benchmark.captions[at].id}'"
-            )
-            raise DataError(
-                f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand",
-                where=place,
-                given=item,
-                hint="learning needs the pictures and the texts themselves",
-            )
-    return TrainingSet(
-        name=benchmark.name,
-        images=benchmark.images,
-        captions=benchmark.captions,
-        rows=rows,
-        groupings={}
-        if source is None
-        else {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()},
-        source=benchmark.source,
-    )
+            item = (benchmark.images if is_image else benchmark.captions)[at]
+            what = f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand"
+            given = f"{'image' if is_image else 'caption'} '{item.id}'"
+            hint = "learning needs the pictures and the texts themselves"
+            raise DataError(what, where=place, given=given, hint=hint)
+    groupings = {}
+    if source is not None:
+        groupings = {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()}
+    items = benchmark.images, benchmark.captions
+    return TrainingSet(benchmark.name, *items, rows, groupings, benchmark.source)
 
 
 def read(
@@ -385,33 +323,21 @@ def read(
     shelf: Path | None = None,
     missing: Missing = "refuse",
 ) -> TrainingSet:
-    """The training data in `path`, whichever of these it holds; images stay in their files until asked for.
-
-    * A folder that `counterfoil` saved: quads give the four roles, choices the ones they have, a gallery its
-      images with the captions written for them.
-    * WebDataset shards: a `.tar`, a folder of them, or a pattern "train-{000..015}.tar", also behind a URL.
-    * COCO's captions: `captions_train2017.json`, or the folder it lies in.
-    * A table: Parquet as the hub keeps it, one file or a folder, and every table that `read_table` reads
-      (see the module).
+    """The training data in `path`: a folder that `counterfoil` saved, WebDataset shards, COCO's captions, a
+    table.
 
     `images` is the folder of the photographs that a layout only names. `split` picks the files whose names
     begin with it ("train", "validation"), or the folder that is called so; None is "train" where there are
-    several splits, else all there is. `shelf` is a folder in which the captions of large tables are kept as
-    memory is, for the next process that reads them (`training_parquet`), and what shards behind a URL
-    hold. With `missing` "keep" an image
-    whose file is not there stays, and raises when it is decoded, as one that is broken does.
-    Raises `DataError` naming the file, the row and the column that does not fit.
+    several splits, else all there is. `shelf` is a folder in which the captions of large tables, and what
+    shards behind a URL hold, are kept for the next process. With `missing` "keep" an image whose file is not
+    there stays, and raises when it is decoded.
     """
     path, images = as_path(path), None if images is None else as_path(images)
     if isinstance(location(path), Location):
         if is_shards(path):
             return _of_shards(read_shards(path, split=split, shelf=shelf), path)
-        raise DataError(
-            "no shards at this URL",
-            where=path,
-            allowed="tar files, a pattern of them, or a folder that holds some",
-            hint="training data of other kinds are read from a disk: mount it, or copy them",
-        )
+        hint = "training data of other kinds are read from a disk: mount it, or copy them"
+        raise DataError("no shards at this URL", where=path, allowed="tar files", hint=hint)
     if is_benchmark_folder(path):
         if split not in (None, "train"):
             raise InputError("a saved benchmark has no splits", where=path, given=split)
@@ -421,10 +347,8 @@ def read(
     if is_coco(path):
         return read_coco(path, images=images, split=split, missing=missing)
     # A folder that holds nothing but folders of splits (and photographs).
-    places = (path, path / "data") if path.is_dir() else ()
-    saved = any((path / name).is_file() for name in ("dataset_dict.json", "state.json"))
-    tables = any(file.suffix.lower() in EXTENSIONS for place in places for file in place.glob("*"))
-    if path.is_dir() and not saved and not tables:
+    tables = any(file.suffix.lower() in EXTENSIONS for at in (path, path / "data") for file in at.glob("*"))
+    if path.is_dir() and not tables:
         held_out = split in ("val", "validation")
         for name in ("validation", "val", "valid") if held_out else (split or "train",):
             if (path / name).is_dir():
@@ -437,24 +361,12 @@ def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[Tra
 
     The rows are those that `datasets.Dataset.train_test_split(test_size=share, seed=seed)` draws, in its
     order, which is the split behind the released checkpoints of BiVLC. It is a split of rows: an image with
-    several captions may have some on either side. Raises `InputError` where one side would be empty.
-
-    >>> from counterfoil.benchmarks.records import Caption, Image
-    >>> rows = {"image": np.arange(10), "caption": np.arange(10)}
-    >>> data = TrainingSet("ten", (Image("a"),) * 10, (Caption("b", "b"),) * 10, rows)
-    >>> training, validation = split(data)
-    >>> len(training), validation.rows["image"]
-    (8, array([5, 6]))
+    several captions may have some on either side.
     """
     n = len(data)
     held = math.ceil(share * n) if 0 < share < 1 else 0
     if not 0 < held < n:
-        raise InputError(
-            "the split would leave one side empty",
-            where=data.source or data.name,
-            given=f"{share} of {n:,} rows",
-            allowed="a share between 0 and 1 that leaves a row on either side",
-            hint="give more rows, or others to validate on",
-        )
+        what, hint = "the split would leave one side empty", "give more rows, or others to validate on"
+        raise InputError(what, where=data.source or data.name, given=f"{share} of {n:,} rows", hint=hint)
     order = np.random.default_rng(seed).permutation(n)
     return data.select(order[held:]), data.select(order[:held])

@@ -1,6 +1,5 @@
 """Large Parquet tables as training data: columns as Arrow has them, and no Python object per row.
 
-Of 3.65 million rows that keeps two positions and the distinct images; pictures stay in the cells they lie in.
 Captions would take gigabytes as Python's strings, in each process that trains on them. Here each distinct
 text lies once in an Arrow file that all processes map and share, and a row is a position in it. Texts are
 told apart by 128-bit digests, so that no more than those is held while they are read.
@@ -80,18 +79,13 @@ class StoredCaptions(Parts[Caption]):
 Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
 
 
-def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
+def _numbered(digests: bytearray) -> tuple[Int64[ndarray, "texts"], ndarray]:
     """A number for each distinct digest, in the order of first occurrence, and which are first."""
-    order = np.lexsort((digests[:, 1], digests[:, 0]))
-    same = (digests[order[1:]] == digests[order[:-1]]).all(axis=1)
-    leads = np.concatenate([[True], ~same]) if len(order) else np.zeros(0, dtype=bool)
-    # The sort keeps the order of equals, so the first of each group is the one that occurs first.
-    first = np.zeros(len(order), dtype=bool)
-    first[order[leads]] = True
-    number = (np.cumsum(first) - 1)[order[leads]]
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.repeat(number, np.diff(np.append(np.flatnonzero(leads), len(order))))
-    return numbers, first
+    buffers = [None, pa.py_buffer(digests)]
+    cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digests) // 16, buffers)
+    numbers = cells.dictionary_encode().indices.to_numpy().astype(np.int64)
+    before = np.maximum.accumulate(np.concatenate([[-1], numbers]))[:-1]
+    return numbers, numbers > before
 
 
 #: Where an image is, from the cell of a table that names it, the column and the row.
@@ -163,10 +157,7 @@ class Columns:
         )
 
     def images(self, columns: Mapping[str, str], find: Find) -> tuple[Images, dict[str, ndarray]]:
-        """The images of the roles in `columns`, and the position of each row's; equal names are one image.
-
-        `find` says where a named one is, and raises for what names none.
-        """
+        """The images of the roles in `columns`, and the position of each row's; equal names are one image."""
         named: list[Image] = []
         known: dict[object, int] = {}
         cells: list[Cells] = []
@@ -193,10 +184,7 @@ class Columns:
         return Images(named, cells), places
 
     def labels(self, source: ndarray | None) -> dict[str, tuple[str, ...]]:
-        """The labels of rows, or of the rows `source`; equal ones are one string.
-
-        Raises `DataError` for a column of anything but texts, whole numbers, or true and false.
-        """
+        """The labels of rows, or of the rows `source`; equal ones are one string."""
         labels_of = {}
         for name in LABELS:
             if name not in self.schema.names:
@@ -204,18 +192,12 @@ class Columns:
             kind, types = self.schema.field(name).type, pa.types
             plain = kind.value_type if types.is_dictionary(kind) else kind
             # Arrow codes no lists, and has dates that Python has not.
-            if (
-                not _text(plain)
-                and plain != pa.null()
-                and plain != pa.bool_()
-                and not types.is_integer(plain)
-            ):
-                raise DataError(
-                    "not a column of labels",
-                    where=f"{self.table.source}, column '{name}'",
-                    given=kind,
-                    allowed="texts, whole numbers, true and false",
+            if not (_text(plain) or plain in (pa.null(), pa.bool_()) or types.is_integer(plain)):
+                where, allowed = (
+                    f"{self.table.source}, column '{name}'",
+                    "texts, whole numbers, true and false",
                 )
+                raise DataError("not a column of labels", where=where, given=kind, allowed=allowed)
             values, codes, first = self._distinct(name)
             spelled = [
                 label(value, self.table.where(row, name))
@@ -227,12 +209,7 @@ class Columns:
     def captions(
         self, roles: Mapping[str, str], shelf: Path | None
     ) -> tuple[StoredCaptions, dict[str, Texts]]:
-        """The captions, and of each role the positions of its texts and how many each row has (None: one).
-
-        The columns are texts or lists of texts, and equal ones are one caption; they are numbered as they
-        occur, column after column. What was read is kept in the folder `shelf`, where the next process finds
-        it; with None in a temporary folder, for as long as the captions are used.
-        """
+        """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         column_of = {role: column for role, column in roles.items() if role in CAPTION_ROLES}
         columns = list(column_of.values())
         if shelf is None:
@@ -269,7 +246,7 @@ class Columns:
                     digests += hashlib.blake2b(text, digest_size=16).digest()
             ends.append(len(digests) // 16)
             counts[column] = np.concatenate(lengths)
-        numbers, first = _numbered(np.frombuffer(digests, dtype="<u8").reshape(-1, 2))
+        numbers, first = _numbered(digests)
         del digests
         with writing(folder / _TEXTS) as file:
             schema = pa.schema([("text", pa.string())])

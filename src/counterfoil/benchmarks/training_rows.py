@@ -29,15 +29,7 @@ Missing = Literal["refuse", "keep", "unread"]
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """`n` rows over images and captions.
-
-    `rows` holds for each role one position into `images` or `captions` per row; of large sets those are made
-    when they are asked for. `groupings` are labels of
-    the rows ("replace_obj"), as in benchmarks; `name` and `source` say where it is from, for provenance.
-
-    Raises `DataError` where a column is unknown, of another length, or points past the items, and where
-    there is no `image` or no `caption`.
-    """
+    """`n` rows over images and captions."""
 
     name: str
     images: Sequence[Image]
@@ -48,31 +40,20 @@ class TrainingSet:
 
     def __post_init__(self) -> None:
         where = self.source or self.name
-        unknown = [role for role in self.rows if role not in IMAGE_ROLES + CAPTION_ROLES]
         lacking = [role for role in ("image", "caption") if role not in self.rows]
-        if unknown or lacking:
-            raise DataError(
-                f"no column '{lacking[0]}'" if lacking else "unknown column",
-                where=where,
-                given=", ".join(self.rows),
-                allowed=(*IMAGE_ROLES, *CAPTION_ROLES),
-            )
+        if lacking or not self.rows.keys() <= {*IMAGE_ROLES, *CAPTION_ROLES}:
+            what = f"no column '{lacking[0]}'" if lacking else "unknown column"
+            roles = (*IMAGE_ROLES, *CAPTION_ROLES)
+            raise DataError(what, where=where, given=", ".join(self.rows), allowed=roles)
         for role, positions in self.rows.items():
             items = len(self.images if role in IMAGE_ROLES else self.captions)
             if len(positions) != len(self):
-                raise DataError(
-                    f"column '{role}' has the wrong length",
-                    where=where,
-                    given=len(positions),
-                    allowed=f"{len(self)}, one per row",
-                )
+                what, allowed = f"column '{role}' has the wrong length", f"{len(self)}, one per row"
+                raise DataError(what, where=where, given=len(positions), allowed=allowed)
             if len(positions) and not 0 <= positions.min() <= positions.max() < items:
-                raise DataError(
-                    f"column '{role}' points to an item that is not there",
-                    where=where,
-                    given=f"{positions.min()} to {positions.max()}",
-                    allowed=f"0 to {items - 1}",
-                )
+                what = f"column '{role}' points to an item that is not there"
+                given = f"{positions.min()} to {positions.max()}"
+                raise DataError(what, where=where, given=given, allowed=f"0 to {items - 1}")
 
     def __len__(self) -> int:
         return len(self.rows["image"])
@@ -93,12 +74,9 @@ class TrainingSet:
     def need(self, role: str) -> Int[ndarray, "n"]:
         """The column of `role`; raises `InputError` where there is none."""
         if role not in self.rows:
-            raise InputError(
-                f"the training data have no column '{role}'",
-                where=self.source or self.name,
-                given=", ".join(self.rows),
-                hint="choose a recipe that needs none, or data that have it",
-            )
+            what = f"the training data have no column '{role}'"
+            hint = "choose a recipe that needs none, or data that have it"
+            raise InputError(what, where=self.source or self.name, given=", ".join(self.rows), hint=hint)
         return self.rows[role]
 
 
@@ -110,11 +88,6 @@ def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[P
     """The files of one split: those whose names begin with it, up to a dash and a number, or the full stop.
 
     None is "train" where there are several splits, and all files where there is one or none of that name.
-    Raises `DataError` where no file is of the split.
-
-    >>> files = [Path("train-00000-of-00002.parquet"), Path("validation-0.parquet")]
-    >>> [file.name for file in of_split(files, "validation", where=Path("."))]
-    ['validation-0.parquet']
     """
     names = [re.sub(r"[-_.]?\d[-\d]*(of[-_]\d+)?$", "", file.name.split(".")[0]) for file in files]
     if split is None:

@@ -10,11 +10,8 @@ the key, what follows says what it is:
     json                an object: "caption" or "captions", "negative_caption", "generated_caption", "subset"
 
 A text of its own counts before the one in the JSON. Members of one sample follow one another; those of other
-kinds are left alone. Only the headers and the texts are read here: an image is a place in its shard.
-
-A shard behind a URL is streamed once for its headers and texts, a few blocks at a time. What was found is
-kept on this machine under the URL and what the store says of the content, so that a training that goes on,
-and its other processes, ask for that alone. An image is read by its range.
+kinds are left alone. Only headers and texts are read here: an image is a place in its shard. What was found
+in a shard behind a URL is kept on this machine, for a training that goes on and for its other processes.
 """
 
 import os
@@ -68,12 +65,7 @@ def is_shards(path: Path) -> bool:
 
 
 def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> DataTable:
-    """A row per sample, shard after shard: its images and captions by role, and its labels.
-
-    What was found in shards behind a URL is kept in the folder `shelf`, if one is named. Raises `DataError`
-    naming the shard that is missing, broken or compressed, and the sample that has no image, no caption, or
-    not what the first sample has.
-    """
+    """A row per sample, shard after shard: its images and captions by role, and its labels."""
     if not path.name.lower().endswith(_SHARDS) or path.is_dir():
         where = location(path)
         names = [entry.name for entry in path.glob("*.tar")] if isinstance(where, Path) else names_in(where)
@@ -95,12 +87,9 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
             odd = (cells.keys() ^ samples[0].keys()) - {*LABELS}
             if odd:
                 there = min(odd) in cells
-                raise DataError(
-                    f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}",
-                    where=sample,
-                    given=", ".join(cells),
-                    allowed=f"{', '.join(samples[0])}, as in the first row",
-                )
+                what = f"a {min(odd)} that the first row lacks" if there else f"no {min(odd)}"
+                allowed = f"{', '.join(samples[0])}, as in the first row"
+                raise DataError(what, where=sample, given=", ".join(cells), allowed=allowed)
         parts.append(TablePart(located(shard), len(keys), "sample", keys))
     columns = {
         name: [cells.get(name) for cells in samples]
@@ -232,11 +221,7 @@ def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMemb
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """The key of a member's sample, and the end of its name.
-
-    >>> _parted("a.b/001.negative.JPG")
-    ('a.b/001', 'negative.jpg')
-    """
+    """The key of a member's sample, and the end of its name."""
     folder, slash, base = name.rpartition("/")
     stem, _, ending = base.partition(".")
     return folder + slash + stem, ending.lower()

@@ -35,11 +35,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.count is not None and self.rate is not None:
-            raise InputError(
-                "frames are taken by count or by rate",
-                given=f"count {self.count} and rate {self.rate}",
-                allowed="one of the two",
-            )
+            what = "frames are taken by count or by rate"
+            raise InputError(what, given=f"count {self.count} and rate {self.rate}", allowed="one of the two")
         if self.count is not None:
             check_amount("frames", self.count, what="number of frames")
         if self.rate is not None:
@@ -86,8 +83,6 @@ def chosen(
     * By rate r: what is on show at `start`, 1 / r seconds later, and so on before the end (the last frame
       that is not after the moment).
 
-    Raises `DataError` naming `where` for parts that end before they start or start after the video's end.
-
     >>> chosen(Timeline.of_rate(10, 5.0), Sampling(count=4)).tolist()
     [0, 3, 6, 9]
     >>> chosen(Timeline.of_rate(10, 5.0), Sampling(rate=2), 0.5, 1.6).tolist()
@@ -109,11 +104,7 @@ def chosen(
 
 
 def evenly(frames: int, count: int) -> Int64[ndarray, "count"]:
-    """`count` positions evenly spread over `frames`, the first and the last among them; truncated.
-
-    >>> evenly(25, 10).tolist()
-    [0, 2, 5, 8, 10, 13, 16, 18, 21, 24]
-    """
+    """`count` positions evenly spread over `frames`, the first and the last among them; truncated."""
     return np.linspace(0, frames - 1, count).astype(np.int64)
 
 
@@ -123,8 +114,7 @@ def cut(
     """The first frame of a part and the one behind its last, of `frames` spread over `duration` seconds.
 
     `int(start * frames // duration)` and the same of `end`, as EMScore cuts features for ActivityNet-FOIL.
-    There a part may be empty and its score NaN; here it is then the frame in which it starts. Raises
-    `DataError` as `chosen`.
+    There a part may be empty and its score NaN; here it is then the frame in which it starts.
 
     >>> cut(50, 100.0, 9.9, 30.0), cut(50, 100.0, 9.0, 9.5)
     ((4, 15), (4, 5))
@@ -158,12 +148,6 @@ _COVER = 0x400
 _DROPPED = 0.05
 #: A part that starts later than this, in seconds, is jumped to.
 _JUMP = 2.0
-#: Quarter turns against the clock, as Pillow does them.
-_TURNS = {
-    90: PIL.Image.Transpose.ROTATE_90,
-    180: PIL.Image.Transpose.ROTATE_180,
-    270: PIL.Image.Transpose.ROTATE_270,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,11 +164,7 @@ class Track:
 def pictures(
     path: Path, sampling: Sampling, start: float | None = None, end: float | None = None
 ) -> Iterator[PIL.Image.Image]:
-    """The chosen frames of a video file in RGB, in order, turned upright where the file says how.
-
-    The file is open while the iterator is in use. Raises `MissingExtraError` without PyAV, `DataError` naming
-    the file where there is none, it is no video, has no frames, is cut off or damaged, or has no such part.
-    """
+    """The chosen frames of a video file in RGB, in order, turned upright where the file says how."""
     scanned = track(path)
     wanted = chosen(scanned.timeline, sampling, start, end, where=path)
     if scanned.stamps is None:
@@ -195,11 +175,7 @@ def pictures(
 
 
 def track(path: Path) -> Track:
-    """Looks through a video file; raises as `pictures`.
-
-    The packets of the file tell when its frames are shown, where its header counts as many; else it is
-    decoded once for that.
-    """
+    """Looks through a video file; raises as `pictures`."""
     stamps: list[int | None] = []
     hidden = False
     with opened(path) as (container, stream):
@@ -251,20 +227,12 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         streams = [s for s in container.streams.video if not int(getattr(s, "disposition", 0)) & _COVER]
         if not streams:
             kinds = sorted({stream.type for stream in container.streams})
-            raise DataError(
-                "no moving pictures in the file",
-                where=path,
-                given=f"streams: {', '.join(kinds) or 'none'}",
-                hint="is it sound, or cut off?",
-            )
+            given, hint = f"streams: {', '.join(kinds) or 'none'}", "is it sound, or cut off?"
+            raise DataError("no moving pictures in the file", where=path, given=given, hint=hint)
         width, height = streams[0].codec_context.width, streams[0].codec_context.height
         if width * height > MAX_PIXELS:
-            raise DataError(
-                "frames too large",
-                where=path,
-                given=f"{width} x {height} pixels",
-                allowed=f"at most {MAX_PIXELS:,} pixels",
-            )
+            what, given = "frames too large", f"{width} x {height} pixels"
+            raise DataError(what, where=path, given=given, allowed=f"at most {MAX_PIXELS:,} pixels")
         yield container, streams[0]
     finally:
         container.close()
@@ -313,7 +281,6 @@ def _decoded(
 
 
 def _frames(path: Path, container: Any, stream: Any, track: Track | None) -> Iterator[Any]:
-    """Frames as they are decoded."""
     import av
 
     got, last = 0, None
@@ -324,12 +291,8 @@ def _frames(path: Path, container: Any, stream: Any, track: Track | None) -> Ite
     except (av.error.FFmpegError, OSError, ValueError) as error:
         if track is not None:
             raise cut_off(path, _upto(last, track, got), len(track.timeline.times)) from None
-        raise DataError(
-            f"the video is cut off or damaged: {_reason(error)}",
-            where=path,
-            given=f"{got:,} frames that can be read",
-            hint="fetch the file again",
-        ) from None
+        what, given = f"the video is cut off or damaged: {_reason(error)}", f"{got:,} frames that can be read"
+        raise DataError(what, where=path, given=given, hint="fetch the file again") from None
 
 
 def _upto(last: Any, track: Track, got: int) -> int:
@@ -369,15 +332,15 @@ def _timeline(stamps: Int64[ndarray, "frames"], base: Any, step: float) -> Timel
 
 
 def _step(stream: Any) -> float:
-    """How long a frame is shown, in seconds."""
     rate = stream.average_rate or stream.guessed_rate
     return float(1 / rate) if rate else 1 / 25
 
 
 def _picture(frame: Any) -> PIL.Image.Image:
     picture: PIL.Image.Image = frame.to_image()
-    turn = _TURNS.get(int(getattr(frame, "rotation", 0)) % 360)
-    return picture if turn is None else picture.transpose(turn)
+    # Quarter turns against the clock, as Pillow does them.
+    turn = int(getattr(frame, "rotation", 0)) % 360
+    return picture.transpose(PIL.Image.Transpose[f"ROTATE_{turn}"]) if turn in (90, 180, 270) else picture
 
 
 def _reason(error: BaseException) -> str:

@@ -90,18 +90,10 @@ class FrameFeatures:
     duration: float | None = None
 
     def read(self) -> Float32[ndarray, "frames width"]:
-        """All of a .npy file; `Video.part_of` cuts it.
-
-        Raises `DataError` where there is no such file, it is no array of two dimensions, is empty or holds
-        numbers that are not finite; and for .pt files, which only what runs the model can read.
-        """
+        """All of a .npy file; `Video.part_of` cuts it."""
         if self.path.suffix != ".npy":
-            raise DataError(
-                "only a model's own library reads this file",
-                where=self.path,
-                allowed="frame features as .npy",
-                hint="save them with numpy.save",
-            )
+            what, allowed = "only a model's own library reads this file", "frame features as .npy"
+            raise DataError(what, where=self.path, allowed=allowed, hint="save them with numpy.save")
         return self.checked(read_npy(self.path))
 
     def checked(self, features: Any) -> Float32[ndarray, "frames width"]:
@@ -147,29 +139,21 @@ class Video(Image):
     def frames(self) -> Iterator[PIL.Image.Image]:
         """Its frames in RGB, in order, one at a time; the file is open while the iterator is in use.
 
-        Which ones: `benchmarks.video_frames.chosen`; a frame that is chosen twice is one object both
-        times. Raises `DataError` naming the video where it is not at hand, is none, has no frames, is cut off
-        or has no such part, and `MissingExtraError` without PyAV.
+        Which ones: `benchmarks.video_frames.chosen`; a frame that is chosen twice is one object both times.
         """
         source = self.source
         if source is None:
-            raise DataError(
-                f"video '{self.id}' is not at hand",
-                hint="give the folder that holds the videos with --images",
-            )
+            what = f"video '{self.id}' is not at hand"
+            raise DataError(what, hint="give the folder that holds the videos with --images")
         if isinstance(source, FrameFeatures):
-            raise DataError(
-                "embedded frames where pictures are asked for",
-                where=source,
-                hint="give the videos themselves, or measure with em-score, which reads frame features",
-            )
+            hint = "give the videos themselves, or measure with em-score, which reads frame features"
+            raise DataError("embedded frames where pictures are asked for", where=source, hint=hint)
         if isinstance(source, FileSource):
             pictures_shown = pictures(source.path, self.sampling, self.start, self.end)
         elif isinstance(source, FrameStack):
+            times = itertools.groupby(self._numbers(source))
             pictures_shown = (
-                picture
-                for number, again in itertools.groupby(self._numbers(source))
-                for picture in [source.frame(number)] * len(list(again))
+                picture for number, again in times for picture in [source.frame(number)] * len(list(again))
             )
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
@@ -183,15 +167,7 @@ class Video(Image):
             yield part
 
     def part_of(self, features: Float[ndarray, "frames width"]) -> Float[ndarray, "chosen width"]:
-        """The rows of the whole video's features that belong to this part, sampled as its frames would be.
-
-        The part is cut out by shares of `duration` (`decoding.cut`). Raises `DataError` for a part
-        where the duration is not known, and for frames by rate, since their times are unknown.
-
-        >>> talk = Video("talk", FrameFeatures(Path("talk.npy"), duration=10.0), start=2.0, end=5.0)
-        >>> talk.part_of(np.arange(20.0)[:, None])[:, 0]
-        array([4., 5., 6., 7., 8., 9.])
-        """
+        """The rows of the whole video's features that belong to this part, sampled as its frames would be."""
         where = f"video '{self.id}'"
         duration = self.source.duration if isinstance(self.source, FrameFeatures) else None
         if self.sampling.rate is not None:
@@ -211,24 +187,16 @@ class Video(Image):
 
     def decode(self) -> PIL.Image.Image:
         """A video is no picture: raises `DataError`."""
-        raise DataError(
-            "a video where a picture is asked for",
-            where=self.id,
-            hint="em-score, or pac-s, looks at the frames of videos",
-        )
+        what = "a video where a picture is asked for"
+        raise DataError(what, where=self.id, hint="em-score, or pac-s, looks at the frames of videos")
 
     def _numbers(self, stack: FrameStack) -> Iterable[int]:
-        """The frames of a stack that are looked at."""
         if not len(stack):
             raise DataError("the video has no frames", where=stack)
         timed = self.start is not None or self.end is not None or self.sampling.rate is not None
         if timed and stack.rate is None:
-            raise DataError(
-                "the times of these frames are unknown",
-                where=stack,
-                allowed="all of them, or a count",
-                hint="give their rate",
-            )
+            what = "the times of these frames are unknown"
+            raise DataError(what, where=stack, allowed="all of them, or a count", hint="give their rate")
         shown = Timeline.of_rate(len(stack), stack.rate or 1.0)
         return chosen(shown, self.sampling, self.start, self.end, where=stack).tolist()
 
@@ -264,18 +232,7 @@ FEATURES = (".npy", ".pt")
 
 
 def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
-    """Where the videos of these ids are: files of that name in `folder`, folders of frames, frame features.
-
-    A name may carry its ending already. Of several things of one name the first of these is taken: `VIDEOS`
-    in their order, a folder of pictures, `FEATURES`. Videos that are not there are left out. Raises
-    `DataError` where there is no such folder, and where none of them is in it.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / "v_1.mp4").touch(); (folder / "v_2.npy").touch()
-    >>> [type(source).__name__ for source in find(folder, ["v_1", "v_2", "v_3"]).values()]
-    ['FileSource', 'FrameFeatures']
-    """
+    """Where the videos of these ids are: files of that name in `folder`, folders of frames, frame features."""
     there = video_folder(folder)
     if not there and not folder.is_dir():
         raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")
@@ -286,19 +243,13 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
         if source is not None:
             source_of[name] = source
     if names and not source_of:
-        raise DataError(
-            f"none of the {len(names):,} videos is in this folder",
-            where=folder,
-            hint=f"it should hold {names[0]} with one of {', '.join((*VIDEOS, *FEATURES))}, or its frames",
-        )
+        hint = f"it should hold {names[0]} with one of {', '.join((*VIDEOS, *FEATURES))}, or its frames"
+        raise DataError(f"none of the {len(names):,} videos is in this folder", where=folder, hint=hint)
     return source_of
 
 
 def video_folder(folder: Path) -> Mapping[str, bool]:
-    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder.
-
-    Raises `DataError` for a URL.
-    """
+    """What lies in a folder: whether each name is a folder itself; nothing where there is no such folder."""
     if is_distant(folder):
         hint = "mount the folder, or copy it; images and shards may stay behind a URL"
         raise DataError("videos are read from a disk", where=folder, hint=hint)

@@ -1,11 +1,11 @@
 """The protocol of all forms of question: a table of positions into a benchmark's images and captions.
 
-Positions are columns of integers, so a benchmark of a hundred thousand questions is a few arrays. A form
-answers all that the data layer must know of it: which items and pairs must be scored, what questions share,
-how they are cut, named by a digest, written to tables and turned into training rows.
+A form answers all that the data layer must know of it: which items and pairs must be scored, what questions
+share, how they are cut, named by a digest, written to tables and turned into training rows.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
@@ -109,16 +109,12 @@ class Form(ABC):
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) != len(self.ids):
-            seen: set[str] = set()
-            double = next(name for name in self.ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            double = Counter(self.ids).most_common(1)[0][0]
             raise DataError("question id occurs twice", given=double, hint="ids must be unique")
         for name, labels in self.groupings.items():
             if len(labels) != len(self.ids):
-                raise DataError(
-                    f"grouping '{name}' has the wrong length",
-                    given=f"{len(labels)} labels",
-                    allowed=f"{len(self.ids)}, one per question",
-                )
+                what, given = f"grouping '{name}' has the wrong length", f"{len(labels)} labels"
+                raise DataError(what, given=given, allowed=f"{len(self.ids)}, one per question")
         for file, fields in self.stored.items():
             rows = len(self) if file == QUESTIONS else len(getattr(self, fields[0].field))
             for stored in fields:
@@ -236,11 +232,8 @@ class Form(ABC):
 
         Raises `DataError` where the form has none, as one of another package that does not define it.
         """
-        raise DataError(
-            "questions of this form cannot be published",
-            given=f"form '{self.form}'",
-            hint="its class says how by its method `release`; 'counterfoil benchmarks save' writes any form",
-        )
+        hint = "its class says how by its method `release`; 'counterfoil benchmarks save' writes any form"
+        raise DataError("questions of this form cannot be published", given=f"form '{self.form}'", hint=hint)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         """Columns of the table of questions, facts of the manifest, and the other tables by file name."""
@@ -323,12 +316,8 @@ class Form(ABC):
 
     def chosen(self, rows: Ids) -> dict[str, Any]:
         """What the chosen questions have of what all forms share, for `dataclasses.replace`."""
-        return {
-            "ids": tuple(self.ids[row] for row in rows),
-            "groupings": {
-                name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()
-            },
-        }
+        groupings = {name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()}
+        return {"ids": tuple(self.ids[row] for row in rows), "groupings": groupings}
 
     def entries(self, names: Sequence[str], rows: Ids) -> dict[str, Any]:
         """The chosen entries of some fields, for `dataclasses.replace`; None stays."""
@@ -543,12 +532,11 @@ class Judged(Listed):
         return replace(super().renumber(caption_of, image_of), references=references)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        references = self.references
+        own = self.references
         return {
             "captions": [texts[i] for i in self.captions],
             "images": [names[i] for i in self.images],
-            "references": references
-            and [references.counts.tolist(), [texts[i] for i in references.captions]],
+            "references": own and [own.counts.tolist(), [texts[i] for i in own.captions]],
             **self._values(),
         }
 

@@ -55,21 +55,17 @@ class Quad(Listed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n, 2, 2)."""
         return (len(self), 2, 2)
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """(caption, image) positions of every score asked for, each of shape (n, 2, 2)."""
         captions = np.repeat(self.captions[:, :, None], 2, axis=2)
         images = np.repeat(self.images[:, None, :], 2, axis=1)
         return captions, images
 
     def slots(self) -> tuple[Ids, Ids]:
-        """Both captions and both images."""
         return self.captions, self.images
 
     def caption_candidates(self) -> CaptionCandidates:
-        """Both captions; caption 0 stands for the right one, although each is right of its image."""
         n = len(self)
         return CaptionCandidates(
             question=np.repeat(np.arange(n), 2),
@@ -80,7 +76,6 @@ class Quad(Listed):
         )
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        """A row per quad, of all four roles; image 0 and caption 0 are the positive pair."""
         return np.arange(len(self)), {
             "image": self.images[:, 0],
             "caption": self.captions[:, 0],
@@ -89,7 +84,6 @@ class Quad(Listed):
         }
 
     def release(self) -> FormRelease:
-        """A row per quad: image and caption, negative caption and negative image."""
         images, captions = self.images, self.captions
         columns = {
             "image": ReleaseColumn("image", images[:, 0], "The first image."),
@@ -112,11 +106,6 @@ class Choice(Listed):
     `query` is (n,) and `candidates` (n, k); `asks` says which kind the query is of: "image" (choose among
     captions) or "caption" (choose among images). Where questions have different numbers of candidates, k is
     the most, -1 stands behind the last candidate of each, and the scores there are `NO_CANDIDATE`.
-
-    >>> found = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]]))
-    >>> found.counts, found.collect(np.array([0.9, 0.2, 0.1, 0.4, 0.5]))
-    (array([3, 2]), array([[ 0.9,  0.2,  0.1],
-           [ 0.4,  0.5, -inf]]))
     """
 
     query: Ids = field(kw_only=True)
@@ -148,19 +137,14 @@ class Choice(Listed):
         odd = (self.candidates < -1).any(axis=1) | (np.diff(there.astype(np.int8), axis=1) > 0).any(axis=1)
         if odd.any():
             at = int(np.argmax(odd))
-            raise DataError(
-                "candidates are no positions",
-                where=f"question '{self.ids[at]}'",
-                given=self.candidates[at].tolist(),
-                allowed="positions from 0, and -1 behind the last",
-            )
+            what = "candidates are no positions"
+            given = self.candidates[at].tolist()
+            allowed = "positions from 0, and -1 behind the last"
+            raise DataError(what, where=f"question '{self.ids[at]}'", given=given, allowed=allowed)
         least = int(there.sum(axis=1).min(initial=self.candidates.shape[1]))
         if not 0 < self.correct < least:
-            raise DataError(
-                "the number of correct candidates does not fit",
-                given=self.correct,
-                allowed=f"1 to {least - 1}",
-            )
+            what = "the number of correct candidates does not fit"
+            raise DataError(what, given=self.correct, allowed=f"1 to {least - 1}")
 
     def about(self) -> tuple[Ids, Ids]:
         """The query, and the candidates; of more than `MOST_APART` those that are right.
@@ -176,7 +160,6 @@ class Choice(Listed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n, k)."""
         return (len(self), self.candidates.shape[1])
 
     @property
@@ -191,10 +174,7 @@ class Choice(Listed):
         return None if there.all() else there
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """(caption, image) positions of every score asked for, each of shape (n, k).
-
-        Where questions have different numbers of candidates of shape (pairs,), question after question.
-        """
+        """(caption, image) positions of every score asked for, each of shape (n, k)."""
         query = np.repeat(self.query[:, None], self.candidates.shape[1], axis=1)
         candidates, there = self.candidates, self.candidates >= 0
         if not there.all():
@@ -202,24 +182,20 @@ class Choice(Listed):
         return (candidates, query) if self.asks == "image" else (query, candidates)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        """Places behind the last candidate of all questions change nothing."""
         counts = self.counts
         same = (len(self), int(counts[0])) if (counts == counts[0]).all() else counts.tolist()
         return {**super().digest_facts(texts, names), "shape": same}
 
     def renumber(self, caption_of: Ids, image_of: Ids) -> "Choice":
-        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
         of_query, of_candidates = (image_of, caption_of) if self.asks == "image" else (caption_of, image_of)
         candidates = np.where(self.candidates < 0, -1, of_candidates[self.candidates])
         return replace(self, query=of_query[self.query], candidates=candidates)
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The query and all candidates, -1 behind the last."""
         query = self.query[:, None]
         return (self.candidates, query) if self.asks == "image" else (query, self.candidates)
 
     def caption_candidates(self) -> CaptionCandidates | None:
-        """The captions of each image; none where images are chosen."""
         if self.asks == "caption":
             return None
         question, place = np.nonzero(self.candidates >= 0)
@@ -231,7 +207,6 @@ class Choice(Listed):
         )
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        """Every right candidate with every wrong one, question after question."""
         n, k = self.candidates.shape
         source = np.repeat(np.arange(n), self.correct * (k - self.correct))
         right = np.repeat(self.candidates[:, : self.correct], k - self.correct, axis=1).reshape(-1)
@@ -243,11 +218,7 @@ class Choice(Listed):
         return source, {"image": right, "caption": query, "negative_image": wrong}
 
     def release(self) -> FormRelease:
-        """A row per question: the query and its candidates, those that are right first.
-
-        Two candidates are `caption` and `negative_caption` (or images); of more, captions are a list and
-        images a column each.
-        """
+        """A row per question: the query and its candidates, those that are right first."""
         asks: str = self.asks
         candidates, correct = self.candidates, self.correct
         k, other = candidates.shape[1], "caption" if asks == "image" else "image"
@@ -297,30 +268,24 @@ class Paraphrase(Listed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n, 3): of captions 0 and 1, 0 and 2, 1 and 2."""
         return (len(self), 3)
 
     @property
     def true_captions(self) -> int:
-        """The paraphrases."""
         return 2
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """None: no caption is compared with an image."""
         none = np.empty(0, dtype=np.int64)
         return none, none
 
     def text_pairs(self) -> tuple[Ids, Ids]:
-        """The captions of each score, both (n, 3)."""
         first, second = self.captions[:, _SIDES[0]], self.captions[:, _SIDES[1]]
         return first, second
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The three captions and the image."""
         return self.captions, self.images[:, None]
 
     def used(self) -> tuple[Ids, Ids]:
-        """The captions; no image."""
         return first_use(self.captions), np.empty(0, dtype=np.int64)
 
     def mentioned(self) -> tuple[Ids, Ids]:

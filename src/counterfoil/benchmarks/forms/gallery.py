@@ -88,11 +88,9 @@ class RetrievalDirection:
         return isinstance(self.positives, Plausible)
 
     def take(self, rows: Ids) -> "RetrievalDirection":
-        """The search of some of the queries."""
         return RetrievalDirection(self.queries[rows], self.positives.take(rows))
 
     def digest_facts(self) -> list[object]:
-        """Queries and what is right for them."""
         positives = self.positives
         if isinstance(positives, Qrels):
             return [
@@ -121,7 +119,6 @@ class GallerySide:
 
     @property
     def query_parts(self) -> Ids | None:
-        """The part of every query, None where there are none."""
         return None if self.asker_parts is None else self.asker_parts[self.search.queries]
 
     @property
@@ -157,18 +154,12 @@ class GallerySide:
             check_shape("codes of items", positives.item_codes, (self.n_items, classes))
             return
         if len(positives.counts) != len(self.search):
-            raise DataError(
-                "not a row of right answers per query",
-                given=len(positives.counts),
-                allowed=str(len(self.search)),
-            )
+            what = "not a row of right answers per query"
+            raise DataError(what, given=len(positives.counts), allowed=str(len(self.search)))
         strange = positives.items[(positives.items < -1) | (positives.items >= self.n_items)]
         if len(strange):
-            raise DataError(
-                "a right answer is outside the gallery",
-                given=int(strange[0]),
-                allowed=f"0 to {self.n_items - 1}, or -1 for one that the gallery does not hold",
-            )
+            allowed = f"0 to {self.n_items - 1}, or -1 for one that the gallery does not hold"
+            raise DataError("a right answer is outside the gallery", given=int(strange[0]), allowed=allowed)
 
     def check_parts(self) -> None:
         """Raise `DataError` for a right answer in another part than its query: it could never be found."""
@@ -228,22 +219,16 @@ class Gallery(Form):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.ids) != len(self.i2t) + len(self.t2i):
-            raise DataError(
-                "not one id per query",
-                given=f"{len(self.ids)} ids",
-                allowed=f"{len(self.i2t)} images and {len(self.t2i)} captions",
-            )
+            allowed = f"{len(self.i2t)} images and {len(self.t2i)} captions"
+            raise DataError("not one id per query", given=f"{len(self.ids)} ids", allowed=allowed)
         if (self.image_parts is None) != (self.caption_parts is None):
             raise DataError("only one kind of item is in parts", hint="give parts of images and of captions")
         for side in self.sides:
             side.check()
         strange = self.owners[(self.owners < -1) | (self.owners >= self.n_images)]
         if len(strange):
-            raise DataError(
-                "a caption's image is no image of the gallery",
-                given=int(strange[0]),
-                allowed=f"0 to {self.n_images - 1}, or -1",
-            )
+            what = "a caption's image is no image of the gallery"
+            raise DataError(what, given=int(strange[0]), allowed=f"0 to {self.n_images - 1}, or -1")
         if self.image_parts is not None and self.caption_parts is not None:
             check_shape("parts of images", self.image_parts, (self.n_images,))
             check_shape("parts of captions", self.caption_parts, (self.n_captions,))
@@ -268,12 +253,10 @@ class Gallery(Form):
 
     @property
     def directions(self) -> NDArray[np.int64]:
-        """0 for every image query, then 1 for every caption query."""
         return np.repeat([0, 1], [len(self.i2t), len(self.t2i)])
 
     @property
     def query_parts(self) -> NDArray[np.int64]:
-        """The part of every query, 0 throughout where there are none."""
         parts = [side.query_parts for side in self.sides if side.query_parts is not None]
         return np.concatenate(parts) if parts else np.zeros(len(self), dtype=np.int64)
 
@@ -295,20 +278,14 @@ class Gallery(Form):
         return images[:, None], captions[:, None]
 
     def used(self) -> tuple[Ids, Ids]:
-        """All captions and all images: the whole gallery."""
         return np.arange(self.n_captions), np.arange(self.n_images)
 
     def check_items(self, images: int, captions: int, *, where: str) -> None:
         if (images, captions) != (self.n_images, self.n_captions):
-            raise DataError(
-                "the items are not those of the gallery",
-                where=where,
-                given=f"{images} images and {captions} captions",
-                allowed=f"{self.n_images} and {self.n_captions}",
-            )
+            what, given = "the items are not those of the gallery", f"{images} images and {captions} captions"
+            raise DataError(what, where=where, given=given, allowed=f"{self.n_images} and {self.n_captions}")
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """No pairs are listed: all are asked for."""
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def captions_of(self, question: int) -> list[int]:
@@ -316,7 +293,6 @@ class Gallery(Form):
         return [int(self.t2i.queries[at])] if at >= 0 else []
 
     def select(self, rows: Ids) -> "Gallery":
-        """The gallery with some of its queries (rows of `ids`, ascending)."""
         split = len(self.i2t)
         return replace(
             self,
@@ -326,38 +302,28 @@ class Gallery(Form):
         )
 
     def take(self, rows: Ids) -> "tuple[Gallery, None, None]":
-        """The chosen queries in their order, over the whole gallery."""
         return self.select(np.sort(rows)), None, None
 
     def check_limit(self, *, where: str) -> None:
-        raise DataError(
-            "a gallery is measured whole: with fewer items it would be another one",
-            where=where,
-            hint="leave --limit out",
-        )
+        what = "a gallery is measured whole: with fewer items it would be another one"
+        raise DataError(what, where=where, hint="leave --limit out")
 
     def at_hand(
         self, texts: NDArray[np.bool_], sources: NDArray[np.bool_], *, where: str
     ) -> NDArray[np.bool_]:
         lacking = {"images": int((~sources).sum()), "captions": int((~texts).sum())}
         if any(lacking.values()):
-            raise DataError(
-                "a gallery is measured whole, and some of its items are not at hand",
-                where=where,
-                given=" and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n),
-                hint="give the folder that holds them, or measure from given scores or embeddings",
-            )
+            what = "a gallery is measured whole, and some of its items are not at hand"
+            given = " and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n)
+            hint = "give the folder that holds them, or measure from given scores or embeddings"
+            raise DataError(what, where=where, given=given, hint=hint)
         return np.ones(len(self), dtype=bool)
 
     def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        raise DataError(
-            "a gallery has no captions of a question of its own",
-            where=where,
-            allowed="quads, choices, ratings and preferences",
-        )
+        what = "a gallery has no captions of a question of its own"
+        raise DataError(what, where=where, allowed="quads, choices, ratings and preferences")
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        """Captions with the image each was written for; where none is known, with all images that match."""
         captions = np.flatnonzero(self.owners >= 0)
         images = self.owners[captions]
         positives = self.t2i.positives
@@ -372,7 +338,6 @@ class Gallery(Form):
         return None, {"image": images[order], "caption": captions[order]}
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        """Queries, items in their order, parts and what is right: rankings hold positions."""
         parts = [part if part is None else part.tolist() for part in (self.image_parts, self.caption_parts)]
         return {
             "captions": list(texts),
@@ -384,11 +349,7 @@ class Gallery(Form):
         }
 
     def release(self) -> FormRelease:
-        """Tables of the images, of the captions, of the queries, and of the right answers of each query.
-
-        Where a rule says what is right, items have the classes that they show, and the rule is among the
-        facts.
-        """
+        """Tables of the images, of the captions, of the queries, and of the right answers of each query."""
         n, m = self.n_images, self.n_captions
         images = {
             "id": ReleaseColumn("item", np.arange(n), "The name of the image."),
@@ -417,18 +378,11 @@ class Gallery(Form):
             items["classes"] = ReleaseColumn("value", pa.array(classes, pa.list_(pa.int64())), about)
         query_items = np.concatenate([self.i2t.queries, self.t2i.queries + n])
         directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
-        queries = question_table(
-            self.ids,
-            {
-                "direction": text_column(
-                    directions, "i2t: an image among all captions; t2i: the other way round."
-                ),
-                "query_id": ReleaseColumn("item", query_items, "The name of the image or caption that asks."),
-            },
-            self.groupings,
-            about="Queries of both directions.",
-            name="queries",
-        )
+        about = "i2t: an image among all captions; t2i: the other way round."
+        asked = {"direction": text_column(directions, about)}
+        asked["query_id"] = ReleaseColumn("item", query_items, "The name of the image or caption that asks.")
+        about = "Queries of both directions."
+        queries = question_table(self.ids, asked, self.groupings, about=about, name="queries")
         tables = [
             ReleaseTable("images", "The images of the gallery.", images),
             ReleaseTable("captions", "The captions of the gallery.", captions),
@@ -522,11 +476,8 @@ def _facts(search: RetrievalDirection) -> dict[str, Any]:
     facts: dict[str, Any] = {"queries": len(search)}
     if isinstance(search.positives, Plausible):
         rule = search.positives
-        facts["plausible"] = {
-            "classes": rule.item_codes.shape[1],
-            "thresholds": list(rule.thresholds),
-            "cap": rule.cap,
-        }
+        classes = rule.item_codes.shape[1]
+        facts["plausible"] = {"classes": classes, "thresholds": list(rule.thresholds), "cap": rule.cap}
     return facts
 
 
@@ -544,5 +495,4 @@ def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
 
 
 def _or_null(positions: NDArray[np.int64]) -> pa.Array:
-    """A column of positions, null where it is -1."""
     return pa.array(positions, pa.int64(), mask=positions < 0)

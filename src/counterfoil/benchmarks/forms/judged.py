@@ -72,34 +72,27 @@ class Rated(Judged):
             raise DataError("a rating is infinite", allowed="finite numbers, or none")
         unrated = np.flatnonzero(np.isnan(self.ratings).all(axis=1))
         if len(unrated):
-            raise DataError(
-                "a question has no rating",
-                where=f"question '{self.ids[unrated[0]]}'",
-                given=f"{len(unrated)} of {len(self.ids)} without any",
-                hint="leave such questions out",
-            )
+            what = "a question has no rating"
+            given = f"{len(unrated)} of {len(self.ids)} without any"
+            hint = "leave such questions out"
+            raise DataError(what, where=f"question '{self.ids[unrated[0]]}'", given=given, hint=hint)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n,)."""
         return (len(self),)
 
     @property
     def rows_of(self) -> Ids:
-        """(rows,) the question that each row belongs to: its own."""
         return np.arange(len(self))
 
     def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
-        """The ratings."""
         return "ratings", self.ratings
 
     def caption_candidates(self) -> CaptionCandidates:
-        """The candidate, with its mean rating."""
         rows = np.arange(len(self))
         return CaptionCandidates(rows, self.captions, np.nanmean(self.ratings, axis=1), rows, rated=True)
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The candidate and the image."""
         return self.captions[:, None], self.images[:, None]
 
     def drawn(self) -> tuple[References, ...]:
@@ -110,7 +103,6 @@ class Rated(Judged):
         return {**facts, "raters": self.raters, "decimals": self.decimals}
 
     def release(self) -> FormRelease:
-        """A row per candidate with its ratings, a column per rater, and its references where it has some."""
         columns = {
             "image": ReleaseColumn("image", self.images, "The image."),
             "caption": ReleaseColumn("caption", self.captions, "The caption that was rated."),
@@ -189,24 +181,19 @@ class Preference(Judged):
         label: Ids,
         **more: object,
     ) -> "Preference":
-        """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,).
-
-        References, where given, have an entry per question, shared by both candidates.
-        """
+        """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,)."""
         n = len(ids)
         check_shape("captions", captions, (n, 2))
-        references = more.pop("references", None)
+        references, owners = more.pop("references", None), np.repeat(np.arange(n), 2)
         return cls(
             ids,
             captions=captions.reshape(-1),
             images=np.repeat(images, 2),
-            owners=np.repeat(np.arange(n), 2),
+            owners=owners,
             sides=np.tile(np.array([0, 1]), n),
             votes=votes,
             label=label,
-            references=references.take(np.repeat(np.arange(n), 2))
-            if isinstance(references, References)
-            else None,
+            references=references.take(owners) if isinstance(references, References) else None,
             **more,  # type: ignore[arg-type]
         )
 
@@ -220,22 +207,17 @@ class Preference(Judged):
             raise DataError("the label is not that of more votes", where=f"question '{self.ids[wrong[0]]}'")
         place = self.owners * 2 + self.sides
         if np.any(np.diff(place) < 0) or not np.array_equal(np.unique(place), np.arange(2 * len(self))):
-            raise DataError(
-                "the rows of the candidates are not in order, or a candidate has none",
-                allowed="every question's first candidate, then its second",
-            )
+            what = "the rows of the candidates are not in order, or a candidate has none"
+            raise DataError(what, allowed="every question's first candidate, then its second")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n, 2); a metric that draws references gives (n, 2, draws)."""
         return (len(self), 2)
 
     def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
-        """The votes for each candidate."""
         return "votes", self.votes
 
     def caption_candidates(self) -> CaptionCandidates:
-        """Both candidates; of several sentences each is a row."""
         return CaptionCandidates(
             question=self.owners,
             caption=self.captions,
@@ -244,12 +226,10 @@ class Preference(Judged):
         )
 
     def has_shape(self, shape: tuple[int, ...]) -> bool:
-        """Whether scores of this shape answer the questions, once or once per draw of references."""
         return (shape[:2] if len(shape) == 3 else shape) == self.shape
 
     @property
     def rows_of(self) -> Ids:
-        """(rows,) the question that each row belongs to."""
         return self.owners
 
     def at_hand(
@@ -264,18 +244,15 @@ class Preference(Judged):
         return sums / np.bincount(self.owners, minlength=len(self))
 
     def collect(self, values: ndarray) -> ndarray:
-        """Scores of rows, (rows,), as those of candidates, (n, 2): the mean over a candidate's sentences."""
         place = self.owners * 2 + self.sides
         sums = np.bincount(place, weights=values, minlength=2 * len(self))
         return (sums / np.bincount(place, minlength=2 * len(self))).reshape(len(self), 2)
 
     @property
     def loads(self) -> Ids:
-        """The side of each row: no document of the other candidate counts."""
         return self.sides
 
     def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
-        """As `collect`; where references are drawn (n, 2, draws)."""
         draws = [self.collect(scores) for scores in values]
         return draws[0] if self.sample is None else np.stack(draws, axis=2)
 
@@ -294,22 +271,18 @@ class Preference(Judged):
 
     @property
     def single(self) -> bool:
-        """Whether every candidate is one caption."""
         return len(self.captions) == 2 * len(self)
 
     def captions_of(self, question: int) -> list[int]:
-        """None: the captions alone do not say which candidate is preferred."""
         return []
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The sentences of both candidates and their images, -1 behind the last."""
         nth = np.arange(len(self.owners)) - np.searchsorted(self.owners, self.owners)
         both = np.full((2, len(self), int(nth.max()) + 1), -1, dtype=np.int64)
         both[:, self.owners, nth] = self.captions, self.images
         return both[0], both[1]
 
     def select(self, rows: Ids) -> "Preference":
-        """The chosen questions."""
         starts = np.searchsorted(self.owners, np.arange(len(self) + 1))
         of_rows = [np.arange(starts[row], starts[row + 1]) for row in rows]
         chosen_rows = np.concatenate([*of_rows, np.empty(0, np.int64)])
@@ -325,15 +298,10 @@ class Preference(Judged):
         return {**super().digest_facts(texts, names), "draws": [self.sample, self.draws, self.seed]}
 
     def release(self) -> FormRelease:
-        """A row per pair of captions with the votes for each.
-
-        Raises `DataError` for candidates of several sentences.
-        """
+        """A row per pair of captions with the votes for each."""
         if not self.single:
-            raise DataError(
-                "candidates of several sentences cannot be published",
-                allowed="preferences between two captions of one image",
-            )
+            what = "candidates of several sentences cannot be published"
+            raise DataError(what, allowed="preferences between two captions of one image")
         sides = self.captions.reshape(-1, 2)
         columns = {
             "image": ReleaseColumn("image", self.images[::2], "The image."),
@@ -397,33 +365,26 @@ class Statement(Listed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n,)."""
         return (len(self),)
 
     @property
     def measured(self) -> Mask:
-        """(n,) the questions that measures are of: all but those of the split that chooses the threshold."""
         return np.ones(len(self), dtype=bool) if self.calibration is None else ~self.calibration
 
     def pairs(self) -> tuple[Ids, Ids]:
-        """The (caption, image) of every statement, each of shape (n,)."""
         return self.captions, self.images
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The statement and the image."""
         return self.captions[:, None], self.images[:, None]
 
     def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]] | None:
-        """The votes for false and for true."""
         return None if self.votes is None else ("votes", self.votes)
 
     def caption_candidates(self) -> CaptionCandidates:
-        """The statement, with its truth as a rating: there is no other caption to choose."""
         rows = np.arange(len(self))
         return CaptionCandidates(rows, self.captions, self.truth.astype(float), rows, rated=True)
 
     def select(self, rows: Ids) -> "Statement":
-        """The chosen questions; those that only choose a threshold count where no others are left."""
         entries = self.entries(self.per_question, rows)
         calibration = entries["calibration"]
         if calibration is not None and (calibration.all() or not calibration.any()):
@@ -431,10 +392,7 @@ class Statement(Listed):
         return replace(self, **self.chosen(rows), **entries)
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        """Every true statement with every false one of the same image, which is its negative caption.
-
-        Raises `DataError` where no image has both.
-        """
+        """Every true statement with every false one of the same image, which is its negative caption."""
         false_of: dict[int, list[int]] = {}
         for question in np.flatnonzero(~self.truth).tolist():
             false_of.setdefault(int(self.images[question]), []).append(question)
@@ -444,11 +402,9 @@ class Statement(Listed):
             for false in false_of.get(int(self.images[true]), ())
         ]
         if not both:
-            raise DataError(
-                "no image has both a true and a false statement, so there is no negative caption",
-                where=where,
-                allowed="statements of which two of one image differ in their truth",
-            )
+            what = "no image has both a true and a false statement, so there is no negative caption"
+            allowed = "statements of which two of one image differ in their truth"
+            raise DataError(what, where=where, allowed=allowed)
         true, false = np.asarray(both, dtype=np.int64).T
         return true, {
             "image": self.images[true],
@@ -457,7 +413,6 @@ class Statement(Listed):
         }
 
     def release(self) -> FormRelease:
-        """A row per statement, with its truth, and the votes where they are known."""
         columns = {
             "image": ReleaseColumn("image", self.images, "The image."),
             "caption": ReleaseColumn("caption", self.captions, "The statement."),

@@ -1,8 +1,7 @@
 """Tables of a benchmark for other programs: which items, texts and numbers each row of a release holds.
 
-Columns are named as those of training rows and of one's own tables are (`image`, `caption`,
-`negative_caption`, `negative_image`), so that what was published is read again by them. Every form says by
-its method `release` which of the functions here its questions go through.
+Columns are named as those of training rows and of one's own tables are, so that what was published is read
+again by them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -67,7 +67,6 @@ class StoredField:
     plural: str = ""
 
     def columns(self, values: NDArray[Any] | None, rows: int) -> dict[str, pa.Array]:
-        """The columns by name."""
         if self.width is None:
             return {self.name: pa.array(np.zeros(rows, dtype=bool) if values is None else values)}
         if values is None:
@@ -133,19 +132,11 @@ def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:
 
 
 def check_order(what: str, owners: NDArray[np.int64], n: int) -> None:
-    """Raise `DataError` unless the rows that owners have are in the owners' order, of which there are `n`.
-
-    >>> check_order("right answers", np.array([0, 2, 1]), 3)
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: right answers are not in order; given: 1 after 2
-    """
+    """Raise `DataError` unless the rows that owners have are in the owners' order, of which there are `n`."""
     out = (owners < 0) | (owners >= n)
     if out.any():
-        raise DataError(
-            f"{what} are not those of the table of questions",
-            given=f"{int(owners[out][0])} in row {int(np.argmax(out)) + 1}",
-            allowed=f"0 to {n - 1}",
-        )
+        given, allowed = f"{int(owners[out][0])} in row {int(np.argmax(out)) + 1}", f"0 to {n - 1}"
+        raise DataError(f"{what} are not those of the table of questions", given=given, allowed=allowed)
     back = np.flatnonzero(np.diff(owners) < 0)
     if len(back):
         at = int(back[0])

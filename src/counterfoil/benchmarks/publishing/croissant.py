@@ -1,8 +1,7 @@
 """The Croissant file of a release: its files with digests, its tables and splits, and who made what.
 
 Source: the Croissant format, version 1.1 (mlcommons.org/croissant/1.1). Provenance is in terms of PROV-O: of
-the whole by `prov:wasDerivedFrom` and `prov:wasGeneratedBy`; of a single value by an annotation of its field,
-whose `equivalentProperty` is `prov:wasAttributedTo` or `prov:wasDerivedFrom`.
+a single value it is an annotation of its field.
 """
 
 import re
@@ -20,16 +19,13 @@ VERSION = "http://mlcommons.org/croissant/1.1"
 RESPONSIBLE = "http://mlcommons.org/croissant/RAI/1.0"
 
 #: Terms that are written without the prefix of their vocabulary, as the format's appendix lists them.
-# fmt: off
 _CROISSANT = (
-    "annotation", "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty",
-    "excludes", "extract", "field", "fileProperty", "fileObject", "fileSet",
-    "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key",
-    "md5", "parentField", "path", "readLines", "recordSet", "references",
-    "regex", "repeated", "replace", "samplingRate", "sdVersion", "separator",
-    "source", "subField", "transform", "unArchive",
+    *("annotation", "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "excludes"),
+    *("extract", "field", "fileProperty", "fileObject", "fileSet", "format", "includes", "isArray"),
+    *("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "readLines", "recordSet"),
+    *("references", "regex", "repeated", "replace", "samplingRate", "sdVersion", "separator", "source"),
+    *("subField", "transform", "unArchive"),
 )
-# fmt: on
 CONTEXT: Mapping[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -128,14 +124,9 @@ def _distribution(
     files: Sequence[WrittenFile], digests: Mapping[str, str], several: set[str]
 ) -> list[dict[str, Any]]:
     """A file object per Parquet file; where a table has several, also a set of them."""
+    kind = {"encodingFormat": _PARQUET}
     objects = [
-        _node(
-            "FileObject",
-            file.path,
-            contentUrl=file.path,
-            encodingFormat=_PARQUET,
-            sha256=digests[file.path],
-        )
+        _node("FileObject", file.path, contentUrl=file.path, **kind, sha256=digests[file.path])
         for file in files
     ]
     for table in dict.fromkeys(file.table for file in files if file.table in several):

@@ -1,7 +1,4 @@
-"""The dataset card of a release: a README whose header `datasets` and the hub read, and words for people.
-
-Its text is the template `dataset_card.md`.
-"""
+"""The dataset card of a release: a README whose header `datasets` and the hub read, and words for people."""
 
 import json
 from collections import Counter
@@ -96,7 +93,6 @@ def describe(benchmark: Benchmark, release: FormRelease) -> str:
 
 
 def _groups(labels: Sequence[str]) -> str:
-    """The groups of a grouping with their numbers of questions."""
     counts = Counter(label for label in labels if label)
     listed = ", ".join(f"{label} ({n:,})" for label, n in list(counts.items())[:_MOST_GROUPS])
     more = f" and {len(counts) - _MOST_GROUPS:,} more" if len(counts) > _MOST_GROUPS else ""

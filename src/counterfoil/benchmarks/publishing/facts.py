@@ -1,8 +1,4 @@
-"""Facts of a publication: licence, names, dates, and how the questions came to be.
-
-`Provenance` is what a build, or a file of the user's, says of the making: steps with their counts, people,
-sources with their licences, limits, and for each question who made what of it.
-"""
+"""Facts of a publication: licence, names, dates, and how the questions came to be."""
 
 import re
 from collections.abc import Mapping
@@ -73,13 +69,7 @@ class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         """From a plain mapping with these keys, all of which may be missing.
 
         `steps` and `sources` list mappings with the fields of `StepOfMaking` and `SourceOfData`; texts may
-        stand alone where a list of texts is meant. Raises `DataError` for other keys and other types.
-
-        >>> Provenance.of({"people": "two authors", "sources": [{"name": "COCO"}]}).sources[0].name
-        'COCO'
-        >>> Provenance.of({"poeple": "two authors"})
-        Traceback (most recent call last):
-        counterfoil.errors.DataError: provenance: unknown key; given: poeple; allowed: method, steps, ...
+        stand alone where a list of texts is meant.
         """
         unknown = [key for key in facts if key not in cls.model_fields] if isinstance(facts, Mapping) else []
         if unknown:
@@ -107,10 +97,7 @@ class Provenance(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What is said of a data set where it is published.
-
-    `overridden` is why its licence would forbid publishing, where the user published it anyway.
-    """
+    """What is said of a data set where it is published."""
 
     licence: Licence
     url: str = ""
@@ -139,10 +126,7 @@ class Publication:
             raise InputError("a creator without a name", where="--creator")
 
     def date_of(self, card: Card) -> str:
-        """When it was published: the date given; else the year of the card's citation, its first of January.
-
-        `UNKNOWN_DATE` where neither is known, so that equal benchmarks give equal bytes.
-        """
+        """When it was published: the date given; else the year of the card's citation, its first of January."""
         years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", card.citation)
         return self.date or (f"{years[-1]}-01-01" if years else UNKNOWN_DATE)
 

@@ -1,8 +1,4 @@
-"""Licences of data sets: SPDX identifiers, what they ask of copies, and what cards say of them.
-
-A benchmark's card states its licence in words ("MIT; the images are COCO's, under their own terms"). The
-first licence in these words that is known here is that of the benchmark itself.
-"""
+"""Licences of data sets: SPDX identifiers, what they ask of copies, and what cards say of them."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +11,7 @@ from counterfoil.errors import InputError
 
 @dataclass(frozen=True)
 class Licence:
-    """A licence by its SPDX identifier, or by its address where SPDX has none for it.
-
-    `hub` is the hub's name for it. `commercial`, `derived` and `same` say whether it allows commercial use
-    and changed versions, and whether what is derived must be under the same licence.
-    """
+    """A licence by its SPDX identifier, or by its address where SPDX has none for it."""
 
     spdx: str
     hub: str
@@ -30,11 +22,7 @@ class Licence:
 
     @property
     def url(self) -> str:
-        """Where it can be read.
-
-        >>> find("CC-BY-4.0").url
-        'https://spdx.org/licenses/CC-BY-4.0'
-        """
+        """Where it can be read."""
         return self.address or f"https://spdx.org/licenses/{self.spdx}"
 
 
@@ -61,16 +49,7 @@ LICENCES: Mapping[str, Licence] = {
 
 
 def find(name: str) -> Licence:
-    """The licence with this SPDX identifier, whatever the case; or the one at an address (https://...).
-
-    Raises `InputError` for others, with the nearest name.
-
-    >>> find("cc-by-4.0").spdx
-    'CC-BY-4.0'
-    >>> find("CC-BY-4")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: unknown licence; given: CC-BY-4; allowed: ...; did you mean 'CC-BY-4.0'?
-    """
+    """The licence with this SPDX identifier, whatever the case; or the one at an address (https://...)."""
     if re.fullmatch(r"https?://[^\s\"<>]+", name):
         return Licence("", "other", address=name)
     known = {spdx.lower(): spdx for spdx in LICENCES}
@@ -82,13 +61,7 @@ def find(name: str) -> Licence:
 
 
 def stated(words: str) -> Licence | None:
-    """The first licence that a card's words name, None where they name none that is known.
-
-    >>> stated("CC BY 4.0 (data), MIT (code); the images are COCO's").spdx
-    'CC-BY-4.0'
-    >>> stated("see its card") is None
-    True
-    """
+    """The first licence that a card's words name, None where they name none that is known."""
     places = []
     for name, licence in LICENCES.items():
         words_of = "[- ]".join(map(re.escape, name.split("-")))
@@ -99,10 +72,7 @@ def stated(words: str) -> Licence | None:
 
 
 def conflicts(licence: Licence, card: Card) -> list[str]:
-    """Why a benchmark of this card may not be passed on under the licence; empty where nothing forbids it.
-
-    What the card's licence is not known to allow is left to the user's own judgement.
-    """
+    """Why a benchmark of this card may not be passed on under the licence; empty where nothing forbids it."""
     reasons = []
     under = f" ({card.licence})" if card.licence else ""
     if not card.redistributable:

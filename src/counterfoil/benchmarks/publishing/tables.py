@@ -75,17 +75,11 @@ def write_tables(
     folder: Path,
     progress: Callable[[str, int, int], None],
 ) -> list[WrittenFile]:
-    """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
-
-    `splits` are the questions of each split. A table whose rows are items is one split, the last. Raises
-    `DataError` where an image cannot be read.
-    """
-    sizes = np.zeros(len(benchmark.images), dtype=np.int64)
-    for at, image in enumerate(benchmark.images):
-        if isinstance(image.source, FileSource):
-            sizes[at] = image.source.path.stat().st_size
-        elif image.source is not None:
-            sizes[at] = len(image.read())
+    """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE."""
+    # The benchmark was saved: its images are files.
+    sources = (image.source for image in benchmark.images)
+    files_of = [s.path.stat().st_size if isinstance(s, FileSource) else 0 for s in sources]
+    sizes = np.array(files_of, dtype=np.int64)
     total, done = sum(len(table) for table in tables), 0
     files: list[WrittenFile] = []
     for table in tables:

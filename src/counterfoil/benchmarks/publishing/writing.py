@@ -1,11 +1,5 @@
 """Publication of a benchmark as a folder: counterfoil's own format, Parquet, a card, Croissant and checksums.
 
-    README.md            the dataset card, with the header that `datasets` reads
-    croissant.json       the files and tables in the Croissant format
-    checksums.sha256     the digest of every other file, as sha256sum writes it
-    data/                Parquet with the images inside: SPLIT-00000-of-0000N.parquet
-    manifest.json, ...   the benchmark in counterfoil's own format (`data.folder`)
-
 The folder is made beside its place and put there when it is whole. Equal benchmarks and facts give equal
 bytes.
 """
@@ -66,8 +60,6 @@ def publish_folder(
 
     With `split` this share of the questions goes into the split "test" and the others into "train", so that
     no image is in both (`split_by_image`); a grouping "split" of the benchmark's own is kept as it is.
-    Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
-    `StorageError` where the disk is full. `out` is then as it was.
     """
     if has_videos(benchmark.images):
         hint = "'counterfoil benchmarks save' writes a folder of any videos"
@@ -98,29 +90,14 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
     """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
 
     Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
-    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
-    between 0 and 1, and `DataError` for a gallery, which is measured whole, for questions that are in splits
-    already, where all questions hang together, and where a split would be empty.
-
-    >>> from counterfoil.world.benchmarks import read
-    >>> from counterfoil.benchmarks.benchmark import cards_of
-    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
-    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
-    0.2
+    order from `seed` for as long as the share is not passed.
     """
     if SPLIT in benchmark.questions.groupings:
-        raise DataError(
-            "the questions are in splits already",
-            where=benchmark.name,
-            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
-            hint="leave --split out",
-        )
+        given, hint = ", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])), "leave --split out"
+        raise DataError("the questions are in splits already", where=benchmark.name, given=given, hint=hint)
     if not benchmark.questions.release().tables[0].questions:
-        raise DataError(
-            "a gallery is published whole",
-            where=benchmark.name,
-            hint="leave --split out, or publish a gallery of each half of its table",
-        )
+        hint = "leave --split out, or publish a gallery of each half of its table"
+        raise DataError("a gallery is published whole", where=benchmark.name, hint=hint)
     if not 0 < share < 1:
         raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
     images = benchmark.sharing.images
@@ -133,12 +110,10 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
             taken[part] = True
             held += int(sizes[part])
     if not taken.any() or taken.all():
-        raise DataError(
-            "the questions cannot be split by image",
-            where=benchmark.name,
-            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
-            hint="leave --split out, or give another share",
-        )
+        what = "the questions cannot be split by image"
+        given = f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}"
+        hint = "leave --split out, or give another share"
+        raise DataError(what, where=benchmark.name, given=given, hint=hint)
     return np.asarray(taken[parts])
 
 
@@ -180,12 +155,8 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     at = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
     known = [at.get(name) for name in benchmark.questions.ids]
     if not any(row is not None for row in known):
-        raise DataError(
-            "the rows are of other questions",
-            where="provenance, rows",
-            given=", ".join(list(at)[:3]),
-            allowed=", ".join(benchmark.questions.ids[:3]),
-        )
+        what, allowed = "the rows are of other questions", ", ".join(benchmark.questions.ids[:3])
+        raise DataError(what, where="provenance, rows", given=", ".join(list(at)[:3]), allowed=allowed)
     places = pa.array(known, pa.int64())
     tables = []
     for table in release.tables:
@@ -208,11 +179,7 @@ _MEANING = {
 
 
 def check_target(out: Path) -> None:
-    """Raise `InputError` unless `out` is new, empty, or holds nothing but what was published there.
-
-    The folder is replaced as a whole, so that files which came from elsewhere are never in it, whatever the
-    command may overwrite.
-    """
+    """Raise `InputError` unless `out` is new, empty, or holds nothing but what was published there."""
     if out.exists() and not out.is_dir():
         raise InputError("not a folder", where=out, hint="name a new folder")
     there = _paths(out) if out.is_dir() else []
@@ -227,7 +194,6 @@ def check_target(out: Path) -> None:
 
 
 def _paths(folder: Path) -> list[str]:
-    """All files below a folder but the checksums, sorted."""
     paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if path != CHECKSUMS)
 

@@ -53,10 +53,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """1,900 pairs of paragraphs, one per video; a paragraph's score is the mean over its sentences.
 
     The first candidate is the right one, and the label. Each sentence is asked about its own segment of the
-    video, the k-th of anet_entities_test_1.json, with the references that overlap it (`overlapping`), else
-    all of them. Sentences whose segment is empty are left out on both sides, and videos of which none is
-    left, counted in the source. Videos are found in `images`, else their features in the folder of that name;
-    questions are called by the video's id. Raises `DataError` naming file and video of what does not fit.
+    video, the k-th of anet_entities_test_1.json, with the references that overlap it. Sentences whose segment
+    is empty are left out on both sides, and videos of which none is left.
     """
     released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
     assert data is not None
@@ -121,7 +119,6 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
 
 def _paragraphs(file: Path) -> dict[str, list[str]]:
-    """The sentences about each video."""
     value = _object(file)
     results = value.get("results")
     if not isinstance(results, dict) or not results:
@@ -147,11 +144,6 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
 
     Seconds are counted as EMScore's code does, from the one in which a segment starts to the one in which it
     ends, both included.
-
-    >>> overlapping((0.0, 10.9), [(2.5, 4.0), (8.0, 20.0), (10.0, 10.5)])
-    [0, 2]
-    >>> overlapping((0.0, 1.0), [(5.0, 9.0), (7.0, 9.0)])
-    [0, 1]
     """
     first, last = int(segment[0]), int(segment[1])
     positions = []

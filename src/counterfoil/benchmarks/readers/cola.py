@@ -1,8 +1,4 @@
-"""Cola's single-object setting: for each class of objects the images on which it is hard to tell.
-
-Each class is a query of its own gallery, the images marked hard for it; the measure is the mean average
-precision over classes.
-"""
+"""Cola's single-object setting: for each class of objects the images on which it is hard to tell."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,10 +24,8 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     """`COLA_singleobjects_benchmark_GQA.json` and its like: [labels, rows], or an object of `labels`, `data`.
 
     A row is [image_file, objects_attributes_annotation, label, hard_list], the last two with a 0 or 1 for
-    each class; the annotation is not looked at and may be missing (PACO). A query "t2i/LABEL" looks through
-    the images that are hard for the class; such an image is called "LABEL/FILE", and is one photograph
-    wherever it comes again. Classes without a hard image that shows them have no average precision, and are
-    left out; `source` says how many. Raises `DataError` naming the row that does not fit.
+    each class; the annotation is not looked at and may be missing (PACO). Classes without a hard image that
+    shows them have no average precision, and are left out.
     """
     source = card.name.rpartition("-")[2].upper()
     path = released_file(card, data, (f"COLA_singleobjects_benchmark_{source}.json",))
@@ -79,12 +73,8 @@ def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[
     if isinstance(whole, dict):
         whole = [whole.get("labels"), whole.get("data")]
     if not isinstance(whole, list) or len(whole) != 2:
-        raise DataError(
-            "not classes and images",
-            where=path,
-            given=shown(whole),
-            allowed="[labels, data], or both by name",
-        )
+        what = "not classes and images"
+        raise DataError(what, where=path, given=shown(whole), allowed="[labels, data], or both by name")
     labels = [str(label).strip() for label in list_of(whole[0], where=f"{path}, labels")]
     if len(set(labels)) < len(labels) or "" in labels:
         raise DataError("classes are not distinct words", where=f"{path}, labels")
@@ -99,12 +89,8 @@ def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[
         for name, column in zip(_COLUMNS[2:], row[-2:], strict=True):
             fits = isinstance(column, list) and len(column) == len(labels)
             if not fits or any(cell not in (0, 1) for cell in column):
-                raise DataError(
-                    f"{name} is no 0 or 1 for each class",
-                    where=place,
-                    given=shown(column),
-                    allowed=f"{len(labels):,} of 0 and 1",
-                )
+                what = f"{name} is no 0 or 1 for each class"
+                raise DataError(what, where=place, given=shown(column), allowed=f"{len(labels):,} of 0 and 1")
         files.append(row[0])
         marks.append(row[-2:])
     present, hard = np.array(marks, dtype=bool).transpose(1, 0, 2)

@@ -1,13 +1,8 @@
 """CrissCrossed Captions: image-caption pairs of COCO that people rated from 0 to 5; 3 and more is right.
 
-The test half is read from the two files of positives by id or from sits_test.csv (columns caption, image,
-agg_score, sampling_method), which must agree where both are there. A table of another half (sits_val.csv)
-makes a gallery of its own, of the captions and images it names.
-
-CrissCrossed Captions as ratings (SITS): how well a caption of COCO fits an image, from 0 to 5.
-
-sits_val.csv or sits_test.csv: caption, image, agg_score (the mean of the ratings), sampling_method. The texts
-are COCO's: captions_val2014.json in the folder, or the captions files of 2017, or dataset_coco.json.
+The gallery of the test half is read from the two files of positives by id, else from sits_test.csv (columns
+caption, image, agg_score, sampling_method). The ratings themselves (SITS) are sits_val.csv or sits_test.csv,
+with COCO's captions in the same folder.
 """
 
 from pathlib import Path
@@ -17,7 +12,6 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
-from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.readers.coco import KARPATHY, captions_of, read_test, same_pairs, searches_of
 from counterfoil.benchmarks.readers.questions import IdPositions, check_counts, search, unique_ids
 from counterfoil.benchmarks.readers.released_captions import (
@@ -39,54 +33,14 @@ TABLE = "sits_test.csv"
 RIGHT = 3.0
 
 _HIGHEST = 5.0
-_ORIGINAL = "c2i_original"
 _FILES = ("cxc_image_to_caption.json", "cxc_caption_to_image.json")
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """CxC over COCO's test half, or over the items of one table.
-
-    All images and captions are queries; the 28 captions for which nothing is rated 3 or more have no right
-    answer. `data` is as for COCO 5K; or sits_val.csv, or a folder with nothing else. Raises `DataError` where
-    the directions, or files and table, do not agree, and naming the row that is broken.
-    """
-    path = _lone(data)
-    if path is None:
-        test = read_test(data)
-        i2t, t2i, source = _positives(test, data)
-        return test.gallery(card, (i2t, t2i), data, images, positives=source)
-    # The gallery of what one table names, in its order of pairs as they were written.
-    captions, pictures, scores, original = ratings(read_table(path))
-    caption_ids, image_ids = (
-        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
-    )
-    caption = IdPositions(caption_ids, "caption", path).of(captions)
-    image = IdPositions(image_ids, "image", path).of(pictures)
-    owners = np.full(len(caption_ids), -1, dtype=np.int64)
-    owners[caption[original]] = image[original]
-    _, counts = np.unique(caption[original], return_counts=True)
-    if (counts > 1).any():
-        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
-    searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
-    coco = Captioned.of_coco(image_ids, caption_ids, owners, (None,) * len(caption_ids), path)
-    return coco.gallery(_of_half(card, path), searches, data, images)
-
-
-def _lone(data: Path | None) -> Path | None:
-    """The table that is all there is to read, unless it is the test half's."""
-    if data is None or data.name == TABLE:
-        return None
-    if data.is_file():
-        return data if data.suffix.lower() == ".csv" else None
-    tables = sorted(data.glob("sits_*.csv"))
-    others = [TABLE, *_FILES, "coco_test_ids.npy", "dataset_coco.json"]
-    if any(place(data, name) for name in others) or captions_of(data):
-        return None
-    if len(tables) > 1:
-        raise DataError(
-            "several tables", where=data, given=", ".join(t.name for t in tables), hint="name one with --data"
-        )
-    return tables[0] if tables else None
+    """CxC over COCO's test half."""
+    test = read_test(data)
+    i2t, t2i, source = _positives(test, data)
+    return test.gallery(card, (i2t, t2i), data, images, positives=source)
 
 
 def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, RetrievalDirection, str]:
@@ -97,44 +51,19 @@ def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, 
     except MissingExtraError:
         if table is None:
             raise
-        files = []
-    searches, sources = [], []
-    if files:
-        i2t, t2i = searches_of(test, files[0], files[1], every=True)
-        if not same_pairs(i2t, t2i):
-            raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
-        searches.append((i2t, t2i))
-        sources.append(f"{said(files[0])}, {files[1].name}")
-    if table is not None:
-        captions, images, scores, _ = ratings(read_table(table))
-        at_caption = IdPositions(test.captions, "caption", test.source).of(captions)
-        at_image = IdPositions(test.images, "image", test.source).of(images)
-        searches.append(_searches(at_caption, at_image, scores >= RIGHT, test.captions, test.images, table))
-        sources.append(str(table))
-    if len(searches) == 2 and not same_pairs(searches[0][0], searches[1][1]):
-        raise DataError(
-            f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
-            where=table,
-            hint="take the one you do not trust out of the folder",
-        )
-    return *searches[0], ", ".join(sources)
+        return *_rated(test, table), str(table)
+    i2t, t2i = searches_of(test, files[0], files[1], every=True)
+    if not same_pairs(i2t, t2i):
+        raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
+    return i2t, t2i, f"{said(files[0])}, {files[1].name}"
 
 
-def _of_half(card: Card, path: Path) -> Card:
-    """The card, which counts the test half, for a table of another."""
-    return card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
-
-
-def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
-    """Caption id, image id and score of every row, and whether the caption was written for the image.
-
-    Raises `DataError` naming the row whose score is no number from 0 to 5, or whose ids are not COCO's.
-    """
+def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64]]:
+    """Caption id, image id and score of every row."""
     scores = floats(table, "agg_score")
     outside = (scores < 0) | (scores > _HIGHEST)
     check_numbers(table, "agg_score", scores, outside, "rating out of range", "0 to 5")
-    original = np.array([name == _ORIGINAL for name in texts(table, "sampling_method")], dtype=bool)
-    return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores, original
+    return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores
 
 
 def _ids(table: DataTable, column: str, mark: str) -> Ids:
@@ -148,23 +77,25 @@ def _ids(table: DataTable, column: str, mark: str) -> Ids:
     return ids
 
 
-def _searches(
-    caption: Ids, image: Ids, right: NDArray[np.bool_], caption_ids: Ids, image_ids: Ids, where: Path
-) -> tuple[RetrievalDirection, RetrievalDirection]:
-    """Both searches from rated pairs as positions: all items are queries."""
+def _rated(test: Captioned, where: Path) -> tuple[RetrievalDirection, RetrievalDirection]:
+    """Both searches from a table of rated pairs: all items are queries."""
+    captions, images, scores = ratings(read_table(where))
+    caption = IdPositions(test.captions, "caption", test.source).of(captions)
+    image = IdPositions(test.images, "image", test.source).of(images)
     outside = (caption < 0) | (image < 0)
     if outside.any():
-        raise DataError(
-            f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery",
-            where=where,
-            hint=f"is this another half? a lone table is read by itself: --data {where}",
-        )
-    every_image, every_caption = (np.arange(len(ids), dtype=np.int64) for ids in (image_ids, caption_ids))
-    pairs = caption[right], image[right]
-    return (
-        search(every_image, pairs[::-1], names=[str(i) for i in image_ids.tolist()], where=where),
-        search(every_caption, pairs, names=[str(i) for i in caption_ids.tolist()], where=where),
+        what = f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery"
+        raise DataError(what, where=where, hint="is this another half?")
+    right = scores >= RIGHT
+    sides = (
+        (test.images, (caption[right], image[right])[::-1]),
+        (test.captions, (caption[right], image[right])),
     )
+    i2t, t2i = (
+        search(np.arange(len(ids)), pairs, names=[str(i) for i in ids.tolist()], where=where)
+        for ids, pairs in sides
+    )
+    return i2t, t2i
 
 
 VALIDATION = "sits_val.csv"
@@ -174,9 +105,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     """Every rated pair of a table: sits_test.csv in the folder, else sits_val.csv, or the table named.
 
     Questions are called "CAPTION-IMAGE" by their ids; grouping `sampling` tells a caption's own image
-    (c2i_original) from one that looks alike (c2i_intrasim). Without COCO's captions in the folder there are
-    no texts, and the pairs can be measured from given scores. Raises `DataError` naming the row that does not
-    fit, and for captions that COCO's file does not have.
+    (c2i_original) from one that looks alike (c2i_intrasim).
     """
     if data is None:
         raise no_data(card)
@@ -185,7 +114,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     if path is None:
         raise DataError("no ratings here", where=data, allowed=f"{TABLE} or {VALIDATION}")
     table = read_table(path)
-    captions, pictures, scores, _ = ratings(table)
+    captions, pictures, scores = ratings(table)
     caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
     candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
     shown = np.searchsorted(image_ids, pictures).astype(np.int64)
@@ -199,12 +128,9 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in at.tolist())
         lacking = caption_ids[[not text for text in texts]]
         if len(lacking):
-            raise DataError(
-                f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file",
-                where=source,
-                given=f"no caption {lacking[0]}",
-                hint="they are in captions_val2014.json",
-            )
+            what = f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file"
+            given = f"no caption {lacking[0]}"
+            raise DataError(what, where=source, given=given, hint="they are in captions_val2014.json")
     note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
     images_at, captions_at = Captioned.of_coco(image_ids, caption_ids, shown, texts, note).items(data, images)
     questions = Rated(
@@ -214,6 +140,8 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         images=shown,
         ratings=scores[:, None],
     )
-    card = card if path.name == TABLE else _of_half(card, path)
+    if path.name != TABLE:
+        # The card counts the test half.
+        card = card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
     whole = Benchmark(card, tuple(images_at), tuple(captions_at), questions, note, data)
     return check_counts(whole.mentioned())

@@ -6,7 +6,6 @@ people wrote of the image of a row.
 
 import csv
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,13 +47,13 @@ def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tu
     """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
 
     The text file has an image, the id of a caption and three numbers in each line; the captions are in
-    Flickr8k.token.txt beside it. The JSON file is what CLIPScore's and PAC-S's code make of both. A row whose
-    candidate is a reference is left out of what experts rated; elsewhere the candidate is taken out of the
-    references of its image, for all candidates, as `list.remove` does.
+    Flickr8k.token.txt beside it, or in CLIPScore's JSON file. A row whose candidate is a reference is left
+    out of what experts rated; elsewhere the candidate is taken out of the references of its image, for all
+    candidates, as `list.remove` does in the released code.
     """
     path = released_file(card, data, files, hint=f"{_TOKENS} lies beside a text file")
     is_json = path.suffix.lower() == ".json"
-    table, written = _flickr8k_objects(path, raters) if is_json else _flickr8k_lines(path, raters)
+    table, written = _flickr8k_objects(path, raters) if is_json else _flickr8k_lines(path)
     rows, dropped = [], 0
     lists = {image: list(captions) for image, captions in written.items()}
     for row, (image, text) in enumerate(zip(table["image"], table["caption"], strict=True)):
@@ -77,7 +76,7 @@ def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tu
     return table.take(rows), False
 
 
-def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
+def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
     tokens = path.parent / _TOKENS
     if not tokens.is_file():
         raise DataError("file missing", where=tokens, hint=f"it lies beside {path.name}: the captions")
@@ -93,26 +92,12 @@ def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Se
             raise DataError(
                 "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
             )
-        for cell, known, what in (
-            (cells[0], entries, "a candidate without an image"),
-            (cells[1], text_of, "unknown caption"),
-        ):
-            if cell not in known:
-                raise DataError(what, where=where, given=cell, allowed=f"those of {_TOKENS}")
+        odd = cells[0] if cells[0] not in entries else cells[1] if cells[1] not in text_of else None
+        if odd is not None:
+            raise DataError("no such image or caption", where=where, given=odd, allowed=f"those of {_TOKENS}")
         text = text_of[cells[1]]
         rows.append((f"{cells[0]}/{cells[1]}", cells[0], text, name_of[text], *cells[2:]))
     table = replace(_candidates(path, rows, 3, "line"), source=f"{path}, {_TOKENS}")
-    if raters == 1:
-        numbers = ratings_of(table, ("rating_1", "rating_2", "rating_3"), missing=True)
-        for row, (share, yes, no) in enumerate(numbers.tolist()):
-            # As near as the released code asks for.
-            counted = yes + no > 0 and abs(share - yes / (yes + no)) <= 1e-5
-            if not counted and not math.isnan(share + yes + no):
-                raise DataError(
-                    "the share of yes is not that of its counts",
-                    where=table.where(row),
-                    given=f"{share:g}, {yes:g} yes, {no:g} no",
-                )
     written = {
         image: [Caption(name_of[text], text) for _, text in captions] for image, captions in entries.items()
     }
@@ -182,14 +167,7 @@ def foil(
     unseen: bool = False,
     required: bool = False,
 ) -> tuple[DataTable, bool]:
-    """FOIL's pairs of a caption of COCO and a copy of it with one word wrong.
-
-    foilv1.0_test_2017.json holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id",
-    "caption", "foil", "target_word", "foil_id"}]}; annotations of one `id` are the original and its foils.
-    With `one_pair` there is one of each image, drawn with a fixed seed; with `unseen` those whose image is in
-    Karpathy's validation or test part. References are the captions of the image, but for those equal to the
-    original, from captions_val2014.json or dataset_coco.json in the same folder; they may be `required`.
-    """
+    """FOIL's pairs of a caption of COCO and a copy of it with one word wrong."""
     path = released_file(card, data, files, hint="it is the test half of FOIL's release")
     notes, files_of, pairs = _foil_pairs(path)
     images = integers(notes, "image_id").tolist()
@@ -216,24 +194,18 @@ def foil(
     words = labels(notes, "target_word") if "target_word" in notes else ("",) * len(notes)
     ids = labels(notes, "foil_id") if "foil_id" in notes else tuple(str(row + 1) for row in range(len(notes)))
     rows = [row for _, row in pairs]
-    columns: dict[str, Sequence[Any]] = {
-        "foil_id": [ids[row] for row in rows],
-        "original": [captions[row] for row, _ in pairs],
-        "file": [files_of[row] for row in rows],
-        "word": [words[row] for row in rows],
-        "right": [1] * len(rows),
-        "wrong": [0] * len(rows),
-    }
+    taken = {"foil_id": ids, "file": files_of, "word": words}
+    columns: dict[str, Sequence[Any]] = {name: [of[row] for row in rows] for name, of in taken.items()}
+    columns |= {"original": [captions[row] for row, _ in pairs]}
+    columns |= {"right": [1] * len(rows), "wrong": [0] * len(rows)}
     table = notes.take(rows).with_columns(columns)
     written = coco_captions(path.parent)
     if written is None:
         if required:
-            raise DataError(
-                "no captions of COCO here, which are the references",
-                where=path.parent,
-                allowed="captions_val2014.json or dataset_coco.json",
-                hint="without references, read the row of the same name without '-1ref'",
-            )
+            what = "no captions of COCO here, which are the references"
+            allowed = "captions_val2014.json or dataset_coco.json"
+            hint = "without references, read the row of the same name without '-1ref'"
+            raise DataError(what, where=path.parent, allowed=allowed, hint=hint)
         remarks.append("without references: COCO's captions are not in the folder")
         return replace(table, source=source, notes=tuple(remarks)), False
     lists = {
@@ -267,12 +239,10 @@ def _foil_pairs(path: Path) -> tuple[DataTable, list[str], list[tuple[int, int]]
     pairs = []
     for group, (originals, foils) in groups.items():
         if len(originals) != 1 or not foils or len({images[row] for row in (*originals, *foils)}) > 1:
-            raise DataError(
-                "not an original and its foils of one image",
-                where=f"{path}, annotations of id {group}",
-                given=f"{len(originals)} originals, {len(foils)} foils",
-                allowed="one original, one foil or more",
-            )
+            what = "not an original and its foils of one image"
+            given = f"{len(originals)} originals, {len(foils)} foils"
+            allowed = "one original, one foil or more"
+            raise DataError(what, where=f"{path}, annotations of id {group}", given=given, allowed=allowed)
         pairs += [(originals[0], row) for row in foils]
     return notes, [names[image] for image in images], pairs
 
@@ -295,12 +265,10 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
                 neutral += 1
                 continue
             if winner not in ("IIW-Human", "IIW-P5B") or degree not in ("marginally", "substantially"):
-                raise DataError(
-                    "not a judgement",
-                    where=f"{table.where(row)}, '{metric}'",
-                    given=shown(answer),
-                    allowed="IIW-Human or IIW-P5B is marginally or substantially better, Neutral",
-                )
+                what = "not a judgement"
+                given = shown(answer)
+                allowed = "IIW-Human or IIW-P5B is marginally or substantially better, Neutral"
+                raise DataError(what, where=f"{table.where(row)}, '{metric}'", given=given, allowed=allowed)
             rows.append(row)
             votes = (int(winner == "IIW-Human"), int(winner == "IIW-P5B"))
             for name, cell in zip(columns, (metric.removeprefix("metrics/"), degree, *votes), strict=True):
@@ -355,10 +323,7 @@ _ADDRESS, _PLACE = "Input.image_url", 27
 def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     """Composite's captions of Flickr8k, Flickr30k and COCO and how people rated them, in NAME_SCALE.csv.
 
-    `;` stands between the cells of a row per image. Among them are Input.image_url (the 28th), then the texts
-    (three of Flickr8k, four of the others), then as many ratings; the last rows of a file have no image. The
-    first text was written by a person: the nearest of the image's own captions is no reference. References
-    are there where the folder has the captions of all three sources.
+    The first text of an image was written by a person: the nearest of the image's captions is no reference.
     """
     hint = "the folder holds the three tables of the release, and the captions of the images"
     paths = released_set(card, data, [f"{name}_{scale}.csv" for name in _TEXTS], hint=hint)
@@ -448,13 +413,11 @@ def fifty_sentences(
 ) -> tuple[DataTable, bool]:
     """Pascal-50S and Abstract-50S: which of two captions 48 people found nearer to a reference of theirs.
 
-    pair_NAME.mat holds new_input (image file, caption A, caption B of every pair), category (1 to 4) and
-    new_data (who wrote them: machines are 1 to 5, people 6, and 7 of another image); consensus_NAME.mat holds
+    pair_NAME.mat holds new_input (image file, caption A, caption B of every pair) and category (1 to 4: two
+    of people, one of them of another image, one of a machine, two of machines); consensus_NAME.mat holds
     triplets, 48 rows after each other for every pair: reference, B, C, and which of the two is nearer to the
-    reference (1: B, else C). They lie in the folder, or in its folder pyCIDErConsensus. Pairs without
-    categories are of the first one up to the pair `alike`, else of the second; without their file the
-    captions come from the triplets, and images are called by the pair's number. Where both captions have as
-    many votes, the label is drawn, with a fixed seed.
+    reference (1: B, else C). Pairs without categories are of the first one up to the pair `alike`, else of
+    the second. Where both captions have as many votes, the label is drawn, with a fixed seed.
     """
     consensus = _matlab_file(data, f"consensus_{name}.mat")
     triplets = _variable(consensus, "triplets").reshape(-1)
@@ -476,7 +439,7 @@ def fifty_sentences(
     if alike:
         labels_of = [categories[int(number >= alike)] for number in range(len(pairs))]
     else:
-        labels_of = _categories(files[0], categories)
+        labels_of = [categories[int(n) - 1] for n in _variable(files[0], "category").reshape(-1).tolist()]
     columns: dict[str, Sequence[Any]] = _votes(pairs, triplets, consensus)
     votes = np.array([columns["votes_a"], columns["votes_b"]], dtype=np.float64)
     # At most half a vote to either side: it only decides where votes are equal.
@@ -493,12 +456,8 @@ def _votes(
 ) -> dict[str, Sequence[Any]]:
     """Columns of the pairs, with the votes for both captions and the references."""
     if len(triplets) != _JUDGED * len(pairs):
-        raise DataError(
-            f"not {_JUDGED} judgements of every pair",
-            where=path,
-            given=f"{len(triplets):,} judgements of {len(pairs):,} pairs",
-            allowed=f"{_JUDGED * len(pairs):,}",
-        )
+        given, allowed = f"{len(triplets):,} judgements of {len(pairs):,} pairs", f"{_JUDGED * len(pairs):,}"
+        raise DataError(f"not {_JUDGED} judgements of every pair", where=path, given=given, allowed=allowed)
     columns: dict[str, list[Any]] = {
         name: [] for name in ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
     }
@@ -524,29 +483,6 @@ def _votes(
     return dict(columns)
 
 
-def _categories(path: Path, names: Sequence[str]) -> list[str]:
-    """The category of every pair, if it agrees with who wrote the captions."""
-    numbers, systems = _variable(path, "category").reshape(-1), _variable(path, "new_data")
-    if systems.shape != (len(numbers), 2):
-        raise DataError(
-            "who wrote the captions is not told of every pair",
-            where=f"{path}, new_data",
-            given=systems.shape,
-            allowed=f"({len(numbers)}, 2)",
-        )
-    machines, sums = (systems < 6).sum(axis=1), systems.sum(axis=1)
-    known = [sums == 12, sums == 13, machines == 1, machines == 2]
-    for at, number in enumerate(numbers.tolist()):
-        if number not in (1, 2, 3, 4) or not known[int(number) - 1][at]:
-            raise DataError(
-                "a category does not agree with who wrote the captions",
-                where=f"{path}, pair {at}",
-                given=f"category {number}, written by {systems[at].tolist()}",
-                allowed="1: 6 and 6, 2: 6 and 7, 3: one machine (1 to 5), 4: two",
-            )
-    return [names[int(number) - 1] for number in numbers.tolist()]
-
-
 def _matlab_file(data: Path, name: str) -> Path:
     folder = data if data.is_dir() else data.parent
     inside = "pyCIDErConsensus"
@@ -557,7 +493,6 @@ def _matlab_file(data: Path, name: str) -> Path:
 
 
 def _variable(path: Path, name: str) -> NDArray[Any]:
-    """A variable of a MATLAB file."""
     from scipy.io import loadmat, whosmat
 
     try:
@@ -596,12 +531,7 @@ def _text(value: Any, where: str) -> str:
 
 
 def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
-    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles.
-
-    candidates_list.pkl holds N captions, gts_list.pkl N lists of references, video_ids.pkl N names of videos,
-    and human_scores.pkl 3 N ratings: all of the first rater, then the second's, then the third's. Pickles
-    that are more than data are refused.
-    """
+    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles."""
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)
     captions, written, videos = (list_of(plain_pickle(files[at]), where=files[at]) for at in (0, 1, 3))

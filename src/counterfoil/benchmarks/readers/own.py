@@ -11,7 +11,6 @@ them (`ALIASES`).
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +54,15 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "caption": ("caption", "true_caption", "positive_caption", "text", "sentence"),
     "negative_caption": ("negative_caption", "false_caption", "foil", "caption_negative", "neg_caption"),
 }
+_NAMES = {
+    **ALIASES,
+    "statement": ("statement", "caption", "text", "sentence", "claim"),
+    "label": ("label", "truth", "true", "correct", "is_true", "answer"),
+}
 
 
 def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
-    """The table with the columns in `wanted` under these names, whatever their case and their alias.
-
-    Columns of other names stay; all names are in lower case. Raises `DataError` where two columns are one
-    but for their case.
-
-    >>> list(named(DataTable({"Filename": ["a.jpg"], "Caption": ["a cat"]}, "mine.csv"), ["image"]).columns)
-    ['image', 'caption']
-    """
+    """The table with the columns in `wanted` under these names, whatever their case and their alias."""
     lower: dict[str, str] = {}
     for name in table.columns:
         plain = name.strip().lower().replace(" ", "_")
@@ -76,7 +73,7 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
         lower[plain] = name
     renamed = {name: plain for plain, name in lower.items()}
     for name in wanted:
-        alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
+        alias_there = next((alias for alias in _NAMES.get(name, (name,)) if alias in lower), None)
         if alias_there is not None and name not in lower:
             renamed[lower[alias_there]] = name
     return replace(table, columns={renamed[name]: cells for name, cells in table.columns.items()})
@@ -90,14 +87,8 @@ def required(table: DataTable, *columns: str) -> None:
     """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
     for name in columns:
         if name not in table:
-            near = get_close_matches(name, list(table.columns), n=1, cutoff=0.6)
-            raise DataError(
-                f"no column '{name}'",
-                where=table.source,
-                given=", ".join(table.columns),
-                allowed=ALIASES.get(name, (name,)),
-                hint=f"is '{near[0]}' meant? call it '{name}'" if near else None,
-            )
+            given, allowed = ", ".join(table.columns), _NAMES.get(name, (name,))
+            raise DataError(f"no column '{name}'", where=table.source, given=given, allowed=allowed)
 
 
 #: Columns by which a table is told to be of a kind, each under any of the names; first the likeliest kind.
@@ -105,17 +96,13 @@ _TOLD_BY: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pairs": (ALIASES["negative_caption"],),
     "preferences": (("caption_a",), ("caption_b",)),
     "ratings": (("rating", "rating_1", "rating1"), ALIASES["caption"]),
-    "statements": (("label", "truth", "is_true"), ("statement", "caption", "text", "sentence", "claim")),
+    "statements": (("label", "truth", "is_true"), _NAMES["statement"]),
     "gallery": (ALIASES["image"], ALIASES["caption"]),
 }
 
 
 def kind_of(named: Iterable[str]) -> str | None:
-    """The name under which a table of one's own with these columns is a benchmark; None for other tables.
-
-    >>> kind_of(["image", "caption", "Negative Caption"]), kind_of(["image", "caption"]), kind_of(["score"])
-    ('pairs', 'gallery', None)
-    """
+    """The name under which a table of one's own with these columns is a benchmark; None for other tables."""
     plain = {name.strip().lower().replace(" ", "_") for name in named}
     kinds = (kind for kind, columns in _TOLD_BY.items() if all(plain & {*names} for names in columns))
     return next(kinds, None)
@@ -132,11 +119,7 @@ def own_table(
     *,
     subsets: bool = False,
 ) -> tuple[DataTable, Path | None, Path | None]:
-    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path.
-
-    `data` is a file or folder as `open_rows` reads it, or a table in memory, whose images are relative to
-    `images` (else to the working folder) and which has no path. Raises `DataError` where there is none.
-    """
+    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path."""
     if data is None:
         raise no_data(card)
     if isinstance(data, DataTable):
@@ -147,17 +130,7 @@ def own_table(
 
 
 def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Quads where there is a column `negative_image`, else choices of two captions.
-
-    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
-    image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
-    be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Without
-    images scorers that see none, and given scores, are measured all the same. Question ids are the column
-    `id` (behind the subset's name, where there are files of subsets, and behind the split where splits share
-    ids), else row numbers from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or
-    "type_subtype".
-    Raises `DataError` naming file, row and column of what does not fit.
-    """
+    """Quads where there is a column `negative_image`, else choices of two captions."""
     wanted = (*_IMAGES, "caption", "negative_caption")
     table, folder, path = own_table(card, data, images, wanted, subsets=True)
     required(table, "caption", "negative_caption")
@@ -200,14 +173,7 @@ _REFERENCE = re.compile(r"references?(_?\d+)?")
 
 
 def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point.
-
-    A cell of `references` is a text or (in JSON and Parquet) a list of them; further references may stand in
-    reference_1, reference_2 and so on. Rows without any rating are left out, and rows without a reference
-    where others have some. Images are called by the path in the cell, relative to `images` (else to the
-    table's folder). Ids are the column `id`, else row numbers from 0; `type` is a grouping. Raises
-    `DataError` naming file, row and column of what does not fit.
-    """
+    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
@@ -221,11 +187,7 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
 
 
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused.
-
-    Where both have as many votes the label is drawn, with seed 0. References and images as in `read_ratings`.
-    Raises `DataError` naming file, row and column of what does not fit.
-    """
+    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
     if "votes_a" in table and "votes_b" in table:
@@ -252,11 +214,7 @@ def _judged(
     names: Mapping[str, str],
     **judgements: Any,
 ) -> Benchmark:
-    """What people judged the captions of some columns, which are called by `names` and their rows.
-
-    Equal captions are called by the column and the row of the first. Images are called by a column
-    `image_id`, else by their paths.
-    """
+    """What people judged the captions of some columns, which are called by `names` and their rows."""
     name_of: dict[str, str] = {}
     candidates = []
     for column, start in names.items():
@@ -303,21 +261,14 @@ def title_of(path: Path | None) -> str:
 def row_images(
     table: DataTable, column: str, folder: Path | None, names: Sequence[str], photo: str | None = ""
 ) -> list[Image]:
-    """The image of each row, which has one of `names`; those of one name are that of the first row.
-
-    `photo` is the photograph that images in cells show (`Image`).
-    """
+    """The image of each row, which has one of `names`; those of one name are that of the first row."""
     images: dict[str, Image] = {}
     # A folder at a distance is listed once, by a request.
     photos = Photos(folder) if folder is not None and is_distant(folder) else folder
     for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
         if name not in images:
-            images[name] = Image(
-                name,
-                cell_source(table, column, row, photos),
-                photo="" if isinstance(cell, str) else photo,
-                sought=looked_for(folder, cell),
-            )
+            source, sought = cell_source(table, column, row, photos), looked_for(folder, cell)
+            images[name] = Image(name, source, photo="" if sought else photo, sought=sought)
     return [images[name] for name in names]
 
 
@@ -325,12 +276,7 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     """One row per right pair; the gallery is every image and every caption that a row names.
 
     `relevance` in (0, 1] is the gain of a pair, 1 where there is no such column; a pair of relevance 0 is
-    wrong, and adds its items to the gallery. Images are called by `image_id`, else by the path in `image`;
-    captions by `caption_id`, else equal texts are one caption, called by its number in order ("c0").
-    `written_for` names the image a caption was written for, empty where unknown; without the column, a
-    caption with one right image is taken to be that image's. `data` is a table, or a folder with one; image
-    cells are paths relative to `images` (else to the table's folder), or bytes in Parquet. Every item is a
-    query in its direction. Raises `DataError` naming file, row and column of what does not fit.
+    wrong, and adds its items to the gallery.
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     written = texts(table, "caption")
@@ -357,25 +303,16 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     pairs = image[right], caption[right]
     owners = _gallery_owners(table, pictures, len(captions), caption, pairs)
     of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
-    return gallery(
-        card.model_copy(update={"title": title_of(path)}),
-        pictures,
-        captions,
-        owners,
-        (
-            search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
-            search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
-        ),
-        source=table.source,
-        path=path,
+    searches = (
+        search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
+        search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
     )
+    card = card.model_copy(update={"title": title_of(path)})
+    return gallery(card, pictures, captions, owners, searches, source=table.source, path=path)
 
 
 def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], Ids]:
-    """The names of distinct items in order of first appearance, and the position of each row's.
-
-    Items are called by the column COLUMN_id where there is one, else by their cells.
-    """
+    """The names of distinct items in order of first appearance, and the position of each row's."""
     cells = table[column]
     with_ids = f"{column}_id" in table
     names = labels(table, f"{column}_id") if with_ids else cells
@@ -420,9 +357,6 @@ def _gallery_owners(
     return owners
 
 
-#: What columns of own tables may be called beside `ALIASES`: the statement, and whether it is true.
-_STATEMENT = ("statement", "caption", "text", "sentence", "claim")
-_LABEL = ("label", "truth", "true", "correct", "is_true", "answer")
 _VOTES = ("votes_false", "votes_true")
 #: The splits that choose the threshold.
 _DEV = ("dev", "val", "valid", "validation")
@@ -431,42 +365,26 @@ _GROUPS = ("type", "relation", "category", "source", "dataset_source")
 
 
 def read_statements(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false).
-
-    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
-    relative to `images` (else to the file's folder), or bytes in Parquet. A column `split` makes the rows of
-    "dev" (or "val", "validation") choose the threshold; all other rows are measured. Question ids are the
-    column `id`, else row numbers from 0. Groupings: `type`, `relation`, `category`, `source` and
-    `dataset_source` (of SeeTRUE), where there are such columns. Columns votes_true and votes_false count what
-    people said. Raises `DataError` naming file, row and column of what does not fit.
-    """
-    table, folder, path = own_table(card, data, images, ("image",))
-    columns = []
-    for among in (_STATEMENT, _LABEL):
-        column = next((name for name in among if name in table), None)
-        if column is None:
-            given = ", ".join(table.columns)
-            raise DataError(f"no column '{among[0]}'", where=table.source, given=given, allowed=among)
-        columns.append(column)
-    statement, label = columns
-    ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
+    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false)."""
+    table, folder, path = own_table(card, data, images, ("image", "statement", "label"))
+    required(table, "statement", "label")
+    ids = _ids(table)
     cells = zip(table["image"], ids, strict=True)
     called = [cell if isinstance(cell, str) else f"{name}_image" for cell, name in cells]
     votes: NDArray[np.float64] | None = None
     if all(name in table for name in _VOTES):
         counts = np.stack([integers(table, name) for name in _VOTES], axis=1)
-        for row, at in np.argwhere(counts < 0).tolist():
-            where = table.where(row, _VOTES[at])
-            raise DataError("a negative number of votes", where=where, given=int(counts[row, at]))
+        odd = counts.min(axis=1) < 0
+        check_numbers(table, None, counts, odd, "a negative number of votes", "0 or more")
         votes = counts.astype(np.float64)
     dev = np.isin(labels(table, "split"), _DEV) if "split" in table else None
     return statements(
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
-        texts(table, statement),
+        texts(table, "statement"),
         row_images(table, "image", folder, called),
         {name: labels(table, name) for name in _GROUPS if name in table},
-        truth=truths(table, label),
+        truth=truths(table, "label"),
         calibration=dev,
         votes=votes,
         source=table.source,

@@ -35,10 +35,7 @@ def quads(
     path: Path | None = None,
     part: bool = False,
 ) -> Benchmark:
-    """Two captions and two images per question; caption j of question "17" is called "17_c{j}".
-
-    Images of one id are one item. As all builders here it checks the card's counts (`check_counts`).
-    """
+    """Two captions and two images per question; caption j of question "17" is called "17_c{j}"."""
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
     items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
@@ -69,15 +66,11 @@ def choices(
     """One image and k captions per question, or one caption and k images, the first `correct` of them right.
 
     `candidates` holds a column of n texts, or images, per candidate, None where a question has fewer; caption
-    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`. Images of one
-    id are one item.
+    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`.
     """
     rows = list(zip(ids, zip(*candidates, strict=True), strict=True))
     listed_candidates = [
-        (f"{name}_c{j}", candidate)
-        for name, row in rows
-        for j, candidate in enumerate(row)
-        if candidate is not None
+        (f"{name}_c{j}", one) for name, row in rows for j, one in enumerate(row) if one is not None
     ]
     if asks == "image":
         images, of_query = listed(query)
@@ -97,12 +90,7 @@ def choices(
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
-    """The benchmark itself, if it has as many questions as its card says, in all and in each group.
-
-    A group may have as many as another edition of the release has (`Card.also`). With `part`, some subsets
-    may be left out: those that are there are checked, not groups across them, nor the sum. Raises
-    `DataError` naming the group.
-    """
+    """The benchmark itself, if it has as many questions as its card says, in all and in each group."""
     card, groups = benchmark.card, benchmark.questions.groups()
     whole = set(benchmark.questions.groupings.get("subset", ())) if part else set(card.counts)
     for name, expected in card.counts.items():
@@ -139,11 +127,7 @@ def listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class IdPositions:
-    """Positions of whole-number ids; raises `DataError` where an id occurs twice.
-
-    >>> IdPositions(np.array([30, 10, 20]), "image", "ids.npy").of(np.array([10, 40, 30]))
-    array([ 1, -1,  0])
-    """
+    """Positions of whole-number ids."""
 
     ids: Ids
     kind: str
@@ -174,12 +158,7 @@ def search(
     names: Sequence[str],
     where: object,
 ) -> "forms.RetrievalDirection":
-    """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
-
-    Positions of right answers are -1 where the gallery does not hold them. Within a query they are sorted.
-    `names` calls the queries in messages. Raises `DataError` where nothing is right for any query, where a
-    query has right answers and the gallery holds none of them, and where a pair is listed twice.
-    """
+    """The search of some items, as positions, from pairs of (row of `queries`, position of what is right)."""
     from counterfoil.metrics.ranks import Qrels
 
     query, item = pairs
@@ -237,8 +216,7 @@ def gallery(
 
     Its size is its number of queries, and counts on the card are checked: `images`, `captions`, `i2t`, `t2i`
     (queries with a right answer), `i2t_pairs`, `t2i_pairs` (right answers) and `outside` (those of them that
-    the gallery does not hold, both directions together). Raises `DataError` naming the count that is off,
-    and where no query of a direction has a right answer.
+    the gallery does not hold, both directions together).
     """
     from counterfoil.metrics.class_rules import Plausible
 
@@ -269,13 +247,9 @@ def gallery(
             counts["outside"] += int(direction.positives.absent.sum())
     for name, expected in card.counts.items():
         if counts[name] != expected:
-            raise DataError(
-                f"not the number of {_WORDS[name]} {card.title} has",
-                where=source,
-                given=f"{counts[name]:,}",
-                allowed=f"{expected:,}",
-                hint="is a file cut off, or another release?",
-            )
+            what = f"not the number of {_WORDS[name]} {card.title} has"
+            hint = "is a file cut off, or another release?"
+            raise DataError(what, where=source, given=f"{counts[name]:,}", allowed=f"{expected:,}", hint=hint)
     return benchmark
 
 
@@ -287,10 +261,7 @@ def gallery_of_own(
     source: str,
     path: Path | None,
 ) -> Benchmark:
-    """The gallery of images with the captions written for each, which alone are right.
-
-    Raises `DataError` for an image that is described twice.
-    """
+    """The gallery of images with the captions written for each, which alone are right."""
     double = first_double(image.id for image in images)
     if double is not None:
         raise DataError("an image is described twice", where=source, given=double)
@@ -335,12 +306,7 @@ def numbered(texts: Iterable[str], name: str) -> list[Caption]:
 
 
 def clean_caption(cell: object, where: object, what: str = "caption") -> str:
-    """A caption with its white space collapsed; raises `DataError` for what is no text, and for an empty one.
-
-    >>> clean_caption(7, "a.csv, row 2")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: a.csv, row 2: a caption is no text; given: 7; allowed: a text
-    """
+    """A caption with its white space collapsed."""
     if not isinstance(cell, str):
         raise DataError(f"a {what} is no text", where=where, given=shown(cell), allowed="a text")
     text = collapsed(cell)
@@ -350,10 +316,7 @@ def clean_caption(cell: object, where: object, what: str = "caption") -> str:
 
 
 def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = False) -> NDArray[np.float64]:
-    """(rows, columns) ratings; the mean of those that a cell lists.
-
-    Where some may be `missing`, NaN stands for NaN and for empty cells. Raises `DataError` naming the row.
-    """
+    """(rows, columns) ratings; the mean of those that a cell lists."""
     ratings = np.full((len(table), len(columns)), np.nan)
     for at, column in enumerate(columns):
         for row, cell in enumerate(table[column]):
@@ -368,11 +331,7 @@ def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = Fals
 
 
 def rating(cell: object, where: Callable[[], str], *, missing: bool = False) -> float:
-    """A rating as a number; raises `DataError` for anything else, and for NaN unless it may be `missing`.
-
-    >>> rating("0.5", lambda: "a.csv, row 2")
-    0.5
-    """
+    """A rating as a number."""
     try:
         number = float(cell) if isinstance(cell, str | int | float | np.number) else None
     except ValueError:
@@ -385,11 +344,7 @@ def rating(cell: object, where: Callable[[], str], *, missing: bool = False) -> 
 
 
 def unique_ids(names: Sequence[str]) -> tuple[str, ...]:
-    """Ids made unique: the second question of one name is called NAME/2, the third NAME/3.
-
-    >>> unique_ids(["a", "b", "a"])
-    ('a', 'b', 'a/2')
-    """
+    """Ids made unique: the second question of one name is called NAME/2, the third NAME/3."""
     seen: dict[str, int] = {}
     ids = []
     for name in names:
@@ -399,20 +354,12 @@ def unique_ids(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def left_out(number: int, what: str) -> tuple[str, ...]:
-    """The note that says how many of something were left out; none where that is nothing.
-
-    >>> left_out(3, "rows without a rating"), left_out(0, "rows")
-    (('3 rows without a rating left out',), ())
-    """
+    """The note that says how many of something were left out; none where that is nothing."""
     return (f"{number:,} {what} left out",) if number else ()
 
 
 def noted(source: str, notes: Sequence[str]) -> str:
-    """A source with what there is to say of it behind it.
-
-    >>> noted("a.csv", ["3 rows left out", "no references"])
-    'a.csv (3 rows left out; no references)'
-    """
+    """A source with what there is to say of it behind it."""
     return f"{source} ({'; '.join(notes)})" if notes else source
 
 
@@ -434,10 +381,8 @@ def judged(
     """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
 
     `captions` holds a column for each candidate, `ratings` is (n, raters) with NaN where one is missing,
-    `votes` (n, 2). Of the references the first `most` are used. `fields` are others of the questions, such as
-    the `label` of each pair: else it is that of more votes, drawn with seed 0 where they are equal. Rated
-    rows without a rating, and without a reference where others have some, are left out, and `source` says how
-    many. Raises `DataError` where no row is left, and where the number of questions is not that of the card.
+    `votes` (n, 2). Without a `label` it is that of more votes, drawn with seed 0 where they are equal. Rated
+    rows without a rating, and without a reference where others have some, are left out.
     """
     items, positions = listed(images)
     table = CaptionTable()
@@ -455,15 +400,9 @@ def judged(
             drawn = np.random.default_rng(0).integers(0, 2, len(votes))
             ahead = np.sign(votes[:, 1] - votes[:, 0])
             fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
-        questions: "forms.Rated | forms.Preference" = forms.Preference.between(
-            tuple(ids),
-            candidates,
-            positions,
-            votes,
-            groupings=groupings,
-            references=listed_references,
-            **fields,
-        )
+        fields |= {"groupings": groupings, "references": listed_references}
+        questions: "forms.Rated | forms.Preference"
+        questions = forms.Preference.between(tuple(ids), candidates, positions, votes, **fields)
     else:
         assert ratings is not None
         rated = ~np.isnan(ratings).all(axis=1)
@@ -478,9 +417,7 @@ def judged(
             raise DataError("no row is left", where=noted(source, notes))
         questions = forms.Rated(
             tuple(ids[row] for row in rows.tolist()),
-            groupings={
-                name: tuple(labels[row] for row in rows.tolist()) for name, labels in groupings.items()
-            },
+            groupings={name: tuple(of[row] for row in rows.tolist()) for name, of in groupings.items()},
             captions=candidates[rows, 0],
             images=positions[rows],
             ratings=ratings[rows],
@@ -505,10 +442,7 @@ def statements(
     source: str,
     path: Path | None,
 ) -> Benchmark:
-    """One caption and one image per question, and whether it is true; equal texts are one caption.
-
-    Questions of `calibration` only choose the threshold, and the card does not count them.
-    """
+    """One caption and one image per question, and whether it is true; equal texts are one caption."""
     if calibration is not None and calibration.all():
         raise DataError("all rows are of the split that chooses the threshold", where=source)
     table = CaptionTable()

@@ -1,12 +1,7 @@
 """Captions of images in the files they were released in: COCO's own, Karpathy's JSON, and token files.
 
-`captions_*.json` holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]},
-`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}. The
-ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
+The ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
 `eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
-
-Karpathy's dataset_coco.json and dataset_flickr30k.json hold images in splits with sentences; a line of a
-Flickr token file is NAME.jpg#K, a tab, the caption.
 """
 
 import re
@@ -25,7 +20,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.image_files import is_image_folder
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
-from counterfoil.benchmarks.readers.rows import Photos, object_tables
+from counterfoil.benchmarks.readers.rows import Photos, list_of, object_tables
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
@@ -48,8 +43,7 @@ from counterfoil.storage import located
 class Captioned:
     """Images, and captions of which each was written for one, in their order.
 
-    `owners` are positions among the images, `files` the names that the file of each image may have. `splits`
-    are the parts of COCO that the files are about ("val2014"), which are folders of photographs.
+    `owners` are positions among the images, `files` the names that the file of each image may have.
     """
 
     images: Ids
@@ -87,10 +81,7 @@ class Captioned:
         positives: str = "",
         parts: tuple[Ids, Ids] | None = None,
     ) -> Benchmark:
-        """The benchmark of two searches through the items.
-
-        `positives` says where the right answers come from, if not from the owners.
-        """
+        """The benchmark of two searches through the items."""
         source = f"{self.source}, {positives}" if positives else self.source
         items = self.items(data, images)
         return gallery(card, *items, self.owners, searches, parts=parts, source=source, path=data)
@@ -121,11 +112,7 @@ def captions_files(data: Path) -> list[Path]:
 
 
 def read_captions(files: Sequence[Path]) -> Captioned:
-    """All images and captions of some captions files, in their order.
-
-    Raises `DataError` naming file and entry where an id occurs twice (in one file or in two), an annotation's
-    image is unknown, or a caption is no text. An image may be without captions.
-    """
+    """All images and captions of some captions files, in their order. An image may be without captions."""
     parts = [_captions(file, *_age(file)) for file in files]
     if len(parts) == 1:
         return parts[0]
@@ -149,23 +136,15 @@ def read_captions(files: Sequence[Path]) -> Captioned:
 
 
 def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
-    """Which classes of object each image shows, (images, classes), a column per category that occurs.
-
-    COCO numbers its 80 categories up to 90; columns that no image has would change no distance. Raises
-    `DataError` where an image is not among those that the files are about: without an annotation in a file
-    that knows it, it shows nothing, but of an unknown one nothing is known.
-    """
+    """Which classes of object each image shows, (images, classes), a column per category that occurs."""
     source = ", ".join(str(file) for file in files)
     parts = [_instances(file, *_age(file)) for file in files]
     known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
     lacking = np.flatnonzero(known.of(images) < 0)
     if len(lacking):
-        raise DataError(
-            f"objects are not known of {len(lacking):,} of {len(images):,} images",
-            where=source,
-            given=f"image {images[lacking[0]]}",
-            hint="give the instances files of the same images",
-        )
+        what = f"objects are not known of {len(lacking):,} of {len(images):,} images"
+        given = f"image {images[lacking[0]]}"
+        raise DataError(what, where=source, given=given, hint="give the instances files of the same images")
     categories, column = np.unique(np.concatenate([ids for _, _, ids in parts]), return_inverse=True)
     row = IdPositions(images, "image", source).of(np.concatenate([ids for _, ids, _ in parts]))
     codes = np.zeros((len(images), len(categories)), dtype=bool)
@@ -194,11 +173,8 @@ def photographs(
         at_hand = (photos.source(path) for path in paths) if photos is not None else ()
         sources.append(next(filter(None, at_hand), None))
     if images is not None and not any(sources):
-        raise DataError(
-            f"none of the {len(names):,} images is in this folder",
-            where=located(images),
-            hint=f"it should hold files like {names[0][0]}",
-        )
+        what = f"none of the {len(names):,} images is in this folder"
+        raise DataError(what, where=located(images), hint=f"it should hold files like {names[0][0]}")
     return sources
 
 
@@ -220,11 +196,8 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
         raise DataError("no captions", where=path)
     if (owners < 0).any():
         at = int(np.argmax(owners < 0))
-        raise DataError(
-            f"the image of {int((owners < 0).sum()):,} captions is not in the file",
-            where=f"{path}, annotation {captions[at]}",
-            given=f"image_id {of_image[at]}",
-        )
+        what = f"the image of {int((owners < 0).sum()):,} captions is not in the file"
+        raise DataError(what, where=f"{path}, annotation {captions[at]}", given=f"image_id {of_image[at]}")
     files = tuple((name,) for name in names)
     return Captioned(ids, files, (path.stem.removeprefix("captions_"),), captions, owners, texts, str(path))
 
@@ -235,11 +208,7 @@ def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
     # Outlines are nine tenths of the file.
     unused = ("segmentation", "bbox", "area", "iscrowd")
     images, annotations = object_tables(path, "images", "annotations", without=unused)
-    return (
-        integers(images, "id"),
-        integers(annotations, "image_id"),
-        integers(annotations, "category_id"),
-    )
+    return (integers(images, "id"), integers(annotations, "image_id"), integers(annotations, "category_id"))
 
 
 def _age(path: Path) -> tuple[int, int]:
@@ -265,10 +234,7 @@ def place(data: Path | None, name: str) -> Path | None:
         return None
     if data.is_file():
         return data if data.name == name else None
-    return next(
-        (path for path in (data / name, annotation_folder(data) / name) if path.is_file()),
-        None,
-    )
+    return next((path for path in (data / name, annotation_folder(data) / name) if path.is_file()), None)
 
 
 def package() -> Path:
@@ -294,10 +260,7 @@ def read_ids(path: Path) -> Ids:
 
 
 def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
-    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right).
-
-    Raises `DataError` where it is not such a file, naming the entry that does not fit.
-    """
+    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right)."""
     value = parse_json(read_text(path), where=path)
     if not isinstance(value, dict) or not value:
         raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
@@ -335,11 +298,7 @@ SPLITS = ("train", "restval", "val", "test")
 def read_split(
     path: Path, key: str, kind: Callable[[Any], Id], splits: Sequence[str] = ("test",)
 ) -> list[tuple[Id, list[tuple[Id, str]]]]:
-    """The images of these splits by their `key`, each with the ids and texts of its captions, in order.
-
-    Raises `DataError` where it is no such file, where an image lacks what is read of it or has an id that is
-    not of the `kind`, and where no image is of these splits.
-    """
+    """The images of these splits by their `key`, each with the ids and texts of its captions, in order."""
     value = parse_json(read_text(path), where=path, without=("tokens",))
     images = value.get("images") if isinstance(value, dict) else None
     if not isinstance(images, list):
@@ -374,11 +333,7 @@ _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
 
 
 def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[str, str]]]:
-    """For every image the ids and texts of its captions, in the order of the file.
-
-    With `collapse`, white space in the texts is collapsed. Raises `DataError` naming the line that is no
-    caption, is empty, or has an id for the second time.
-    """
+    """For every image the ids and texts of its captions, in the order of the file."""
     lines = read_text(path).split("\n")
     captions_of: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
@@ -386,12 +341,8 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
         if line.strip():
             match = _TOKEN.fullmatch(line.rstrip("\r"))
             if match is None or not collapsed(match[3]):
-                raise DataError(
-                    "not a caption",
-                    where=f"{path}, line {number}",
-                    given=shown(line),
-                    allowed="NAME.jpg#0, a tab, the caption",
-                )
+                what, allowed = "not a caption", "NAME.jpg#0, a tab, the caption"
+                raise DataError(what, where=f"{path}, line {number}", given=shown(line), allowed=allowed)
             name = f"{match[1]}#{match[2]}"
             if name in seen:
                 raise DataError("caption id occurs twice", where=f"{path}, line {number}", given=name)
@@ -414,10 +365,7 @@ Written = tuple[dict[str, list[str]], Path]
 
 
 def coco_captions(data: Path) -> Written | None:
-    """The captions of COCO's images by id, in the order of the file; None where it is not in the folder.
-
-    White space is collapsed, empty captions are left out.
-    """
+    """The captions of COCO's images by id, in the order of the file; None where it is not in the folder."""
     path = _first(data, COCO)
     if path is None:
         return None
@@ -495,20 +443,15 @@ def _of_csv(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     if not rows:
         raise DataError("no image of the split 'test'", where=path)
     table = whole.take(rows)
-    lists: dict[str, list[list[str]]] = {"raw": [], "sentids": []}
-    for column, cells in lists.items():
-        for row, text in enumerate(texts(table, column)):
-            cell = parse_json(text, where=table.where(row, column))
-            if not isinstance(cell, list):
-                raise DataError("not a list", where=table.where(row, column), given=shown(cell))
-            cells.append([str(item) for item in cell])
+    lists = []
+    for column in ("raw", "sentids"):
+        places = [table.where(row, column) for row in range(len(table))]
+        cells = zip(texts(table, column), places, strict=True)
+        lists.append([list_of(parse_json(text, where=where), where=where) for text, where in cells])
     entries = []
-    for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists.values(), strict=True)):
+    for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists, strict=True)):
         if len(captions) != len(ids):
-            raise DataError(
-                "not an id per caption",
-                where=table.where(row),
-                given=f"{len(ids)} ids, {len(captions)} captions",
-            )
-        entries.append((name, list(zip(ids, captions, strict=True))))
+            given = f"{len(ids)} ids, {len(captions)} captions"
+            raise DataError("not an id per caption", where=table.where(row), given=given)
+        entries.append((name, list(zip(map(str, ids), map(str, captions), strict=True))))
     return entries

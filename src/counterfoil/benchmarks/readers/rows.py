@@ -1,14 +1,13 @@
 """Rows of a data set with images in files or cells: texts in memory, images left there until asked for.
 
-Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library.
-Released files: the one that is meant in a folder, rows that are lists, pictures by their paths.
+Parquet files and folders of them; released files: the one that is meant in a folder, rows that are lists,
+pictures by their paths.
 """
 
 import bisect
 import itertools
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,12 +18,7 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Card
-from counterfoil.benchmarks.image_files import (
-    image_names,
-    image_path,
-    is_image_folder,
-    is_outside_allowed,
-)
+from counterfoil.benchmarks.image_files import image_names, image_path, is_image_folder, is_outside_allowed
 from counterfoil.benchmarks.records import BytesSource, FileSource, PixelSource, Source
 from counterfoil.benchmarks.tables import (
     EXTENSIONS,
@@ -45,10 +39,7 @@ from counterfoil.storage.location import located
 
 @dataclass(frozen=True)
 class Photos:
-    """A folder of image files, each of its folders listed once.
-
-    Without a `folder` whole paths alone are found, those in the folder `beside`.
-    """
+    """A folder of image files, each of its folders listed once."""
 
     folder: Path | None
     beside: Path | None = None
@@ -61,10 +52,7 @@ class Photos:
             )
 
     def source(self, name: str, *, where: object = None) -> FileSource | None:
-        """The file of that name (in a subfolder, or with its whole path), or None where there is none.
-
-        Raises `DataError` for one outside of the folder (`image_path`).
-        """
+        """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
         folder = self.folder or (self.beside if Path(name).is_absolute() else None)
         if folder is None:
             return None
@@ -81,17 +69,12 @@ class Photos:
         return next((source for source in sources if source is not None), None)
 
     def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
-        """A source or None for each distinct name; raises `DataError` where the folder has none of them.
-
-        Some may be missing: a benchmark can be measured on the part that is at hand.
-        """
+        """A source or None for each distinct name; raises `DataError` where the folder has none of them."""
         source_of = {name: self.source(name) for name in dict.fromkeys(names)}
         if self.folder is not None and not any(source_of.values()):
-            raise DataError(
-                f"none of the {len(source_of):,} images is in this folder",
-                where=self.folder,
-                hint=f"it should hold files like {next(iter(source_of))}",
-            )
+            what = f"none of the {len(source_of):,} images is in this folder"
+            hint = f"it should hold files like {next(iter(source_of))}"
+            raise DataError(what, where=self.folder, hint=hint)
         return source_of
 
 
@@ -107,21 +90,12 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos |
     """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder`, or by the table.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
-    table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty, or names
-    a file outside of the folder (`image_path`).
+    table prints an image it does not carry ("<PIL...>").
     """
-    cell: Any = table[column][row]
     where = table.where(row, column)
-    if isinstance(cell, CellSource):
+    cell = held_source(table[column][row], where)
+    if not isinstance(cell, str):
         return cell
-    if isinstance(cell, dict):
-        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
-    if isinstance(cell, bytes) and cell:
-        return BytesSource(cell, where)
-    if isinstance(cell, PIL.Image.Image):
-        return PixelSource(np.asarray(in_rgb(cell)), where)
-    if not isinstance(cell, str) or not cell.strip():
-        raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
     if cell.startswith("<PIL."):
         return None
     if isinstance(folder, Photos):
@@ -132,22 +106,29 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | Photos |
     return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None
 
 
-def looked_for(folder: Path | None, cell: object) -> str:
-    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes.
+def held_source(cell: Any, where: str) -> Source | str:
+    """The image that a cell holds (bytes, `{"bytes", "path"}`, a picture), or the path that it names."""
+    if isinstance(cell, CellSource):
+        return cell
+    if isinstance(cell, dict):
+        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+    if isinstance(cell, bytes) and cell:
+        return BytesSource(cell, where)
+    if isinstance(cell, PIL.Image.Image):
+        return PixelSource(np.asarray(in_rgb(cell)), where)
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
+    return cell
 
-    >>> looked_for(Path("photos"), "a.jpg"), looked_for(None, {"bytes": b""})
-    ('looked for photos/a.jpg', '')
-    """
+
+def looked_for(folder: Path | None, cell: object) -> str:
+    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes."""
     return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
 
 
 @dataclass(frozen=True)
 class CellSource:
-    """An image in a cell of a Parquet or Arrow file, read when asked for.
-
-    Pickles as a path and a row number. A cell is `{"bytes", "path"}` or plain bytes; one that has only a path
-    is read from there, where that is beside the file, or `anywhere`.
-    """
+    """An image in a cell of a Parquet file, read when asked for."""
 
     path: Path
     column: str
@@ -159,16 +140,13 @@ class CellSource:
         try:
             # A relative path names another file once the working folder changes.
             file = self.path.resolve()
-            if file.suffix.lower() == ".arrow":
-                cell = _stream(file, _age(file)).column(self.column)[self.row].as_py()
-            else:
-                with _one_reader:
-                    metadata = _parquet(file, _age(file)).metadata
-                    groups = range(metadata.num_row_groups)
-                    ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
-                    group = bisect.bisect_right(ends, self.row)
-                    cells = _row_group(file, _age(file), self.column, group)
-                cell = cells[self.row - (ends[group - 1] if group else 0)]
+            with _one_reader:
+                metadata = _parquet(file, _age(file)).metadata
+                groups = range(metadata.num_row_groups)
+                ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
+                group = bisect.bisect_right(ends, self.row)
+                cells = _row_group(file, _age(file), self.column, group)
+            cell = cells[self.row - (ends[group - 1] if group else 0)]
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DataError(
                 f"image cannot be read: {error}", where=self, hint="is the file cut off?"
@@ -188,74 +166,55 @@ class CellSource:
 
 
 def open_rows(
-    path: Path,
-    images: Sequence[str],
-    *,
-    split: str = "",
-    names: Sequence[str] = (),
-    subsets: bool = False,
+    path: Path, images: Sequence[str], *, split: str = "", names: Sequence[str] = (), subsets: bool = False
 ) -> DataTable:
-    """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
+    """The rows in `path`: a Parquet file, any file that `read_table` reads, or a folder.
 
-    In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
-    `data/` (those of `split` where there are several splits); a table called one of `names`; the only table;
-    with `subsets` all tables, a column `subset` telling them apart.
-    Cells of the columns `images` that hold bytes become `CellSource`s; cells that are paths stay texts.
-    Raises `DataError` where there is none of these.
+    In a folder the first of these counts: the Parquet files in it or in its `data/` (those of `split` where
+    there are several splits); a table called one of `names`; the only table; with `subsets` all tables, a
+    column `subset` telling them apart.
     """
     if path.is_dir():
         return _open_folder(path, images, split, names, subsets)
-    if path.suffix.lower() in (".parquet", ".arrow"):
+    if path.suffix.lower() == ".parquet":
         return rows_of_files([path], images)
     return read_table(path)
 
 
 def rows_of_files(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
-    """The rows of Parquet or Arrow files that make one data set, in order; an Arrow file is mapped."""
+    """The rows of Parquet files that make one data set, in order."""
     tables = []
     for file in files:
         regular(file)
-        is_arrow = file.suffix.lower() == ".arrow"
         try:
             # Images are read from the same Parquet file, by any thread.
-            with nullcontext() if is_arrow else _one_reader:
-                opened = _stream(file, _age(file)) if is_arrow else _parquet(file.resolve(), _age(file))
-                schema = opened.schema if is_arrow else opened.schema_arrow
+            with _one_reader:
+                opened = _parquet(file.resolve(), _age(file))
+                schema = opened.schema_arrow
                 check_header(schema.names, file)
                 # Columns whose cells hold bytes rather than paths.
                 lazy = [
                     name for name in images if name in schema.names and holds_bytes(schema.field(name).type)
                 ]
                 plain = [name for name in schema.names if name not in lazy]
-                if is_arrow:
-                    table, rows = opened.select(plain), opened.num_rows
-                else:
-                    check_size(opened.metadata, where=file, columns=plain)
-                    table, rows = opened.read(columns=plain), opened.metadata.num_rows
+                check_size(opened.metadata, where=file, columns=plain)
+                table, rows = opened.read(columns=plain), opened.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise broken(file, error, "Arrow" if is_arrow else "Parquet") from None
+            raise broken(file, error, "Parquet") from None
         columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in plain}
         for name in lazy:
             columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
-        kind = "arrow" if is_arrow else "parquet"
-        tables.append(DataTable(columns, str(file), kind, (TablePart(str(file), rows),)))
-    if len(tables) == 1:
-        return replace(tables[0], source=source or tables[0].source)
-    joined = stack(tables, source=source or str(Path(tables[0].source).parent))
-    return replace(joined, kind=tables[0].kind)
+        tables.append(DataTable(columns, str(file), "parquet", (TablePart(str(file), rows),)))
+    place = files[0] if len(files) == 1 else files[0].parent
+    return replace(stack(tables, source=source or str(place)), kind="parquet")
 
 
 def _open_folder(
     folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
 ) -> DataTable:
-    if (folder / "dataset_dict.json").is_file():
-        splits = sorted(path.name for path in folder.iterdir() if (path / "state.json").is_file())
-        chosen = split if split in splits else splits[0] if len(splits) == 1 else None
-        if chosen is None:
-            raise DataError("no such split", where=folder, given=split or "none", allowed=splits)
-        folder = folder / chosen
-    if (folder / "state.json").is_file():
-        return _open_saved(folder, images)
+    if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
+        hint = "write each split with its to_parquet, and name that file or folder"
+        raise DataError("a data set saved by the library datasets", where=folder, hint=hint)
     for place in (folder, folder / "data"):
         parquet = sorted(place.glob("*.parquet"))
         ours = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
@@ -272,31 +231,10 @@ def _open_folder(
             "no data set in this folder" if not tables else "several tables in this folder",
             where=folder,
             given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
-            allowed=("Parquet files", "a folder saved by datasets", *names),
+            allowed=("Parquet files", *names),
             hint="name the file itself" if tables else None,
         )
     return read_table(tables[0])
-
-
-def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
-    state, what = read_json(folder / "state.json"), "not the state of a saved data set"
-    if not isinstance(state, dict) or not isinstance(state.get("_data_files"), list):
-        raise DataError(what, where=folder / "state.json")
-    if state.get("_indices_files") or state.get("_indices_data_files"):
-        raise DataError(
-            "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
-        )
-    names = [entry.get("filename") if isinstance(entry, dict) else None for entry in state["_data_files"]]
-    odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
-    if odd or not names:
-        raise DataError(
-            what,
-            where=folder / "state.json",
-            given=shown(odd[0]) if odd else "no files",
-            allowed="names of files in this folder",
-        )
-    files = [folder / str(name) for name in names]
-    return rows_of_files(files, images, source=str(folder))
 
 
 def holds_bytes(kind: pa.DataType) -> bool:
@@ -336,13 +274,6 @@ def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
     return cells
 
 
-@lru_cache(maxsize=64)
-def _stream(path: Path, age: int) -> pa.Table:
-    table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-    table.validate(full=True)
-    return table
-
-
 def no_data(card: Card) -> DataError:
     """The error of a benchmark whose data are not here, which says where to get them."""
     from counterfoil.benchmarks.fetching import serving
@@ -357,10 +288,7 @@ def no_data(card: Card) -> DataError:
 
 
 def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:
-    """The file that `data` is, or the first of `names` that lies in the folder `data`.
-
-    Raises `DataError` where there is neither, naming the files that would do.
-    """
+    """The file that `data` is, or the first of `names` that lies in the folder `data`."""
     if data is None:
         raise no_data(card)
     if data.is_file():
@@ -399,38 +327,25 @@ def list_of(value: Any, *, where: object) -> list[Any]:
 
 
 def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
-    """The rows of a JSON file whose rows are lists, a cell for each of `columns`.
-
-    Raises `DataError` naming the row that is no list of so many cells.
-    """
+    """The rows of a JSON file whose rows are lists, a cell for each of `columns`."""
     rows = list_of(read_json(path), where=path)
     part = TablePart(str(path), len(rows))
     cells: list[list[object]] = []
     for number, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(columns):
-            raise DataError(
-                "not a row of this layout",
-                where=part.where(number),
-                given=shown(row),
-                allowed=f"a list of {', '.join(columns)}",
-            )
+            what, allowed = "not a row of this layout", f"a list of {', '.join(columns)}"
+            raise DataError(what, where=part.where(number), given=shown(row), allowed=allowed)
         cells.append(row)
     return DataTable(dict(zip(columns, zip(*cells, strict=True), strict=True)), str(path), "json", (part,))
 
 
 def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list[DataTable]:
-    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns.
-
-    Raises `DataError` where there is no such list, naming the entry that is no object.
-    """
+    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns."""
     value = parse_json(read_text(path), where=path, without=without)
     if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
-        raise DataError(
-            "not a file of this layout",
-            where=path,
-            given=", ".join(value) if isinstance(value, dict) else shown(value),
-            allowed=f"an object with the lists {' and '.join(keys)}",
-        )
+        given = ", ".join(value) if isinstance(value, dict) else shown(value)
+        allowed = f"an object with the lists {' and '.join(keys)}"
+        raise DataError("not a file of this layout", where=path, given=given, allowed=allowed)
     return [
         objects_table(value[key], TablePart(f"{path}, {key}", len(value[key]), "entry"), "json")
         for key in keys
@@ -440,13 +355,7 @@ def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list
 def pictures_of(
     names: Iterable[str], data: Path | None, images: Path | None, *, suffixes: Sequence[str] = ()
 ) -> dict[str, FileSource | None]:
-    """The file of each picture by the path that the release calls it, None where it is not at hand.
-
-    They are looked for in `images`; without it in the folder of the data and in its folder `images`. Of the
-    path as many leading parts are left out as are needed to find some, while the rest names each picture
-    apart. Where one has not the ending it should have, it may have one of `suffixes`. Raises `DataError`
-    where `images` is given and holds none of them.
-    """
+    """The file of each picture by the path that the release calls it, None where it is not at hand."""
     distinct = tuple(dict.fromkeys(names))
     parts = {name: name.split("/") for name in distinct}
     root = data if data is None or data.is_dir() else data.parent

@@ -1,16 +1,14 @@
 """Benchmarks whose layout `catalog.toml` describes: one reader makes questions of the rows of released files.
 
-A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate
-is right; what no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of
-several layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML
-file with one such table (`own_spec`). Released tables of scores or outcomes carry their questions along,
-without other data (`from_table`).
+What no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of several
+layouts of a benchmark the first whose files are there is read. A benchmark of one's own is a TOML file with
+one such table (`own_spec`). Released tables of scores carry their questions along (`from_table`).
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from functools import cache
 from itertools import zip_longest
@@ -21,7 +19,6 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
@@ -106,8 +103,8 @@ class Layout(BaseModel):
     #: Names of files, of which the first that is there is read; with `subsets`, one file of each subset.
     files: tuple[str, ...] = ()
     subsets: tuple[str, ...] = ()
-    #: Whether subsets may be missing: never, where questions are not counted, or always.
-    partial: str = "never"
+    #: Whether subsets may be missing.
+    partial: bool = False
     #: The pattern of the paths of files that are read together, from a slash in the folder on; of a file that
     #: is named, the name. Its groups are columns. NAME is the last part of the card's name.
     pattern: str = ""
@@ -208,20 +205,12 @@ def _layouts_of(row: Mapping[str, Any], where: object) -> tuple[Layout, ...]:
 
 
 def own_spec(path: Path) -> tuple[Card, tuple[Layout, ...]]:
-    """The card and the layouts of one's own benchmark: a TOML file with one table, as `catalog.toml` has.
-
-    Its files lie beside it, or where --data says. Raises `DataError` naming the field that does not fit, for
-    another number of tables, a name that a known benchmark has, and a reader of one's own.
-    """
+    """The card and the layouts of one's own benchmark: a TOML file with one table, as `catalog.toml` has."""
     rows = read_toml(path)
     ((name, row),) = rows.items() if len(rows) == 1 else [("", None)]
     if not isinstance(row, dict):
-        raise DataError(
-            "not the table of one benchmark",
-            where=path,
-            given=", ".join(rows),
-            allowed="[NAME] with its form",
-        )
+        what = "not the table of one benchmark"
+        raise DataError(what, where=path, given=", ".join(rows), allowed="[NAME] with its form")
     like = row.get("like", "")
     facts = {field: value for field, value in row.items() if field not in ("like", "layout")}
     if name in BENCHMARKS or not re.fullmatch(r"[\w.-]+", name):
@@ -248,11 +237,7 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The benchmark of a card in `data`, a file or folder of its release.
-
-    Images are looked for in `images`, else beside the data. Raises `DataError` where there are no data, and
-    naming the file that is missing or miscounted, the column that is missing, or the row that does not fit.
-    """
+    """The benchmark of a card in `data`, a file or folder of its release."""
     return read_layouts(layouts(card.name), card, data, images)
 
 
@@ -297,89 +282,42 @@ def benchmark_of(
         title = layout.title.format(Path(table.source).name)
         card = card.model_copy(update={"title": title, "size": None, "counts": {}})
     captions: Any = _side(table, layout.captions)
-    shown_images = _images(layout, table, ids, home, images)
+    pictures = _images(layout, table, ids, home, images)
     if layout.right:
-        _put_right_first(table, layout.right, captions if len(captions) > 1 else shown_images)
+        _put_right_first(table, layout.right, captions if len(captions) > 1 else pictures)
     groupings, card = _groupings(layout, card, table)
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    rows = _Rows(layout, card, table, home, ids, captions, shown_images, groupings, names, votes, path, part)
-    benchmark: Benchmark = getattr(rows, card.form)()
-    return benchmark
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What was read of the rows of a table; the method of a form makes its questions of it."""
-
-    layout: Layout
-    card: Card
-    table: DataTable
-    home: Path | None
-    ids: tuple[str, ...]
-    captions: Any
-    images: Any
-    groupings: dict[str, tuple[str, ...]]
-    caption_ids: list[Any]
-    votes: NDArray[np.float64] | None
-    path: Path | None
-    part: bool
-
-    @property
-    def common(self) -> dict[str, Any]:
-        return {"source": self.table.source, "path": self.path}
-
-    @property
-    def named(self) -> dict[str, Any]:
-        return {"caption_ids": self.caption_ids[0] if self.caption_ids else None, **self.common}
-
-    def quad(self) -> Benchmark:
-        sides = tuple(self.captions[:2]), (self.images[0], self.images[1])
-        return quads(self.card, self.ids, *sides, self.groupings, part=self.part, **self.common)
-
-    def choice(self, correct: int | None = None) -> Benchmark:
-        card, groupings = self.card, self.groupings
-        if len(self.images) > 1:
-            sides = self.images, self.captions[0]
-            return choices(card, self.ids, *sides, groupings, asks="caption", **self.named)
-        correct = self.layout.correct if correct is None else correct
-        shown: dict[str, Any] = {"correct": correct, "part": self.part, **self.common}
-        return choices(card, self.ids, self.captions, self.images[0], groupings, **shown)
-
-    def paraphrase(self) -> Benchmark:
-        """Three captions, the first two of one meaning, and the image that they were written of."""
-        benchmark = self.choice(correct=1)
-        choice = benchmark.choices
-        parts: dict[str, Any] = {"captions": choice.candidates, "images": choice.query}
-        return replace(benchmark, questions=Paraphrase(self.ids, groupings=self.groupings, **parts))
-
-    def gallery(self) -> Benchmark:
-        image, captions = self.images[0], self.captions
-        rows = zip(image, zip(*captions, strict=True), strict=True) if captions else ()
-        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        of_images = written if captions else self.table["captions"]
-        return gallery_of_own(self.card, of_images, image, **self.common)
-
-    def statement(self) -> Benchmark:
-        layout, table = self.layout, self.table
-        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
-        facts: dict[str, Any] = {
-            "truth": truths(table, layout.truth),
-            "calibration": dev,
-            "votes": self.votes,
-        }
-        facts |= self.named
-        return statements(self.card, self.ids, self.captions[0], self.images[0], self.groupings, **facts)
-
-    def rated(self) -> Benchmark:
-        facts = _judgements(self.layout, self.table, self.caption_ids, self.captions)
-        facts |= {"images": self.images[0], "groupings": self.groupings, "votes": self.votes}
-        benchmark = judged(self.card, self.ids, source=self.table.source, **facts)
-        corpus = (self.home or Path()) / self.layout.corpus if self.layout.corpus else None
-        return replace(benchmark, path=self.path, corpus=corpus)
-
-    preference = rated
+    facts: dict[str, Any] = {"groupings": groupings, "source": table.source}
+    if card.form in ("rated", "preference"):
+        facts |= _judgements(layout, table, names, captions)
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        whole = judged(card, ids, images=pictures[0], votes=votes, **facts)
+        return replace(whole, path=path, corpus=corpus)
+    facts["path"] = path
+    if card.form == "quad":
+        sides = (captions[0], captions[1]), (pictures[0], pictures[1])
+        return quads(card, ids, *sides, part=part, **facts)
+    if card.form == "gallery":
+        rows = zip(pictures[0], zip(*captions, strict=True), strict=True) if captions else ()
+        written: Any = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        written = written if captions else table["captions"]
+        return gallery_of_own(card, written, pictures[0], source=table.source, path=path)
+    facts["caption_ids"] = names[0] if names else None
+    if card.form == "statement":
+        facts["calibration"] = np.asarray(table[layout.calibration], bool) if layout.calibration else None
+        facts |= {"truth": truths(table, layout.truth), "votes": votes}
+        return statements(card, ids, captions[0], pictures[0], **facts)
+    if len(pictures) > 1:
+        return choices(card, ids, pictures, captions[0], asks="caption", **facts)
+    whole = choices(card, ids, captions, pictures[0], correct=layout.correct, part=part, **facts)
+    if card.form == "choice":
+        return whole
+    # Of a paraphrase the first two captions have one meaning; the image is what they were written of.
+    asked = whole.choices
+    parts: dict[str, Any] = {"captions": asked.candidates, "images": asked.query, "groupings": groupings}
+    return replace(whole, questions=Paraphrase(ids, **parts))
 
 
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:
@@ -446,11 +384,9 @@ def _judgements(
     """What `judged` asks of rows: captions by ids and texts, ratings, references, fields of the questions."""
     plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
     label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
+    sides = zip(names, captions, strict=True)
     return {
-        "captions": [
-            [Caption(name, plain[text]) for name, text in zip(of_side or (), side, strict=True)]
-            for of_side, side in zip(names, captions, strict=True)
-        ],
+        "captions": [list(map(Caption, of_side or (), map(plain.get, side))) for of_side, side in sides],
         "ratings": ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
         "references": table.columns.get("references"),
         "most": layout.references,
@@ -491,32 +427,23 @@ def _open_subsets(layout: Layout, card: Card, data: Path) -> tuple[DataTable, bo
         paths = {data.resolve().name: data / last}
     else:
         paths = {name: data / file for name, file in names.items() if (data / file).is_file()}
-        if layout.partial == "always" and not paths:
+        if layout.partial and not paths:
             raise DataError(f"no {last} in this folder", where=data, allowed=list(names.values()))
-        if layout.partial == "never" or (
-            layout.partial == "uncounted" and (card.size is not None or not paths)
-        ):
-            released = released_set(
-                card, data, list(names.values()), hint="name one file to read that subset alone"
-            )
-            paths = dict(zip(names, released, strict=True))
+        if not layout.partial:
+            released_set(card, data, list(names.values()), hint="name one file to read that subset alone")
     tables = [_read(path, layout) for path in paths.values()]
     table = stack(tables, source=str(data), column="subset", values=list(paths))
-    return table, layout.partial != "always" and len(paths) < len(layout.subsets)
+    return table, not layout.partial and len(paths) < len(layout.subsets)
 
 
 def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
     """The rows of all files whose paths in the folder `data` fit a pattern, in the order of what it takes."""
     last = card.name.rpartition("-")[2]
     pattern = re.compile(layout.pattern.replace("NAME", last))
-    places = (
-        {data.name: data}
-        if data.is_file()
-        else {
-            f"/{path.relative_to(data).as_posix()}": path
-            for path in data.rglob("*" + pattern.pattern.rpartition(".")[2])
-        }
-    )
+    places = {data.name: data}
+    if not data.is_file():
+        files = data.rglob("*" + pattern.pattern.rpartition(".")[2])
+        places = {f"/{path.relative_to(data).as_posix()}": path for path in files}
     matches = [(match, places[name]) for name in places if (match := pattern.fullmatch(name))]
     if not matches:
         allowed = layout.allowed.replace("NAME", last)
@@ -558,28 +485,19 @@ def _with(table: DataTable, name: str) -> DataTable:
             try:
                 below.append(cell[int(key)] if isinstance(cell, list | tuple) else cell[key])
             except (KeyError, IndexError, TypeError, ValueError):
-                first = path[0]
-                raise DataError(
-                    f"no '{'.'.join(path)}' in the cell",
-                    where=table.where(row, head),
-                    given=shown(table[head][row]),
-                    allowed=f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}',
-                ) from None
+                what, given = f"no '{'.'.join(path)}' in the cell", shown(table[head][row])
+                raise DataError(what, where=table.where(row, head), given=given) from None
         cells = below
     return table.with_columns({name: cells})
 
 
 @cache
 def _pieces(template: str) -> tuple[tuple[str, str, str], ...]:
-    """The literal, the column and the format of each piece of a template."""
     return tuple((literal, name or "", form or "") for literal, name, form, _ in Formatter().parse(template))
 
 
 def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple[str, ...] | None:
-    """The texts of each row, none of which is empty unless `empty`.
-
-    None where the column, or one of the template, need not be there and is not.
-    """
+    """The texts of each row, none of which is empty unless `empty`."""
     if isinstance(text, str) and "{" in text:
         pieces: list[Iterable[str]] = []
         for literal, name, form in _pieces(text):
@@ -609,24 +527,15 @@ def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple
             for value, match in matches.items()
         }
         values = tuple(taken[value] for value in values)
-    if text.allowed:
-        for row, value in enumerate(values):
-            if value not in text.allowed:
-                raise DataError(
-                    "unknown label",
-                    where=table.where(row, text.of.rstrip("?") if "{" not in text.of else None),
-                    given=value or "(empty)",
-                    allowed=text.allowed,
-                )
+    odd = next((row for row, value in enumerate(values) if text.allowed and value not in text.allowed), None)
+    if odd is not None:
+        where = table.where(odd, None if "{" in text.of else text.of.rstrip("?"))
+        raise DataError("unknown label", where=where, given=values[odd] or "(empty)", allowed=text.allowed)
     if text.names:
-        old = {
-            name: new
-            for new, names in text.names.items()
-            for name in ((names,) if isinstance(names, str) else names)
-        }
-        values = tuple(
-            old.get(value, value if text.otherwise is None else text.otherwise) for value in values
-        )
+        listed = {new: (old,) if isinstance(old, str) else old for new, old in text.names.items()}
+        new_of = {old: new for new, names in listed.items() for old in names}
+        usual = text.otherwise
+        values = tuple(new_of.get(value, value if usual is None else usual) for value in values)
     return values
 
 
@@ -639,15 +548,14 @@ def _ids(table: DataTable, layout: Layout) -> tuple[str, ...]:
         return unique_ids(ids)
     names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
     seen: set[str] = set()
+    column = names[-1] if names[-1] in table else None
     for row, name in enumerate(ids):
-        if not name or name in seen:
-            cell = table[names[-1]][row] if names[-1] in table else name
-            raise DataError(
-                "id occurs twice" if name else "empty id",
-                where=table.where(row, names[-1] if names[-1] in table else None),
-                given=cell if name else None,
-                hint="ids must be unique" if name else None,
-            )
+        where = table.where(row, column) if not name or name in seen else ""
+        if not name:
+            raise DataError("empty id", where=where)
+        if name in seen:
+            cell = name if column is None else table[column][row]
+            raise DataError("id occurs twice", where=where, given=cell, hint="ids must be unique")
         seen.add(name)
     return ids
 
@@ -674,10 +582,7 @@ def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str
 def _images(
     layout: Layout, table: DataTable, ids: Sequence[str], home: Path | None, images: Path | None
 ) -> list[Any]:
-    """The images of the questions, a column for each: files by their paths, or bytes in cells.
-
-    A video lies in `images`, else its features in the folder beside the data.
-    """
+    """The images of the questions, a column for each: files by their paths, or bytes in cells."""
     if layout.frames is not None:
         names_of_videos = texts(table, str(layout.images[0]))
         beside = (home or Path()) / layout.features
@@ -696,11 +601,9 @@ def _images(
             cells = _with(table, text)
             own = called[k] if called else [f"{name}_i{k}" for name in ids]
             known = "" if layout.known_photos and layout.known_photos[k] else None
+            pairs = enumerate(zip(own or (), boxes, strict=True))
             columns.append(
-                [
-                    Image(name, cell_source(cells, text, row, None), box, known)
-                    for row, (name, box) in enumerate(zip(own or (), boxes, strict=True))
-                ]
+                [Image(name, cell_source(cells, text, row, None), box, known) for row, (name, box) in pairs]
             )
         return columns
     prefix = _column(table, layout.prefix) if layout.prefix else None
@@ -735,7 +638,6 @@ def _images(
 def _sources(
     layout: Layout, names: Sequence[str], home: Path | None, images: Path | None
 ) -> Mapping[str, Any]:
-    """The file of each image, None where it is not at hand."""
     if not names:
         return {}
     if layout.folders:
@@ -749,10 +651,7 @@ def _sources(
 
 
 def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int, int] | None]:
-    """(left, top, right, bottom) per row; None for rows without a box.
-
-    Raises `DataError` naming the row whose box is empty.
-    """
+    """(left, top, right, bottom) per row; None for rows without a box."""
     boxes: list[tuple[int, int, int, int] | None] = [None] * len(table)
     tables = [_with(table, name) for name in columns]
     if not columns or any(name not in one for name, one in zip(columns, tables, strict=True)):
@@ -777,13 +676,8 @@ _COLUMNS = {"caption", "negative_caption", "type", "subtype"}
 def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """The benchmark of `card` that the rows of `table` themselves ask, in their order; None if they do not.
 
-    * BiVLC: a row per instance with caption, negative_caption, type and subtype. Images are not at hand.
-    * SugarCrepe: the same with filename. Question ids are the reader's ("swap_obj/109").
-    * Winoground: a row per pair with a column label ("17_c0_i1"). Captions are not at hand either.
-
-    * ColorSwap: the free-text answers of a chat model, with both captions. Images are not at hand.
-
-    Raises `DataError` where the rows are of that kind but do not fit, or are not as many as the card says.
+    Released tables of scores and outcomes of BiVLC, SugarCrepe, Winoground and ColorSwap carry their
+    questions along, of Winoground without the captions.
     """
     columns = set(table.columns)
     cells: dict[str, Sequence[Any]] = {}
@@ -806,11 +700,7 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
 
 
 def caption_words(data: Path) -> Int[ndarray, "n 2"]:
-    """Length in words (split at blanks) of both captions of every item of Winoground, in their order.
-
-    Counted from the captions where they are at hand, else taken from the columns `caption_0_words` and
-    `caption_1_words` of `tags.csv`.
-    """
+    """Length in words (split at blanks) of both captions of every item of Winoground, in their order."""
     (layout,) = layouts("winoground")
     table = open_rows(data, ("image_0", "image_1"), split="test", names=layout.files)
     if _TWO[0] in table:

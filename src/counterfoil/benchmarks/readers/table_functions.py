@@ -1,8 +1,4 @@
-"""Functions from table to table for what no layout of a benchmark can say: steps of `catalog.toml`.
-
-Each takes the table, the card and the folder or file of the data, and options; those that open files take the
-card and the data.
-"""
+"""Functions from table to table for what no layout of a benchmark can say: steps of `catalog.toml`."""
 
 import ast
 import base64
@@ -62,10 +58,7 @@ def numbered_items(table: DataTable, card: Card, home: Path | None, *, subset: s
 
 
 def statement_pairs(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """A row of each sentence with each of its images: true of the first and false of the other.
-
-    A sentence that comes with one image again is left out. True statements are of no type.
-    """
+    """A row of each sentence with each of its images: true of the first and false of the other."""
     rows: dict[tuple[str, str], tuple[str, str, str, bool, str, str]] = {}
     images = (labels(table, name) for name in ("pos_image_id", "neg_image_id"))
     columns = (table[ROW], table["sentence"], *images, table["type"])
@@ -83,20 +76,16 @@ def svo_types(table: DataTable, card: Card, home: Path | None) -> DataTable:
     names = {"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}
     flags = np.stack([booleans(table, column) for column in names])
     rows = [row for row, text in enumerate(table["sentence"]) if isinstance(text, str) and text.strip()]
-    for row in rows:
-        if flags[:, row].sum() != 1:
-            raise DataError(
-                "not of one type", where=table.where(row), allowed=f"one of {', '.join(names)} is True"
-            )
+    odd = next((row for row in rows if flags[:, row].sum() != 1), None)
+    if odd is not None:
+        allowed = f"one of {', '.join(names)} is True"
+        raise DataError("not of one type", where=table.where(odd), allowed=allowed)
     types = [list(names.values())[at] for at in flags.argmax(axis=0).tolist()]
     return table.with_columns({"type": types}).take(rows)
 
 
 def paired_rows(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """MMVP's two consecutive rows of a question as one: `first` and `second` ids, and both statements.
-
-    The first row of a pair has an odd id.
-    """
+    """MMVP's two consecutive rows of a question as one: `first` and `second` ids, and both statements."""
     numbers, types = integers(table, "Question ID").tolist(), labels(table, "Type")
     statements = texts(table, "Statement")
     if len(table) % 2:
@@ -104,12 +93,9 @@ def paired_rows(table: DataTable, card: Card, home: Path | None) -> DataTable:
     for row in range(0, len(table), 2):
         first, second = numbers[row : row + 2]
         if first % 2 != 1 or second != first + 1 or types[row] != types[row + 1]:
-            raise DataError(
-                "two rows that are no pair",
-                where=table.where(row),
-                given=f"{first} ({types[row]}), {second} ({types[row + 1]})",
-                allowed="an odd id and the next one, of one type",
-            )
+            given = f"{first} ({types[row]}), {second} ({types[row + 1]})"
+            allowed = "an odd id and the next one, of one type"
+            raise DataError("two rows that are no pair", where=table.where(row), given=given, allowed=allowed)
     columns = {"first": numbers[::2], "second": numbers[1::2], "type": types[::2]}
     return DataTable({**columns, "caption_0": statements[::2], "caption_1": statements[1::2]}, table.source)
 
@@ -128,12 +114,9 @@ def opposite_relations(
         stem = Path(name).stem
         parts = stem.split("_")
         if len(parts) < 3 or parts[1] not in known:
-            raise DataError(
-                "a name without objects and relation",
-                where=table.where(row, "image_path"),
-                given=stem,
-                allowed=f"OBJECT_RELATION_OBJECT, with one of {', '.join(known)}",
-            )
+            what = "a name without objects and relation"
+            allowed = f"OBJECT_RELATION_OBJECT, with one of {', '.join(known)}"
+            raise DataError(what, where=table.where(row, "image_path"), given=stem, allowed=allowed)
         keys.append((parts[0], parts[1], parts[-1]))
     members = Counter(keys)
 
@@ -141,28 +124,18 @@ def opposite_relations(
         whole = all(members[first, relation, second] == 1 for relation in relations)
         return f"{first} {second}: {name}" if whole else ""
 
-    both = [next(pair for pair in pairs if relation in pair) for _, relation, _ in keys]
-    return table.with_columns(
-        {
-            "stem": [Path(name).stem for name in table["image_path"]],
-            "relation": [relation for _, relation, _ in keys],
-            "pair": [
-                group(first, second, pair, "/".join(pair))
-                for (first, _, second), pair in zip(keys, both, strict=True)
-            ],
-            "set": [group(first, second, known, "all") for first, _, second in keys],
-        }
-    )
+    columns: dict[str, list[str]] = {"stem": [Path(name).stem for name in table["image_path"]]}
+    columns["relation"] = [relation for _, relation, _ in keys]
+    both = [next(pair for pair in pairs if relation in pair) for relation in columns["relation"]]
+    columns["pair"] = [group(a, b, pair, "/".join(pair)) for (a, _, b), pair in zip(keys, both, strict=True)]
+    columns["set"] = [group(first, second, known, "all") for first, _, second in keys]
+    return table.with_columns(columns)
 
 
 def questions_of_images(
     table: DataTable, card: Card, home: Path | None, *, answers: Mapping[str, Sequence[str]]
 ) -> DataTable:
-    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered.
-
-    `answers` holds the two answers of each type of question, and what the official code puts behind a
-    question.
-    """
+    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered."""
     types = labels(table, "Question_Type", tuple(answers))
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
@@ -171,26 +144,26 @@ def questions_of_images(
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            column = f"Image_{i}_Question_{q}"
-            cell = table[column][row] if column in table else None
+            asked = f"Image_{i}_Question_{q}"
+            cell = table[asked][row] if asked in table else None
             answer = cell.strip().lower() if isinstance(cell, str) else ""
             if answer not in [word.lower() for word in words]:
-                raise DataError("no answer", where=table.where(row, column), given=shown(cell), allowed=words)
+                raise DataError("no answer", where=table.where(row, asked), given=shown(cell), allowed=words)
             right, wrong = words if answer == words[0].lower() else words[::-1]
-            question = f"{questions[q][row]}{prompt}"
+            question, name = f"{questions[q][row]}{prompt}", rows[row]
             cells = {
-                "id": f"{rows[row]}_q{q}_i{i}",
+                "id": f"{name}_q{q}_i{i}",
                 "image": table[f"Image_{i}"][row],
+                "type": types[row],
                 "right": f"{question} {right}",
                 "wrong": f"{question} {wrong}",
-                "type": types[row],
-                "same_question": f"{rows[row]}_q{q}",
-                "same_image": f"{rows[row]}_i{i}",
-                "quartet": rows[row],
+                "same_question": f"{name}_q{q}",
+                "same_image": f"{name}_i{i}",
+                "quartet": name,
                 **({"source": sources[row]} if sources else {}),
             }
-            for name, value in cells.items():
-                columns.setdefault(name, []).append(value)
+            for column, value in cells.items():
+                columns.setdefault(column, []).append(value)
     return DataTable(columns, table.source)
 
 
@@ -208,12 +181,8 @@ def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> t
             raise DataError("not captions by number", where=place, given=shown(captions))
         for key, text in captions.items():
             if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
-                raise DataError(
-                    f"not a caption of one of {images} images",
-                    where=place,
-                    given=f"{key}: {shown(text)}",
-                    allowed=f"a text under 0 to {images - 1}",
-                )
+                what, given = f"not a caption of one of {images} images", f"{key}: {shown(text)}"
+                raise DataError(what, where=place, given=given, allowed=f"a text under 0 to {images - 1}")
             rows.append((directory, int(key), text, files_of_set))
     if not rows:
         raise DataError("no captions", where=file)
@@ -280,12 +249,8 @@ def _evaluated(table: DataTable, column: str, *, least: int) -> list[list[str]]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             value = None
         if not isinstance(value, list) or len(value) < least or not all(isinstance(t, str) for t in value):
-            raise DataError(
-                "not a list of texts",
-                where=table.where(row, column),
-                given=shown(cell),
-                allowed="['a caption', ...]",
-            )
+            what, given = "not a list of texts", shown(cell)
+            raise DataError(what, where=table.where(row, column), given=given, allowed="['a caption', ...]")
         lists.append(value)
     return lists
 
@@ -311,20 +276,15 @@ def sharegpt4v(card: Card, data: Path) -> tuple[DataTable, bool]:
             rows["caption"].append(entry["conversations"][1]["value"].replace("\n", " "))
             rows["image"].append(entry["image"])
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise DataError(
-                "no image with a second turn",
-                where=f"{data}, entry {number + 1}",
-                given=shown(entry),
-                allowed="image, and conversations of two turns or more",
-            ) from None
+            what = "no image with a second turn"
+            given = shown(entry)
+            allowed = "image, and conversations of two turns or more"
+            raise DataError(what, where=f"{data}, entry {number + 1}", given=given, allowed=allowed) from None
     return DataTable(rows, str(data)), False
 
 
 def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> DataTable:
-    """The column `photo` of DOCCI, where its metadata are there: intervals take near-duplicates as one.
-
-    They are the images of one `cluster_id`.
-    """
+    """The column `photo` of DOCCI, where its metadata are there: intervals take near-duplicates as one."""
     assert home is not None
     names: dict[str, str] = {}
     if (home.parent / file).is_file():
@@ -343,10 +303,7 @@ _SECOND = (
 
 
 def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
-    """The columns `second_tags` (the only one of an item, or "No Tag") and `second_any` (all of them).
-
-    They are there where the file of Diwan et al. lies in the folder of the data.
-    """
+    """The columns `second_tags` (the only one of an item, or "No Tag") and `second_any` (all of them)."""
     path = None if home is None else (home if home.is_dir() else home.parent) / SECOND_TAGS
     if path is None or not path.is_file():
         return table
@@ -366,20 +323,13 @@ def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
 
 
 def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
-    """VSR's rows of the folder of one of its splits, or of a file alone.
-
-    The dev split, where it is there, only chooses the threshold: columns `split` and `dev`. `file` is the
-    image as COCO has it, below its part; `votes_false` and `votes_true` count the validators.
-    """
+    """VSR's rows of the folder of one of its splits, or of a file alone."""
     if data.is_dir():
         files = [data / "test.jsonl", data / "dev.jsonl"]
         if not files[0].is_file():
-            raise DataError(
-                "no test.jsonl in this folder",
-                where=data,
-                given=", ".join(sorted(file.name for file in data.iterdir())[:8]) or "nothing",
-                hint="name the folder of one split: data/splits/zeroshot or data/splits/random",
-            )
+            given = ", ".join(sorted(file.name for file in data.iterdir())[:8]) or "nothing"
+            hint = "name the folder of one split: data/splits/zeroshot or data/splits/random"
+            raise DataError("no test.jsonl in this folder", where=data, given=given, hint=hint)
         tables = [read_table(file) for file in files if file.is_file()]
     else:
         tables = [read_table(data)]
@@ -387,10 +337,8 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     columns: dict[str, Any] = {"dev": [name == "dev" for name in table["split"]]}
     columns[ROW] = [number for one in tables for number in range(len(one))]
     links = labels(table, "image_link") if "image_link" in table else ("",) * len(table)
-    columns["file"] = [
-        "/".join(link.rsplit("/", 2)[-2:]) if link.count("/") > 1 else name
-        for name, link in zip(texts(table, "image"), links, strict=True)
-    ]
+    pairs = zip(texts(table, "image"), links, strict=True)
+    columns["file"] = ["/".join(to.split("/")[-2:]) if to.count("/") > 1 else name for name, to in pairs]
     for side in ("false", "true"):
         if f"vote_{side}_validator_id" in table:
             column, counts = f"vote_{side}_validator_id", []
@@ -406,8 +354,7 @@ def vsr(card: Card, data: Path) -> tuple[DataTable, bool]:
     return table.with_columns(columns), False
 
 
-#: The list of EqBen's pairs in random order; what each of them is, in another order; where each of those
-#: went.
+#: EqBen's pairs in random order; what each of them is, in another order; where each of those went.
 _BLIND, _KEY, _ORDER = "ann_json_finegrained_random.json", "private_info.json", "private_random_idx.json"
 _QUAD = ("image0", "image1", "caption0", "caption1")
 
@@ -456,35 +403,21 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
     for name in (_KEY, _ORDER):
         files[name] = next((f for f in (folder / name, folder / "src_file" / name) if f.is_file()), None)
         if files[name] is None:
-            raise DataError(
-                f"the blind form of EqBen lacks {name}",
-                where=folder,
-                hint="or give private_info_global.json instead",
-            )
+            hint = "or give private_info_global.json instead"
+            raise DataError(f"the blind form of EqBen lacks {name}", where=folder, hint=hint)
     pairs, key, order = (list_of(read_json(file or path), where=file) for file in (path, *files.values()))
-    fits = len(pairs) == len(key) == len(order)
-    if not fits or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
-        raise DataError(
-            "the key does not fit the list of pairs",
-            where=folder,
-            given=f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order",
-            allowed="as many of each, and each position once",
-        )
+    if len(pairs) != len(key) or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
+        what = "the key does not fit the list of pairs"
+        given = f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order"
+        raise DataError(what, where=folder, given=given, allowed="as many of each, and each position once")
     quads: dict[int, dict[str, Any]] = {}
     for place, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
         pair = pairs[place]
-        kinds = entry.get("name") if isinstance(entry, dict) else None
-        if (
-            kinds not in ("c0i0", "c0i1", "c1i0", "c1i1")
-            or not isinstance(pair, dict)
-            or not (isinstance(entry, dict) and isinstance(entry.get("sample_cnt"), int))
-        ):
-            raise DataError(
-                "an entry that says of no pair what it is",
-                where=files[_KEY],
-                given=shown(entry),
-                allowed="{dataset, name: c0i0 to c1i1, sample_cnt}",
-            )
+        kinds = entry.get("name") if isinstance(entry, dict) and isinstance(pair, dict) else None
+        if kinds not in ("c0i0", "c0i1", "c1i0", "c1i1") or not isinstance(entry.get("sample_cnt"), int):
+            what = "an entry that says of no pair what it is"
+            allowed = "{dataset, name: c0i0 to c1i1, sample_cnt}"
+            raise DataError(what, where=files[_KEY], given=shown(entry), allowed=allowed)
         quad = quads.setdefault(entry["sample_cnt"], {})
         for part, name in (("caption", f"caption{kinds[1]}"), ("image", f"image{kinds[3]}")):
             if quad.setdefault(name, pair.get(part)) != pair.get(part):
@@ -498,21 +431,13 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
 
 
 def sdci(
-    card: Card,
-    data: Path,
-    *,
-    batch: int = 0,
-    regions: bool = True,
-    captions: int = 1,
-    hardest: bool = False,
+    card: Card, data: Path, *, batch: int = 0, regions: bool = True, captions: int = 1, hardest: bool = False
 ) -> tuple[DataTable, bool]:
     """sDCI: images and their regions of 224 pixels a side or more, cut out with 15 % around.
 
     The `captions` are the own ones and a wrong one, which swaps words, or is the hardest of any kind by the
-    authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Entries come
-    as the authors' code makes them. Files that their code passes over, for a summary, a wrong caption or a
-    word about a mask that is missing, are passed over, and the source says how many. A last batch of one
-    entry has nothing to choose and is left out.
+    authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Files that
+    the authors' code passes over are passed over. A last batch of one entry has nothing to choose.
     """
     (file,) = released_set(card, data, ("splits.json",))
     splits = read_json(file)
@@ -549,8 +474,7 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
     masks = list(whole["mask_data"].values())
     _ = whole["short_caption"], whole["extra_caption"]
     for mask in masks:
-        # The full description, which the summary was made of, names every mask that can be described: quality
-        # 2 is unusable, 1 has a label alone.
+        # The authors' code describes every mask: quality 2 is unusable, 1 has a label alone.
         if mask["mask_quality"] != 2:
             _ = mask["label"], mask["mask_quality"] == 1 or mask["caption"]
     parts: list[tuple[str, tuple[int | None, ...]]] = [("base", (None,) * 4)]
@@ -571,14 +495,9 @@ def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, An
             negative = [text for score, text in scored if score == highest][-1]
         if not all(isinstance(text, str) for text in (*own, negative)):
             raise TypeError("a caption is no text")
-        entry = {
-            "id": f"{Path(whole['image']).stem}/{key}",
-            "photo": whole["image"],
-            "own": own,
-            "wrong": negative,
-        }
-        kind = "image" if box[0] is None else "region"
-        entries.append({**entry, "kind": kind, **dict(zip("xywh", box, strict=True))})
+        entry = {"id": f"{Path(whole['image']).stem}/{key}", "photo": whole["image"]}
+        entry |= {"own": own, "wrong": negative, "kind": "image" if box[0] is None else "region"}
+        entries.append(entry | dict(zip("xywh", box, strict=True)))
     return entries
 
 

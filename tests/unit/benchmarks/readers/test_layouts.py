@@ -113,7 +113,7 @@ FLICKR30K = [
     ("x.json", "[]", "not a data set after Karpathy"),
     ("x.csv", "raw,sentids,filename\n1,2,3", "no column 'split'"),
     ("x.csv", _HEADER + '"[""a""]",[1,test,x.jpg', r"'sentids', line 1, column 3: not valid"),
-    ("x.csv", _HEADER + "3,[1],test,x.jpg", "column 'raw': not a list; given: 3"),
+    ("x.csv", _HEADER + "3,[1],test,x.jpg", "column 'raw': not a list of rows; given: 3"),
     ("x.csv", _HEADER + '"[""a"", ""b""]",[1],test,x.jpg', "not an id per caption; given: 1 ids, 2 captions"),
     ("readme.md", "", "no captions"),
 ]
@@ -187,7 +187,7 @@ OWN = [
         "pairs",
         "image,caption,negative\n0.jpg,a,b",
         "no column 'negative_caption'; given: image, caption, negative; allowed: negative_caption, "
-        "false_caption, foil, caption_negative, neg_caption; is 'negative' meant?",
+        "false_caption, foil, caption_negative, neg_caption",
     ),
     ("pairs", "image,caption,negative_caption\n0.jpg,a,b\n,c,d", "row 2, column 'image': no image"),
     ("pairs", "caption,negative_caption,id\na,b,1\na,b,1", "row 2, column 'id': id occurs"),

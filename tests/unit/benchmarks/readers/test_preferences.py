@@ -13,9 +13,6 @@ from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
 
-#: Who wrote the captions of a pair, by category from 1.
-WRITERS = {1: (6, 6), 2: (6, 7), 3: (2, 6), 4: (5, 1)}
-
 
 def _structure(rows):
     """A 1 x n structure, as `struct` makes it in MATLAB."""
@@ -47,7 +44,6 @@ def _write(folder, votes, categories, name="pascal", same=()):
         {
             "new_input": pairs,
             "category": np.array([categories], dtype=np.uint8),
-            "new_data": np.array([WRITERS[each] for each in categories], dtype=np.uint8),
         },
     )
     savemat(folder / f"consensus_{name}.mat", {"triplets": _structure(rows)}, do_compression=True)
@@ -130,11 +126,7 @@ def test_matlab_files_that_do_not_fit(tmp_path, read_free):
     consensus.write_bytes(good)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")])})
     refuses("no variable 'category'; given: new_input", read_free, "pascal-50s", tmp_path)
-    facts = {"category": np.array([[1, 3]]), "new_data": np.array([[6, 6], [6, 7]])}
-    savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
-    with pytest.raises(DataError, match=r"pair 1: a category .* given: category 3, written by \[6, 7\]"):
-        read_free("pascal-50s", tmp_path)
-    facts["new_data"] = np.array([[6, 6], [6, 1]])
+    facts = {"category": np.array([[1, 3]])}
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match="triplets, row 1: the judgement is not of pair 0; given: first 0"):
         read_free("pascal-50s", tmp_path)

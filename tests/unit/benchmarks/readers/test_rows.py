@@ -80,26 +80,13 @@ def test_files_that_went_away(tmp_path, jpeg, hub_parquet):
     refuses(r"a\.parquet, row 1, column 'image': image cannot be read", CellSource(path, "image", 0).read)
 
 
-def test_arrow_files(tmp_path, jpeg):
-    table = pa.table({"image": [{"bytes": jpeg(n), "path": None} for n in range(3)], "caption": list("abc")})
-    for part, rows in enumerate((table.slice(0, 2), table.slice(2))):
-        with pa.ipc.new_stream(str(tmp_path / f"{part}.arrow"), table.schema) as stream:
-            stream.write_table(rows)
-    found = rows_of_files([tmp_path / "0.arrow", tmp_path / "1.arrow"], ("image",), source="both")
-    assert list(found["caption"]) == ["a", "b", "c"]
-    assert [source.read() for source in found["image"]] == [jpeg(0), jpeg(1), jpeg(2)]
-    assert found.where(2, "image") == f"{tmp_path / '1.arrow'}, row 1, column 'image'"
-    (tmp_path / "0.arrow").write_bytes((tmp_path / "0.arrow").read_bytes()[:100])
-    refuses(r"0\.arrow: not a readable Arrow file", open_rows, tmp_path / "0.arrow", ())
-
-
 def test_folders_of_several_tables(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id\n1\n")
     refuses(r"several tables in this folder; given: a\.csv, b\.csv", open_rows, tmp_path, ())
     assert open_rows(tmp_path, (), names=("b.csv",)).source == str(tmp_path / "b.csv")
     (tmp_path / "dataset_dict.json").write_text("{}")
-    refuses("no such split", open_rows, tmp_path, (), split="test")
+    refuses("saved by the library datasets; write each split with its to_parquet", open_rows, tmp_path, ())
 
 
 @pytest.fixture(scope="module")
@@ -135,17 +122,6 @@ def test_parquet_in_two_shards_keeps_order(tmp_path, small, hub_parquet, bivlc_c
         hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
     hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
     _check(read(small, tmp_path, None), bivlc_columns)
-
-
-@pytest.mark.models
-def test_a_folder_saved_by_datasets(tmp_path, small, hub_parquet, bivlc_columns):
-    datasets = pytest.importorskip("datasets")
-    file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
-    whole = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
-    whole.save_to_disk(str(tmp_path / "saved"))
-    datasets.DatasetDict({"test": whole}).save_to_disk(str(tmp_path / "splits"))
-    _check(read(small, tmp_path / "saved", None), bivlc_columns)
-    _check(read(small, tmp_path / "splits", None), bivlc_columns)
 
 
 def test_released_result_table(shared_data):
