@@ -391,9 +391,7 @@ DEFAULT = Options()
 
 
 def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
-    """Raises `InputError` where `options` asks for something that `scorer` has no use for.
-
-    A seed and a device are never too much: one command line may set them for other things as well.
+    """Raise `InputError` where `options` asks for what `scorer` has no use for; a seed and a device may stand.
 
     >>> reject_unused_options("blind:constant", Options(seed=3))
     >>> reject_unused_options("blind:constant", Options(prompt="a photo of {}"))

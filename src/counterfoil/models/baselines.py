@@ -159,8 +159,7 @@ def constant_image(model: Any, options: base.Options) -> ConstantImage:
     """`blind:constant-image`: `model` with the mean image, or the one that `--set image=PATH` names.
 
     Without it every pixel has the mean colour of photographs; of a folder it is the mean of its images, each
-    made 224 x 224 pixels first. Raises `InputError` for a model that scores no pairs, `DataError` where the
-    file is no image, or the folder holds none.
+    made 224 x 224 pixels first.
     """
     name = "blind:constant-image"
     _check_settings(options, ("image",), where=name)
@@ -198,8 +197,6 @@ _BLIND = ("constant", "random", "length")
 
 def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`).
-
-    Raises `UnknownNameError` for any other.
 
     >>> load_blind("constant").score([Image("a")], [Caption("0", "a cat")])
     array([0.])
@@ -279,10 +276,7 @@ class Colours:
     identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """`agreement` of each caption's colour words with its image.
-
-        Raises `DataError` for captions and images that are not at hand, and for images that cannot be read.
-        """
+        """`agreement` of each caption's colour words with its image."""
         return next(self.score_pairs([list(zip(images, captions, strict=True))]))
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:

@@ -66,9 +66,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     """Write a checkpoint into `folder`, over the one that may be there.
 
     `facts` are plain values about the training: recipe, step, measures of validation. Files appear whole or
-    not at all, the weights and the card together once both are on the disk. Raises `StorageError` where they
-    cannot be written (a checkpoint that was there stays as it was) and `InputError` where the folder holds a
-    card of something else.
+    not at all, the weights and the card together once both are on the disk.
     """
     folder = Path(folder)
     check_target(folder)
@@ -114,12 +112,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
 
 
 def read(folder: Path) -> "Backbone":
-    """The network of a checkpoint with its weights, on the CPU, ready to answer or to be trained further.
-
-    Raises `ModelError` for folders that hold no checkpoint, files that are cut off or damaged, weights of
-    another model, a card that was changed by hand or written by a newer version, and `MissingExtraError`
-    where a library the model needs is not installed.
-    """
+    """The network of a checkpoint with its weights, on the CPU, ready to answer or to be trained further."""
     return _read(Path(folder))[0]
 
 
@@ -136,7 +129,7 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
     """The network that a card describes, with fresh weights.
 
     `folder` is where files of tokenizers and image processors lie; without it they are fetched from where the
-    model once came from. Raises `ModelError` for cards that describe no network known here.
+    model once came from.
     """
     kind = card.get("kind")
     known = {**_BUILDERS, **_ON_TOP}
@@ -164,7 +157,6 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors.
 
     The setting `regions` names the files of regions, which a network needs that was trained on regions.
-    Raises what `read` raises, and `InputError` for options that mean nothing to the model.
     """
     from counterfoil.models.networks import network_scorer
 
@@ -185,10 +177,7 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
 
 
 def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, hint: str) -> "Backbone":
-    """The network with the regions that `path` names, where it reads regions; itself where it reads pixels.
-
-    Raises `InputError` where only one of network and path is there, and what reading the files raises.
-    """
+    """The network with the regions that `path` names, where it reads regions; itself where it reads pixels."""
     if not path and "images" in backbone.needs:
         return backbone
     if not path:

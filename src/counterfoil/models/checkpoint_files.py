@@ -51,9 +51,6 @@ def read_checkpoint(path: Path) -> Checkpoint:
     Layouts: the tensors themselves, or under `state_dict`, `model_state_dict` or `model`; prefixes `module.`
     and `_orig_mod.` are taken off. `notes` are the plain values beside the weights (epoch, loss, metadata of
     safetensors).
-
-    Raises `ModelError` for files that do not exist, are cut off, hold no tensors, or hold anything that only
-    running code from the file could restore; such code is never run.
     """
     if path.is_dir():
         hint = "name the file in it, or use hf:FOLDER"
@@ -104,11 +101,7 @@ def packed(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> tuple[byt
 
 
 def read_tensor(path: Path) -> ndarray:
-    """The one tensor that a PyTorch file holds, as numbers of its type (half precision as float32).
-
-    Raises `ModelError` for files that are not there, cut off, hold anything else, or hold what only running
-    code from the file could restore.
-    """
+    """The one tensor that a PyTorch file holds, as numbers of its type (half precision as float32)."""
     if not path.is_file():
         raise ModelError("no such file", where=path, hint="check the path")
     content = _unpickled(path)
@@ -146,8 +139,7 @@ def fit(
 ) -> dict[str, Any]:
     """The tensors of `checkpoint` that fill `model`, both by name.
 
-    Temperatures may be missing and buffers left over, since no score depends on them. Raises `ModelError`
-    where any other tensor is missing, left over or of another shape, naming the first of each kind.
+    Temperatures may be missing and buffers left over, since no score depends on them.
     """
     wrong = [
         f"{name} is {_shape(checkpoint[name])} instead of {_shape(model[name])}"

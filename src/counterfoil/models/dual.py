@@ -145,8 +145,7 @@ def is_given(item: Image) -> bool:
 def given_frames(item: Image) -> Float[ndarray, "frames width"]:
     """The unit vectors of frames that are embedded already, of the part that is asked for.
 
-    Files that end in .pt hold one tensor and nothing else. Raises `DataError` for what cannot be read and
-    for frames of length 0, `ModelError` for a .pt file that only running code could restore.
+    Files that end in .pt hold one tensor and nothing else.
     """
     assert isinstance(item, Video)
     source = item.source
@@ -196,10 +195,7 @@ class PatchEncoder:
     preparation: Preparation = UNTOUCHED
 
     def embed_patches(self, batches: base.ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
-        """For each batch the patches of its pictures, decoded in `workers` processes.
-
-        Raises `DataError` naming the file where an image cannot be read.
-        """
+        """For each batch the patches of its pictures, decoded in `workers` processes."""
         torch = import_torch()
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):

@@ -45,12 +45,7 @@ _LEVELS = 1.0
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` for folders without a configuration, weights, tokenizer or image processor, models
-    without image and text features, weights that are incomplete or would need their own code, and names that
-    cannot be downloaded.
-    """
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there)."""
     where = f"hf:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), loading.library_of()
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
@@ -81,11 +76,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
 
 def backbone(argument: str) -> Backbone:
-    """The same model for training, in fp32 on the CPU.
-
-    Raises `ModelError` as `load` does, and for models whose images are not one tensor of pixels (SigLIP2 with
-    free proportions).
-    """
+    """The same model for training, in fp32 on the CPU."""
     where = f"hf:{argument}"
     model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
     card = {
@@ -101,7 +92,6 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     """The architecture that a card describes, with random weights.
 
     Tokenizer and image processor are read from `folder`, or from the model's origin where that is None.
-    Raises `ModelError` where transformers cannot build it.
     """
     where = f"hf:{card['from']}"
     library = loading.library_of()
@@ -185,10 +175,7 @@ def _image_tower(
     context: LoadContext,
     dtype: Any,
 ) -> tuple[Callable[[Sequence[ndarray]], Mapping[str, Any]], Callable[[Sequence[ndarray]], Tensor]]:
-    """What the image tower takes of prepared pictures, and its (batch, width) features of them.
-
-    Raises `InputError` for compiling a tower whose inputs are more than one tensor of pixels.
-    """
+    """What the image tower takes of prepared pictures, and its (batch, width) features of them."""
     where, pixels_of, program = context.where, None, None
     if route.resize == "device":
         assert isinstance(resized, Resized)
@@ -239,7 +226,7 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
     else.
 
     That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
-    processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
+    processor resizes with torchvision).
     """
     what = "its image processor cannot prepare a picture"
     hint = "is preprocessor_config.json as it was published?"

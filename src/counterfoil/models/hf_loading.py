@@ -39,10 +39,7 @@ def library_of() -> Any:
 
 
 def configuration_of(argument: str, where: str) -> tuple[Any, Any]:
-    """The package transformers, and the configuration of the model in a folder or of that name on the hub.
-
-    Raises `MissingExtraError` without the package, and `ModelError` where there is no such model.
-    """
+    """The package transformers, and the configuration of the model in a folder or of that name on the hub."""
     library = library_of()
     check_place(argument, where)
     with quiet(library):
@@ -129,7 +126,7 @@ def length_of(config: Any, tokenizer: Any) -> int:
 
 
 def length_within(length: int | None, most: int, *, where: str) -> int:
-    """The setting `length`; where it is None, all that the model reads. Raises `InputError` for more."""
+    """The setting `length`; where it is None, all that the model reads."""
     if length is not None and length > most:
         problem = "the model cannot read captions of this length"
         raise InputError(problem, where=where, given=length, allowed=f"3 to {most} tokens")
@@ -172,7 +169,7 @@ def pretrained(
     """The model of a folder or name with its tokenizer, and its image processor where it sees.
 
     `kind` and `unused` are those of `weights_of`; `tokenizer` is another folder or name than the model's, and
-    `place` moves the model as `to_device` does. Raises `ModelError` for what is missing.
+    `place` moves the model as `to_device` does.
     """
     where, processor = context.where, None
     with quiet(library):

@@ -66,11 +66,7 @@ class ImageReader(Protocol):
 
 
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
-    """What a preparation makes of an image, decoded unless it reads images itself.
-
-    Raises `DataError` where the image cannot be read, or is so long that a model's resizing would take
-    gigabytes.
-    """
+    """What a preparation makes of an image, decoded unless it reads images itself."""
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
     picture = image.decode()
@@ -154,8 +150,7 @@ def prepared(
     With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
     asked for; a single batch is prepared here, which takes less than a process takes to start, and so is what
     an `ImageReader` reads, which may hold all of it in memory. Processes do not import the script that runs,
-    so it needs no `if __name__ == "__main__"`, except where sources of images are defined in it. Raises what
-    `read` raises (by default a `DataError` naming the file) when the batch's turn comes.
+    so it needs no `if __name__ == "__main__"`, except where sources of images are defined in it.
     """
     if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:
@@ -259,10 +254,7 @@ class ImageRoute:
         return {name: value for name, value in asdict(self).items() if value not in ("host", "no")}
 
     def preparation(self, resized: Preparation, *, where: str) -> Preparation:
-        """What workers do to a picture on this route.
-
-        Raises `InputError` for models whose pictures are prepared in a way of their own.
-        """
+        """What workers do to a picture on this route."""
         if self.resize == "host":
             return resized
         if not isinstance(resized, Resized):

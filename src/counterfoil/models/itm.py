@@ -112,7 +112,6 @@ class Blip(PixelFamily):
         """The id of BLIP's token [ENC], which the retrieval protocol puts in the place of [CLS].
 
         It follows [DEC] at the end of the vocabulary, where the tokenizers of transformers name neither.
-        Raises `ModelError` where the vocabulary has no room for both.
         """
         known = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
@@ -350,10 +349,7 @@ class RegionFamily(Matcher):
     match: int
 
     def tensors(self, regions: Sequence[Regions]) -> tuple[Tensor, Tensor, Tensor]:
-        """Features, boxes and mask of images, padded to the most regions.
-
-        Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
-        """
+        """Features, boxes and mask of images, padded to the most regions."""
         for image in regions:
             image.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and image.boxes is None:
@@ -477,11 +473,7 @@ REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert
 
 
 def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` as `hf:` does, and for models without a head for image-text matching;
-    `UnknownNameError` for a protocol that the family lacks; `InputError` for a length above what it reads.
-    """
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there)."""
     where = f"itm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA", "a dual encoder of transformers is hf:..."
@@ -516,11 +508,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
 
 
 def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files.
-
-    Raises `ModelError` as `hf:` does, for other models, and for regions of another width; `DataError` for
-    files of regions that cannot be read or lack boxes that the model needs.
-    """
+    """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files."""
     where = f"regions:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = settings_of(RegionSettings, options.settings, where=where)

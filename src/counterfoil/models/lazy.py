@@ -44,7 +44,7 @@ def lazy(
 
     The first call loads, and writes what it found to `folder`; calls with the same files, options and
     libraries then load when the first batch asks for it. Settings called `named_models` name a further model,
-    and one on a hub is not remembered either. Raises what `load` raises.
+    and one on a hub is not remembered either.
     """
     files = _files(argument)
     further = [options.settings[name] for name in named_models if options.settings.get(name)]

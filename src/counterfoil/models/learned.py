@@ -187,10 +187,7 @@ FITS = ("unigram", "bag-of-words", "learned")
 
 
 def load(name: str, options: Options) -> "LearnedScorer | Unigram":
-    """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one.
-
-    Raises `DataError` where the file holds no captions.
-    """
+    """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one."""
     where = f"blind:{name}"
     reject_unused_options(where, options, "settings")
     path = options.settings.get("captions")

@@ -300,7 +300,7 @@ def unit_input(encoded: Encoded) -> Tensor:
 def detector(backbone: Backbone) -> Backbone:
     """`backbone` with two untrained units: torch's random state decides their weights.
 
-    The network below is frozen, and not copied. Raises `InputError` where there are units already.
+    The network below is frozen, and not copied.
     """
     if isinstance(backbone.network, DetectorNetwork):
         raise InputError("a detector stands on an encoder", where=backbone.name, given="a detector")
@@ -361,8 +361,7 @@ def network_scorer(
     """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded.
 
     `weights` is the digest of its weights, `files` are those of its tokenizer's files and `recipe` is the
-    name of its training's recipe. Raises `InputError` for options that do not apply to it, `ModelError` for a
-    device that is not available.
+    name of its training's recipe.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
     context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))

@@ -124,11 +124,7 @@ def decide_activation(
     asks_gelu: bool,
     known: Collection[str],
 ) -> Activation:
-    """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it.
-
-    Raises `ModelError` where the weights need the other one (`recorded`) and the name does not ask for GELU
-    all the same, and where nothing says which they need and open_clip has both.
-    """
+    """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it."""
     needs_quick, evidence = recorded
     name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
     twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
@@ -161,9 +157,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     """The model with its weights, the name of its tokenizer, and its activation.
 
     `argument` is `ARCH/TAG`, `ARCH/path/to/checkpoint` or `local-dir:FOLDER`; with `random` an architecture
-    alone is a model of random weights. Raises `ModelError` for unknown architectures, tags and files, weights
-    of another architecture, files that cannot be restored without running code, weights that cannot be
-    downloaded, and activations that do not fit or are unknown.
+    alone is a model of random weights.
     """
     if argument.startswith(("local-dir:", "hf-hub:")):
         model = _created(library, argument, where, **_WHOLE)
@@ -233,9 +227,7 @@ def library_of() -> Any:
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
 
-    Raises what `built` raises, and `InputError` or `ModelError` for a precision or device
-    that is not available. `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and
-    the identity records it.
+    `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and the identity records it.
     """
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
@@ -257,10 +249,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
 
 def backbone(argument: str) -> Backbone:
-    """The same model for training, in fp32 on the CPU; `ARCH` alone has random weights.
-
-    Raises `ModelError` as `load` does.
-    """
+    """The same model for training, in fp32 on the CPU; `ARCH` alone has random weights."""
     where = f"open-clip:{argument}"
     model, tokenizer, _, card = loaded(library_of(), argument, where, random=True)
     return _around(where, model, tokenizer, card)

@@ -201,9 +201,9 @@ def pvse(
     """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
 
     `hidden` is the width inside the attention (by default half of that of a place). `projection` maps what
-    heads find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on
-    a side where the backbone knows nothing of places and heads could not differ otherwise. The backbone's
-    network is not copied. Raises `InputError` for no heads, and for a backbone that has heads already.
+    heads find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on a
+    side where the backbone knows nothing of places and heads could not differ otherwise. The backbone's
+    network is not copied.
     """
     if heads < 1:
         raise InputError("heads of PVSE", given=heads, allowed="1 or more")
@@ -237,8 +237,7 @@ def pcme(
     `samples` per item are compared where it is evaluated. `scale` and `shift` of the matching probability
     begin as in the released code, and items with a standard deviation around exp(`log_sigma`); all are
     learned from there. The released code begins around `log_sigma` 0: samples then lie far from their means,
-    whose distances are at most two, and a short training forgets what the towers knew. Raises `InputError`
-    for no samples, and for a backbone that has heads already.
+    whose distances are at most two, and a short training forgets what the towers knew.
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")
@@ -270,10 +269,7 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
 
 
 def _shown(backbone: Backbone) -> tuple[Local, Local]:
-    """The backbone's outputs for a grey picture and a sentence: their widths and places.
-
-    Raises `InputError` where it has heads already.
-    """
+    """The backbone's outputs for a grey picture and a sentence: their widths and places."""
     network = backbone.network
     if isinstance(network, _OnTop):
         problem = "heads stand on a network that has none"

@@ -103,8 +103,7 @@ def load(
     An npy file is a similarity, a JSON object with "i2t" and "t2i" are rankings (see
     `precomputed_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
     folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
-    is passed over, and `described` says so. Raises `ScoreError` for headers that say nothing or too much, and
-    for missing, doubled or non-finite scores; `DataError` for files that cannot be read.
+    is passed over, and `described` says so.
     """
     # Of what is no table no rows can be folded.
     other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
@@ -133,10 +132,7 @@ def load(
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
-    """The answers in a table at hand, which `name` and the digest `weights` tell from others.
-
-    Raises `ScoreError` as `load`.
-    """
+    """The answers in a table at hand, which `name` and the digest `weights` tell from others."""
     layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
     facts = {"kind": layout.kind, "columns": list(layout.columns)}
     given = PrecomputedTable(
@@ -170,8 +166,6 @@ def with_answers(
 ) -> PrecomputedTable:
     """The same table with its answers, laid out as `recognise` found.
 
-    Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
-    are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
     Outcomes that are null or NaN are refused too, unless `unanswered` is "wrong" or "leave-out".
     """
     table = given.table
@@ -230,7 +224,7 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
 def _unanswered(
     table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str, allowed: str | None = None
 ) -> NDArray[np.bool_] | None:
-    """The rows that are empty in any column; None where there is none. Raises `ScoreError` to "refuse"."""
+    """The rows that are empty in any column; None where there is none."""
     empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
     if not empty.any():
         return None
@@ -325,8 +319,7 @@ def _letters(given: PrecomputedTable, unanswered: str) -> PrecomputedTable:
 
     It gets the captions of each question: `caption_0` is that of the first image. A response that names no
     letter and no caption is not right and has no answer. Each of the 600 responses of GPT-4V can be read, and
-    274 of 300 questions have both right. Raises `ScoreError` for a log that lacks its captions or its right
-    letter, naming the row. Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
+    274 of 300 questions have both right. Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
     """
     table, columns = given.table, dict(given.table.columns)
     right: dict[str, NDArray[np.bool_]] = {}

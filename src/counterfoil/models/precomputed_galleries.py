@@ -74,8 +74,6 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmb
     Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
     float32 or float64, with optional `image_ids` and `caption_ids` of integers or strings, one per row.
     float16 becomes float32. Of captions alone they answer questions that compare captions with each other.
-    Raises `DataError` for files that are no npz, cut off, of other names, shapes or types, with rows that
-    are not finite or all zero, and with ids that are doubled or too few.
     """
     reject_unused_options(f"embeddings:{argument}", options)
     path = Path(argument)
@@ -140,10 +138,7 @@ def _embeddings_of(
 def ids_of(
     arrays: Mapping[str, ndarray], names: tuple[str, ...], rows: int, path: Path, *, per: str
 ) -> tuple[str, ...] | None:
-    """The ids among the arrays of a file, as strings, or None where it has none under any of the names.
-
-    Raises `DataError` where they are not one per `per` (what a row is, for the message), or one occurs twice.
-    """
+    """The ids among the arrays of a file, as strings, or None where it has none under any of the names."""
     id_arrays = [name for name in arrays if name.lower() in names]
     if not id_arrays:
         return None
@@ -190,8 +185,7 @@ class PrecomputedSimilarity:
 def load_similarity(argument: str, options: Options = DEFAULT) -> PrecomputedSimilarity:
     """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
 
-    Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
-    off or pickled, for other shapes and types, and for ids that are missing, doubled or not as many.
+    Numbers are float16, float32, float64 or integers.
     """
     reject_unused_options(f"given:{argument}", options, "ids")
     path = Path(argument)
@@ -265,11 +259,7 @@ def holds_rankings(path: Path) -> bool:
 
 
 def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRankings:
-    """The rankings in a JSON file.
-
-    Raises `DataError` for files that cannot be read, where a direction is missing, where something is no list
-    of ids, and where a list names an item twice.
-    """
+    """The rankings in a JSON file."""
     reject_unused_options(f"given:{argument}", options)
     path = Path(argument)
     value = parse_json(read_text(path), where=path)

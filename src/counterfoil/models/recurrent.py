@@ -156,7 +156,6 @@ def backbone(
     """A new network of a kind that knows the words of `captions`, with weights drawn from `seed`.
 
     With `regions` it reads features of regions as wide as those of the first image there, and no pictures.
-    Raises `UnknownNameError` for other kinds than `vse` and `vsrn`.
 
     >>> found = backbone(["A red star."], kind="vsrn", sizes=Sizes(picture=32, channels=(8, 16)))
     >>> tuple(found.network.encode_texts(found.tokens(["a red moon", "a star"])).points.shape)
@@ -171,11 +170,7 @@ def backbone(
 
 
 def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
-    """The same network with its regions from that file.
-
-    Raises `InputError` for a network that reads pixels, and `ModelError` where the first image's regions are
-    of another width than the network's.
-    """
+    """The same network with its regions from that file."""
     if not isinstance(backbone.preparation, RegionReader):
         problem = "the network reads pixels and no regions"
         allowed = f"{', '.join(KINDS)} trained with --regions"

@@ -100,10 +100,7 @@ class RegionFile:
         return next(iter(self.readers.values()))()
 
     def batches(self, batches: ImageBatches, *, workers: int = 0) -> Generator[list[Any], None, None]:
-        """The regions of each batch of images, in order; `workers` are of no use here.
-
-        Raises `DataError` before the first batch where any image has no regions.
-        """
+        """The regions of each batch of images, in order; `workers` are of no use here."""
         readers = [[self._reader(image) for image in batch] for batch in batches]
         for batch_readers in readers:
             yield [read() for read in batch_readers]
@@ -121,11 +118,7 @@ class RegionReader:
     regions: RegionFile | None = None
 
     def read(self, image: Image) -> Float32[ndarray, "regions width"]:
-        """The features of an image's regions.
-
-        Raises `DataError` where there are none for it, `ModelError` for features of another width, and
-        `InputError` where no file was named.
-        """
+        """The features of an image's regions."""
         if self.regions is None:
             problem = "the network reads regions of images, and no file of them is named"
             hint = "give them with --set regions=PATH, in training with --regions PATH"
@@ -166,11 +159,7 @@ def names_of(image: Image) -> list[str]:
 
 
 def read_regions(path: str | Path) -> RegionFile:
-    """The regions in a folder, an npz file or a TSV file.
-
-    Raises `DataError` for files of no such layout, ids that occur twice, arrays that do not belong together,
-    features that are not finite, and boxes outside of the image.
-    """
+    """The regions in a folder, an npz file or a TSV file."""
     place = Path(path)
     if place.is_dir():
         files = sorted(place.glob("*.npz"))

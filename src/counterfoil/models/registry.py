@@ -251,9 +251,7 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     * `hf:FOLDER_OR_NAME`: CLIP, SigLIP and others of their kind in transformers.
 
     Pictures go through the model's own evaluation transform, as BiVLC trains; captions are cut to the longest
-    of their batch where the tower is causal. Raises `UnknownNameError` for other kinds, and what loading the
-    same model for measuring raises: activations that do not fit or that nothing tells, weights of
-    another architecture, files that cannot be read.
+    of their batch where the tower is causal.
     """
     kind, colon, argument = spec.partition(":")
     if kind not in KINDS:
@@ -306,10 +304,7 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def scorers_called(name: str) -> tuple[str, ...]:
-    """Each KIND:WHAT that `name`, which has no kind, may mean; empty where it is none of these.
-
-    Raises `ModelError` for a name of the hub that is not in the cache where the hub does not answer.
-    """
+    """Each KIND:WHAT that `name`, which has no kind, may mean; empty where it is none of these."""
     folder = Path(name)
     specs = []
     if folder.is_dir():

@@ -124,10 +124,7 @@ def loading_errors(what: str, where: str, *, kind: str = "folder") -> Iterator[N
 
 
 def device_of(options: Options, *, where: str) -> Any:
-    """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one.
-
-    Raises `ModelError` for devices that are not there, `MissingExtraError` where torch is not installed.
-    """
+    """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one."""
     torch = import_torch()
     there = ["cpu"]
     if torch.cuda.is_available():
@@ -179,11 +176,7 @@ class LoadContext:
 
     @classmethod
     def of(cls, where: str, options: Options, *takes: str) -> "LoadContext":
-        """The context of a model that takes a precision and the options `takes`.
-
-        Raises `InputError` for other options, and for a prompt or a precision that cannot be; `ModelError`
-        for a device that is not there.
-        """
+        """The context of a model that takes a precision and the options `takes`."""
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
         dtype = precision_of(options, device, where=where)

@@ -60,8 +60,7 @@ class PairSaliency:
         """The heatmap of the caption, and that of each of its parts (first letter, one behind the last).
 
         A part's is the mean over its tokens; 0 everywhere where the model does not read it, since the caption
-        is too long. Raises `ModelError` where the tokenizer cannot tell where its tokens begin, `DataError`
-        for regions without boxes.
+        is too long.
         """
         (text,) = prompted(self.identity, [caption])
         (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}

@@ -24,8 +24,6 @@ _WORDS = "the protocol's words"
 def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Kind:
     """The settings of a kind of model, from Python's values or a shell's texts.
 
-    Raises `InputError` for a setting that the kind does not have, and for a value that it does not allow.
-
     >>> settings_of(VqaSettings, {"score": "p-no"}, where="vqa:llava")
     Traceback (most recent call last):
     counterfoil.errors.InputError: vqa:llava, key 'score': not a choice; given: p-no; allowed: p-yes, log-odds

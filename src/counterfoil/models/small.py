@@ -221,8 +221,7 @@ def made(
 ) -> Backbone:
     """A network of words and small pictures that a card describes, with weights drawn from `seed`.
 
-    `network_of` builds it from the number of ids and the sizes. Raises `ModelError` where the card lacks a
-    fact.
+    `network_of` builds it from the number of ids and the sizes.
     """
     try:
         facts = {name: card[name] for name in Sizes.__dataclass_fields__}

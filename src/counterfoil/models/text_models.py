@@ -193,8 +193,7 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A language model in a local folder, or of that name on the hub.
 
     Which kind it is its configuration says (`architectures`); `kind=causal` or `kind=masked` where it does
-    not. Raises `InputError` for settings that do not fit the kind, `ModelError` where weights are missing or
-    the tokenizer has no token to begin with or to mask.
+    not.
     """
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
@@ -278,8 +277,7 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
     """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
 
     The head is row 32,099 of the table of embeddings, its bias the first number of row 32,098, the
-    temperature the first of row 32,097; the text's last token is classified. Raises `ModelError` where the
-    table is shorter, or the temperature is not above 0.
+    temperature the first of row 32,097; the text's last token is classified.
 
     Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
     """
@@ -322,7 +320,7 @@ def load_model(
 ) -> TextModel:
     """The model that the class `auto` of transformers reads, ready to answer by `rule`.
 
-    It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
+    It reads at most `longest` tokens, where that is given.
     """
     opened = loading.pretrained(context, library, argument, kind=getattr(library, auto))
     model, tokenizer = opened.model, opened.tokenizer
@@ -393,11 +391,7 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
 
 
 def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
-    """The encoder in a local folder, or of that name on the hub.
-
-    Raises `ModelError` for models that look at images too, have no states of tokens, or whose files of
-    sentence-transformers name layers or a pooling that are none of these.
-    """
+    """The encoder in a local folder, or of that name on the hub."""
     where = f"text-encoder:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = settings_of(SentenceSettings, options.settings, where=where)
@@ -440,10 +434,7 @@ def _pooled(pooling: str) -> Any:
 
 
 def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
-    """Pooling, longest text and case as the files of sentence-transformers say; `length` is None without.
-
-    Raises `ModelError` where they name modules, or a pooling, that cannot be had.
-    """
+    """Pooling, longest text and case as the files of sentence-transformers say; `length` is None without."""
     modules = _file(library, argument, "modules.json", where)
     if not isinstance(modules, list):
         return {"length": None}
@@ -493,11 +484,7 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
 
 
 def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` as `hf:` does, and for models whose tokenizer sets no mark at the begin and at the end
-    of a text; `InputError` for a layer that the model lacks.
-    """
+    """The model in a local folder, or of that name on the hub (from the local cache where it is there)."""
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
@@ -584,7 +571,7 @@ class TextGenerator(OnTextModel):
 
         At temperature 0 the likeliest token is taken each time, and above it one is drawn; the same prompts
         in one call with the same seed then give the same texts. All prompts go through the model together,
-        padded on the left. Raises `InputError` where a prompt leaves no room for an answer.
+        padded on the left.
         """
         if not prompts:
             return []
@@ -620,10 +607,7 @@ class TextGenerator(OnTextModel):
 
 
 def load_generator(argument: str, options: base.Options = base.DEFAULT) -> TextGenerator:
-    """The causal model in a local folder, or of that name on the hub.
-
-    Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.
-    """
+    """The causal model in a local folder, or of that name on the hub."""
     model = load_lm(argument, options)
     if not model.start or not model.network.can_generate():
         problem = "the model writes no text"

@@ -32,8 +32,7 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
     """The captions of each image or video in a JSON file, for the setting of a metric that names it.
 
     The layouts are those of VATEX, of ActivityNet (sentences of more than `LONGEST_SENTENCE` words left out),
-    a list of captions (each by itself), and COCO's. Raises `DataError`: where there is no file, saying that
-    `where` may have what is `allowed`; for what is in none of the layouts; and for no captions.
+    a list of captions (each by itself), and COCO's.
     """
     if not path.is_file():
         raise DataError(
@@ -91,10 +90,7 @@ class Corpus:
 
     @classmethod
     def of(cls, idf: str, where: str) -> "Corpus | None":
-        """The corpus that the setting `idf` names, None where it names none.
-
-        Raises `DataError` for a file that is not there, or holds no captions.
-        """
+        """The corpus that the setting `idf` names, None where it names none."""
         if idf in SOURCES:
             return None
         # It is read and counted once as long as the file stays as it is.
@@ -159,7 +155,7 @@ class Counting:
         """The metric for a benchmark whose corpus is `file`; without a corpus where that is None or missing.
 
         It is another one only where `wants_corpus`, as EMScore's code measures VATEX-EVAL and
-        ActivityNet-FOIL. Raises `DataError` for a file without captions.
+        ActivityNet-FOIL.
         """
         if not self.wants_corpus:
             return self
@@ -176,7 +172,7 @@ class Counting:
         """The document frequencies that the setting `idf` asks for, None where every token counts alike.
 
         Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then
-        a reference of several candidates counts as often. Raises `DataError` where there is nothing to count.
+        a reference of several candidates counts as often.
         """
         if self.corpus is not None:
             return self.corpus.frequencies(self.local)

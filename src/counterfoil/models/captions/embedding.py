@@ -55,10 +55,6 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     `backbone` gets `options` with the metric's prefix as the prompt, and gives an `Embedder` or
     `PrecomputedEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
     `options` takes the place of the prefix.
-
-    Raises `UnknownNameError` for an unknown setting, `InputError` for a value that is not allowed, where the
-    model compares in another way than by cosine, and where the metric looks at tokens and the model has none;
-    `DataError` for a corpus that cannot be read; and what `backbone` raises.
     """
     where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
@@ -109,10 +105,7 @@ class CosineMetric:
         references: Float[ndarray, "references width"] | None,
         starts: Int64[ndarray, "rows_and_one"] | None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`.
-
-        Raises `DataError` for a row without references where the metric reads them.
-        """
+        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`."""
         assert images is not None
         how: dict[str, Any] = {"weight": self.settings.weight, "arithmetic": self.settings.arithmetic}
         if "references" not in self.needs:
@@ -125,8 +118,7 @@ class CosineMetric:
     def for_videos(self) -> "FrameMetric":
         """The metric of videos, by tokens and frames: PAC-S there is EMScore with PAC-S's model.
 
-        EMScore's official values hold, so there is no prefix unless one is set. Raises `InputError` for
-        CLIP-S, which no paper puts to videos, and where the model has no tokens. PAC-S section 3.2.
+        EMScore's official values hold, so there is no prefix unless one is set. PAC-S section 3.2.
         """
         name = self.identity.name.removeprefix("metric:")
         kind = KINDS[name].of_videos
@@ -161,8 +153,7 @@ class FrameMetric(Counting):
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`.
 
-        Document frequencies are taken over these rows, or over the corpus (`for_corpus`). Raises `DataError`
-        for a row without frames, or without references where it is compared with them.
+        Document frequencies are taken over these rows, or over the corpus (`for_corpus`).
         """
         assert images is not None
         rare = self.frequencies(candidates, references, documents)

@@ -132,9 +132,6 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     The program keeps about a gigabyte of data in memory, loads it for some seconds once, and ends with this
     one.
 
-    Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
-    where the program fails.
-
     Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
     if not candidates:
@@ -222,9 +219,6 @@ def spice(
 
     A candidate or references in which no fact is found give 0. `models` is the folder that holds the
     parser's two files; by default `spice/lib` of pycocoevalcap. What the program parses is not kept.
-
-    Raises `MissingExtraError` without pycocoevalcap; `ModelError` without Java, the parser, or something to
-    write results with, or where the program fails.
 
     Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
     """

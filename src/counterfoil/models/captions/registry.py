@@ -81,8 +81,7 @@ KINDS: Mapping[str, Kind] = {
 def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settings:
     """The official values of the metric called `name`, of pictures or of videos, but for what is given.
 
-    One command may ask about both, so what concerns the other alone is passed over. Raises `InputError` for
-    what concerns neither, and for a value that is not allowed.
+    One command may ask about both, so what concerns the other alone is passed over.
 
     >>> read({"weight": "1"}, "clip-s")  # doctest: +ELLIPSIS
     Settings(prefix='A photo depicts ', weight=1.0, negative='released', ...)
@@ -239,11 +238,7 @@ def check(name: str, backbone: str) -> None:
 
 
 def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
-    """The metric called `name`, with `options.settings`; `backbone` loads the model behind it.
-
-    Raises `UnknownNameError` for an unknown name, and `InputError` where a metric has a model behind
-    it and none is named, or one is named and it has none.
-    """
+    """The metric called `name`, with `options.settings`; `backbone` loads the model behind it."""
     check(name, options.backbone)
     metric = entry(name)
     kind = "embedding" if metric.has_model else "text"

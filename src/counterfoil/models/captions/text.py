@@ -58,7 +58,7 @@ class TextMeasure:
         references: Sequence[Sequence[str]],
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "n"]:
-        """One number per row. Raises `InputError` for a row without references where it reads them.
+        """One number per row.
 
         CIDEr counts the references of the rows `documents`, or of all.
         """
@@ -128,9 +128,6 @@ def load(name: str, options: Options) -> TextMeasure:
 
     The identity names all that decides a number, and of a file its digest. `length` counts words: PAC-S
     (Table 4) prefers "the longer caption" and does not say longer in what.
-
-    Raises `InputError` for another setting and a value that is not allowed, `DataError` for a file that
-    cannot be read, and what METEOR and SPICE raise of things that are missing.
 
     >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
     array([0.6667])

@@ -209,10 +209,7 @@ class Endpoint(Client[ChatRequest, Reply]):
 
 
 def encoded(image: Image) -> tuple[bytes, str]:
-    """The bytes that are sent and their format: the file's own where it is whole and of a known format.
-
-    Raises `InputError` for a video, and `DataError` for an image that cannot be read.
-    """
+    """The bytes that are sent and their format: the file's own where it is whole and of a known format."""
     if isinstance(image, Video):
         raise InputError("an endpoint is sent images, not videos", where=image.id)
     if image.crop is None:

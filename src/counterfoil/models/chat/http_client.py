@@ -213,10 +213,7 @@ class Client(ABC, Generic[Asked, Answer]):
     def _sent(
         self, client: httpx2.Client, method: str, url: str, **given: Any
     ) -> tuple[httpx2.Response, bytes]:
-        """A response and its body, all of it within four timeouts.
-
-        Raises `ModelError` for a body that is too large, and what the library raises.
-        """
+        """A response and its body, all of it within four timeouts."""
         most = _PARTS * self.settings.timeout
         until = time.monotonic() + most
         slow = httpx2.ReadTimeout(f"no whole answer within {most:g} s")

@@ -108,8 +108,7 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     The order of options depends on the options and `seed` alone: both images of a quad see their captions in
     one order, so that always answering A picks one right caption of two. `balanced` turns the order so that
     over these questions each option stands equally often in each place (to one), and `given` keeps the
-    benchmark's order, in which the right option stands first. Raises `InputError` for questions that the
-    protocol cannot ask.
+    benchmark's order, in which the right option stands first.
     """
     protocol = prompts.protocol
     for question in questions:
@@ -170,9 +169,6 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
 
 def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, ...]]:
     """The question that captions begin with alike, up to a blank, and the answer behind it of each.
-
-    Raises `InputError` where they begin with no words in common that end as a question or an instruction
-    does, or have nothing else.
 
     >>> question_and_answers([Caption("0", "Is it red? Yes"), Caption("1", "Is it red? No")])
     ('Is it red?', ('Yes', 'No'))

@@ -28,11 +28,7 @@ _OWN_FIELDS = frozenset(
 
 
 def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
-    """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted.
-
-    Raises `InputError` for an address without a model, for settings that do not fit each other, and for
-    prompts without their {}.
-    """
+    """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted."""
     where = f"chat:{argument}"
     base.reject_unused_options(where, options, "settings", "unanswered", "api_key")
     url, mark, model = argument.partition("#")

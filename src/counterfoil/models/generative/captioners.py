@@ -143,10 +143,7 @@ CAPTIONERS: dict[str, type[Captioner]] = {"blip": BlipCaptioner, "git": GitCapti
 
 
 def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
-    """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`.
-
-    Raises `ModelError` for other kinds of model.
-    """
+    """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`."""
     kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
         problem = "captions of this kind of model cannot be scored without a chat template"

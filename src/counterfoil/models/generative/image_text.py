@@ -237,11 +237,7 @@ _NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def opened(argument: str, context: LoadContext) -> Opened:
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` for folders without configuration, weights, tokenizer or image processor, and for
-    models that take no images or write no text.
-    """
+    """The model in a local folder, or of that name on the hub (from the local cache where it is there)."""
     where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:

@@ -36,8 +36,7 @@ _SIDE = 224
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     """The scorer by the model in a local folder or of that name on the hub.
 
-    Scores are natural logarithms, which an unconditional term may take above 0. Raises `InputError` for
-    settings that do not fit each other, `ModelError` for models that write no captions.
+    Scores are natural logarithms, which an unconditional term may take above 0.
     """
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")

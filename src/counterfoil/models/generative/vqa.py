@@ -29,8 +29,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     """The scorer by the model in a local folder, or of that name on the hub.
 
     Scores are probabilities in [0, 1] (`score=p-yes`), or the logarithm of the ratio of the probabilities of
-    yes and of no (`score=log-odds`). Raises `InputError` for a question without `{}`, `ModelError` as
-    `image_text.opened` and `ChatTemplate.of` do, and for models whose tokenizer cannot spell yes and no.
+    yes and of no (`score=log-odds`).
     """
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
@@ -66,10 +65,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
 
 
 def spelled(template: Template, answer: str, where: str) -> list[int]:
-    """The ids of an answer right after a prompt: all its spellings of one token.
-
-    Raises `ModelError` where the tokenizer has none.
-    """
+    """The ids of an answer right after a prompt: all its spellings of one token."""
     unknown = template.tokenizer.unk_token_id
     spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
     known = sorted(ids[0] for ids in spellings if len(ids) == 1 and ids[0] != unknown)

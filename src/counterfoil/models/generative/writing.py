@@ -41,9 +41,8 @@ class CaptionWriter:
         """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
 
         At temperature 0 the likeliest caption of a search with so many `beams` is taken (1: the likeliest
-        token each time). Above it tokens are drawn; the same images in one call with the same seed then
-        give the same captions. Raises `DataError` for an
-        image that cannot be read, and `ModelError` where the model fails.
+        token each time). Above it tokens are drawn; the same images in one call with the same seed then give
+        the same captions.
         """
         if not images:
             return []
@@ -68,11 +67,7 @@ class CaptionWriter:
 
 
 def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None = None) -> CaptionWriter:
-    """The model in a local folder, or of that name on the hub, with its usual prompt or another.
-
-    Raises what the loader of `likelihood:` raises: `ModelError` for folders without a model, and for models
-    that take no images or write no text.
-    """
+    """The model in a local folder, or of that name on the hub, with its usual prompt or another."""
     where = f"captioner:{argument}"
     model = opened(argument, LoadContext.of(where, options))
     kind = model.model.config.model_type
