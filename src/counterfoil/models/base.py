@@ -1,8 +1,8 @@
 """The protocols of scorers and their identities: a number for an image and a caption.
 
-A scorer never sees a benchmark. Two networks under one name must never share what a cache keeps: an identity
-says which weights it is of, or which version of the code where there are none; of a scorer that says neither,
-its torch modules, tensors and NumPy arrays are looked for among its attributes (`identity_of`).
+A scorer never sees a benchmark. Two networks under one name must never share what a cache keeps, so an
+identity says which weights it is of, or which version of the code; of a scorer that says neither, its
+attributes are searched for weights (`identity_of`).
 """
 
 import hashlib
@@ -330,8 +330,8 @@ class QuestionItems:
 class Picks:
     """What was picked in one question: places among its items, -1 where the answer is refused or unread.
 
-    `captions[i]` is the caption picked for image i, empty where there is one caption; `images[c]` the image
-    picked for caption c, empty where there is one image.
+    `captions[i]` is the caption picked for image i, `images[c]` the image picked for caption c; either is
+    empty where there is one.
 
     >>> Picks((0, 1), (0, -1)).answered
     False
@@ -391,7 +391,9 @@ DEFAULT = Options()
 
 
 def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
-    """Raise `InputError` where `options` asks for what `scorer` has no use for; a seed and a device may stand.
+    """Raise `InputError` where `options` asks for what `scorer` has no use for.
+
+    A seed and a device may always stand.
 
     >>> reject_unused_options("blind:constant", Options(seed=3))
     >>> reject_unused_options("blind:constant", Options(prompt="a photo of {}"))
@@ -492,9 +494,7 @@ def truncated(scorer: Any, captions: Sequence[Caption]) -> int:
 
 
 def cosines(captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
-    """The cosine of captions[i] with images[i], unit vectors both.
-
-    Summed in float64, in [-1, 1] up to rounding: what every dual encoder compares with.
+    """The cosine of captions[i] with images[i], unit vectors both, summed in float64; in [-1, 1].
 
     >>> cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32) / np.float32(2**0.5)).round(6)
     array([0.707107, 0.707107])

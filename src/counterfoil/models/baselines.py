@@ -1,9 +1,6 @@
 """Baselines: scorers that never look at the image, and one that sees nothing but colours.
 
-They say what a benchmark gives away. One on which a blind scorer beats chance can be answered without
-looking. `Colours` reads which basic colours an image shows and which colour words a caption names; shapes,
-places, sizes and counts are beyond it: it is good where the edit changes a colour, and ties where things only
-change places.
+One on which a blind scorer beats chance can be answered without looking.
 """
 
 import hashlib
@@ -62,8 +59,7 @@ class Constant(_Alike):
 class Random(_Alike):
     """Every pair draws its score from [0, 1) by a digest of seed, caption and image id.
 
-    The same pair gets the same score whatever the order, the batch or the other pairs; another seed gives
-    other scores. Compared with each other, captions are random directions.
+    Compared with each other, captions are random directions.
     """
 
     needs = ()
@@ -97,11 +93,7 @@ class Random(_Alike):
 
 @dataclass(frozen=True)
 class Length:
-    """A pair scores the number of words of its caption: longer wins, as in PAC-S's length baseline.
-
-    Captions of equal length tie, and one caption ties with itself on any two images, so every image question
-    is a tie.
-    """
+    """A pair scores the number of words of its caption: longer wins, as in PAC-S's length baseline."""
 
     does = ("scores_pairs",)
     needs = ("captions",)
@@ -121,10 +113,7 @@ class Length:
 
 @dataclass(frozen=True, eq=False)
 class ConstantImage:
-    """A model that sees one and the same picture in place of every image: what its captions alone tell it.
-
-    Each caption scores what the model gives it with that picture.
-    """
+    """A model that sees one and the same picture in place of every image: what captions alone tell it."""
 
     does = ("scores_pairs",)
     needs = ("captions",)
@@ -156,10 +145,9 @@ _MEAN_SIDE = 224
 
 
 def constant_image(model: Any, options: base.Options) -> ConstantImage:
-    """`blind:constant-image`: `model` with the mean image, or the one that `--set image=PATH` names.
+    """`blind:constant-image`: `model` with a picture of the mean colour, or that of `--set image=PATH`.
 
-    Without it every pixel has the mean colour of photographs; of a folder it is the mean of its images, each
-    made 224 x 224 pixels first.
+    Of a folder it is the mean of its images, each made 224 x 224 pixels first.
     """
     name = "blind:constant-image"
     _check_settings(options, ("image",), where=name)
@@ -268,7 +256,7 @@ def load_pixels(argument: str, options: base.Options = base.DEFAULT) -> "Colours
 class Colours:
     """Which colours a caption names, against which the image shows, and how much of its colour they are.
 
-    A caption that names no colour scores 0 with every image; the same colours elsewhere in the picture tie.
+    A caption that names no colour scores 0 with every image.
     """
 
     does = ("scores_pairs",)
@@ -306,9 +294,9 @@ def _shares(picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
 def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:
     """The sum over `words` of 2 p - 1, with p in [0, 1] how surely the colour is there, plus the coverage.
 
-    `parts` are the shares of the colours in the picture. Coverage, in [0, 1] and in whole hundredths, is how
-    much of what is not black, white or grey (unless named) bears a named colour: of two pictures that both
-    show red, "a red star" fits the one with less besides.
+    `parts` are the shares of the colours in the picture. Coverage, in whole hundredths, is how much of what
+    is not black, white or grey (unless named) bears a named colour: of two pictures that both show red, "a
+    red star" fits the one with less besides.
 
     >>> agreement(["red"], {"red": 0.1, "blue": 0.3, "white": 0.6})
     1.25

@@ -25,10 +25,7 @@ ScoreFunction = Callable[[list[PIL.Image.Image], list[str]], Any]
 
 @dataclass(frozen=True, eq=False)
 class FunctionScorer:
-    """A `Scorer` that calls a function with a list of RGB pictures and a list of as many captions.
-
-    The function returns one number per pair: a list, a NumPy array or a tensor of shape (pairs,).
-    """
+    """A `Scorer` that calls a function with lists of RGB pictures and captions, for one number per pair."""
 
     identity: base.Identity
     function: ScoreFunction
@@ -55,11 +52,10 @@ class FunctionScorer:
 
 @dataclass(frozen=True, eq=False)
 class ModuleEncoder(base.ComparedByCosine):
-    """An `Embedder` around a torch module with `encode_image` and `encode_text`, as models of open_clip are.
+    """An `Embedder` around a torch module with `encode_image` and `encode_text`.
 
-    Embeddings are normalised in float32 and compared by cosine. The module stays on its device and in its
-    mode of training, except while it encodes. Its weights are digested at every evaluation, so a module that
-    is trained on between two of them is another scorer.
+    The module stays on its device and in its mode of training, except while it encodes; its weights are
+    digested at every evaluation.
     """
 
     identity: base.Identity
@@ -72,7 +68,7 @@ class ModuleEncoder(base.ComparedByCosine):
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
-        Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
+        `workers` are used where `preprocess` can be sent to them.
         """
         torch = import_torch()
         preparation = partial(_as_array, self.preprocess)

@@ -65,8 +65,8 @@ _INSIDE = {"open-clip": "model.", "hf": "model."}
 def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     """Write a checkpoint into `folder`, over the one that may be there.
 
-    `facts` are plain values about the training: recipe, step, measures of validation. Files appear whole or
-    not at all, the weights and the card together once both are on the disk.
+    `facts` are plain values about the training. Files appear whole or not at all, the weights and the card
+    together once both are on the disk; where they cannot be written, a checkpoint that was there stays.
     """
     folder = Path(folder)
     check_target(folder)
@@ -126,11 +126,7 @@ def facts(folder: Path) -> Mapping[str, Any]:
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
-    """The network that a card describes, with fresh weights.
-
-    `folder` is where files of tokenizers and image processors lie; without it they are fetched from where the
-    model once came from.
-    """
+    """The network that a card describes, with fresh weights; its tokenizer is read from `folder`."""
     kind = card.get("kind")
     known = {**_BUILDERS, **_ON_TOP}
     if kind not in known:
@@ -154,10 +150,7 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
 
 
 def load(argument: str, options: Options = DEFAULT) -> Any:
-    """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors.
-
-    The setting `regions` names the files of regions, which a network needs that was trained on regions.
-    """
+    """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors."""
     from counterfoil.models.networks import network_scorer
 
     where = f"ckpt:{argument}"
@@ -177,7 +170,7 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
 
 
 def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, hint: str) -> "Backbone":
-    """The network with the regions that `path` names, where it reads regions; itself where it reads pixels."""
+    """The network with the regions that `path` names, where it reads regions; else itself."""
     if not path and "images" in backbone.needs:
         return backbone
     if not path:
@@ -201,11 +194,7 @@ def is_training(folder: Path) -> bool:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a folder holds a checkpoint, or what was one: its card says so, or its weights lie there.
-
-    >>> is_checkpoint(Path(__file__).parent)
-    False
-    """
+    """Whether a folder holds a checkpoint, or what was one: its card says so, or its weights lie there."""
     if not (folder / CARD).is_file():
         return False
     try:
@@ -287,10 +276,10 @@ def _card(folder: Path) -> Mapping[str, Any]:
 
 
 def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What counts of card.json and the card within the weights; raises `ModelError` for a changed card.
+    """What counts of card.json and the card within the weights.
 
     They differ in all three where a machine stopped between the two files of a save: then the weights are
-    whole, and what they say of themselves counts.
+    whole, and what they say counts.
     """
     if not inside or inside == outside:
         return outside

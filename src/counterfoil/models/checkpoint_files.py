@@ -46,11 +46,9 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """The weights in a safetensors file or a PyTorch archive.
+    """The weights in a safetensors file or a PyTorch archive; code in it is never run.
 
-    Layouts: the tensors themselves, or under `state_dict`, `model_state_dict` or `model`; prefixes `module.`
-    and `_orig_mod.` are taken off. `notes` are the plain values beside the weights (epoch, loss, metadata of
-    safetensors).
+    `notes` are the plain values beside the weights (epoch, loss, metadata of safetensors).
     """
     if path.is_dir():
         hint = "name the file in it, or use hf:FOLDER"
@@ -84,8 +82,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 def packed(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> tuple[bytes, memoryview]:
     """A safetensors file in two parts, its header and its tensors; equal weights give equal bytes.
 
-    The library writes the metadata in an order that changes from one process to the next. Here they stand
-    sorted, before the tensors, which the library orders by type and name.
+    The library writes the metadata in an order that changes; here they stand sorted.
     """
     from safetensors.torch import save
 
@@ -115,10 +112,9 @@ def read_tensor(path: Path) -> ndarray:
 
 
 def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
-    """Raise `ModelError` for weights that are larger than the file they came from, or than memory.
+    """Raise `ModelError` for weights that are larger than the file they came from.
 
-    A tensor may repeat one number along an axis, and a file of a few bytes claim terabytes so; tied weights
-    share theirs, as often as there are layers.
+    A tensor may repeat one number along an axis, and a file of a few bytes claim terabytes so.
     """
     torch = import_torch()
     for name, tensor in tensors.items():
@@ -137,10 +133,7 @@ def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
 def fit(
     checkpoint: Mapping[str, Any], model: Mapping[str, Any], *, where: Path, architecture: str
 ) -> dict[str, Any]:
-    """The tensors of `checkpoint` that fill `model`, both by name.
-
-    Temperatures may be missing and buffers left over, since no score depends on them.
-    """
+    """The tensors of `checkpoint` that fill `model`; temperatures may be missing and buffers left over."""
     wrong = [
         f"{name} is {_shape(checkpoint[name])} instead of {_shape(model[name])}"
         for name in model

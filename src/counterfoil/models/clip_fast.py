@@ -97,10 +97,7 @@ class FastTextTower(CausalText):
         return self._finished(_pooled(x, self.text.transformer.resblocks, layout))
 
     def states(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, longest, width) features of all tokens up to the end mark, not normalised.
-
-        Behind its last token a row repeats it.
-        """
+        """(batch, longest, width) features of all tokens up to the end mark; a row repeats its last."""
         x, layout = self._begun(rows)
         for block in self.text.transformer.resblocks:
             _block(x, block, layout)
@@ -172,7 +169,7 @@ def grow(rows: Sequence[Sequence[int]]) -> Tree:
 class PackedLayout:
     """How the (nodes, width) states of a tower lie in its (batch, length) sequences.
 
-    Without a tree every place is a node of its own, in order, and the first token of a sequence is pooled.
+    Without a tree every place is a node, in order, and the first token is pooled.
     """
 
     batch: int
@@ -221,10 +218,7 @@ def image_tower(model: Any) -> FastImageTower | None:
 
 
 def text_tower(model: Any) -> FastTextTower | None:
-    """The fast text tower of an open_clip model, or None where its structure is another.
-
-    None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
-    """
+    """The fast text tower of an open_clip model, or None where its structure is another."""
     tower = causal_text(model)
     if tower is None or not _known_blocks(tower.text.transformer):
         return None
@@ -256,11 +250,7 @@ def causal_text(model: Any) -> CausalText | None:
 def agreeing(
     model: Any, rows: Sequence[Sequence[int]], *, dtype: Any, tolerance: float
 ) -> tuple[FastImageTower | None, FastTextTower | None]:
-    """The fast towers that answer a sample as the model's own do, on its device; None for each other tower.
-
-    The sample is a synthetic picture of `dtype` and full-length ids of texts (`rows`);
-    `tolerance` is the largest difference allowed between components of unit vectors.
-    """
+    """The fast towers that answer a sample as the model's own do, on its device; None for the others."""
     device = next(model.parameters()).device
     images, texts = image_tower(model), text_tower(model)
 

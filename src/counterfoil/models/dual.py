@@ -1,17 +1,11 @@
 """Dual encoders of every model library: batches in, unit vectors out, of whole items or of their parts.
 
-A model library contributes the preparation of pictures and its `Towers`; this module adds worker processes,
-the prompt, normalisation and comparison. Parts are the tokens of captions and the frames of videos. Tokens
-are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
-`encode_text(local=True)`); the whole caption is its mark of the end, so that the whole and the parts lie in
-one space. Frames are pictures like any others.
+Tokens are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
+`encode_text(local=True)`); the whole caption is its mark of the end. Frames are pictures like any others.
 
-Patches say what each part of a picture says by itself. Vision transformers pool what their patches say by a
-last attention. Its values, taken through its output projection, the last norm and the projection of the
-whole, lie in the joint space patch by patch ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the
-pooling token would be, if it looked at one patch alone, without what it was before. A pooling head (SigLIP)
-is run on each patch alone, which is the same idea to the letter; a small network pools by mean and maximum,
-and is given each cell as if all cells were like it.
+Patches are the values of a vision transformer's last attention, taken through its output projection, the last
+norm and the projection of the whole ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the pooling
+token would be, if it looked at one patch alone. A pooling head (SigLIP) is run on each patch alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,10 +47,7 @@ class TokenTower:
     length: int
 
     def filled(self, ids: Sequence[int]) -> ndarray:
-        """The ids of a text filled up with 0 to `length`, as OpenAI's tokenizer does it.
-
-        Whatever the model's own fills up with: document frequencies are counted over all of them.
-        """
+        """The ids of a text filled up with 0 as OpenAI's tokenizer does: document frequencies count these."""
         return np.array([*ids, *[0] * (self.length - len(ids))], dtype=np.int64)
 
 
@@ -89,9 +80,7 @@ class LocalEncoder:
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch the unit vectors of its items' frames, float32; a picture has one.
 
-        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes. Frames that
-        are embedded already are read from their files, taken as they are and made unit vectors. Raises
-        `DataError` naming what cannot be read, and videos without frames.
+        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes.
         """
         still = [batch for batch in batches if batch and _all_pictures(batch)]
         with closing(prepared(still, self.whole.preparation, workers=workers)) as stream:
@@ -143,10 +132,7 @@ def is_given(item: Image) -> bool:
 
 
 def given_frames(item: Image) -> Float[ndarray, "frames width"]:
-    """The unit vectors of frames that are embedded already, of the part that is asked for.
-
-    Files that end in .pt hold one tensor and nothing else.
-    """
+    """The unit vectors of frames that are embedded already, of the part that is asked for."""
     assert isinstance(item, Video)
     source = item.source
     assert isinstance(source, FrameFeatures)
@@ -155,11 +141,7 @@ def given_frames(item: Image) -> Float[ndarray, "frames width"]:
 
 
 def unit(rows: Float[ndarray, "frames width"], *, where: str) -> Float[ndarray, "frames width"]:
-    """Rows of length 1, float32; raises `DataError` for a row of length 0.
-
-    >>> unit(np.array([[3.0, 4.0]]), where="talk.npy")
-    array([[0.6, 0.8]], dtype=float32)
-    """
+    """Rows of length 1, float32; raises `DataError` for a row of length 0."""
     wide = rows.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     if not lengths.all():
@@ -257,9 +239,8 @@ class Towers:
 class DualEncoder:
     """An `Embedder` around the two towers of a model.
 
-    Embeddings are normalised in float32 whatever the precision of the towers, and compared in float64. Where
-    a `comparison` says how rows are compared (several points per item, Gaussians), the towers give finished
-    rows and nothing is normalised here.
+    Embeddings are normalised in float32 and compared in float64; with a `comparison` the towers give finished
+    rows.
     """
 
     does = ("embeds",)

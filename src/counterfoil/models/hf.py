@@ -1,9 +1,9 @@
 """Dual encoders of the package transformers, for scoring (`hf:NAME_OR_FOLDER`) and for training.
 
-Any model whose class has `get_image_features` and `get_text_features` with one vector each: CLIP, SigLIP,
-SigLIP2, ALIGN, AltCLIP and others. Scoring uses the model's own image processor; training lets worker
-processes resize pictures where that gives the same. Captions are padded to the longest of their batch where
-that is exact (CLIP: causal, pooled at the end mark); elsewhere to the full length the model was trained with.
+Any model with `get_image_features` and `get_text_features` of one vector each. Scoring uses the model's own
+image processor; training lets worker processes resize pictures where that gives the same. Captions are padded
+to the longest of their batch where that is exact (CLIP: causal, pooled at the end mark); elsewhere to the
+length the model was trained with.
 """
 
 import json
@@ -89,10 +89,7 @@ def backbone(argument: str) -> Backbone:
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that a card describes, with random weights.
-
-    Tokenizer and image processor are read from `folder`, or from the model's origin where that is None.
-    """
+    """The architecture that a card describes, with random weights; its processor is read from `folder`."""
     where = f"hf:{card['from']}"
     library = loading.library_of()
     with loading.quiet(library):
@@ -150,10 +147,7 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
 def _check(
     where: str, tokenizer: Any, sample: Callable[[], tuple[Tensor, Tensor]], **advice: str | None
 ) -> None:
-    """Raise `ModelError` where a picture and a caption do not give one vector each, of one width.
-
-    Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
-    """
+    """Raise `ModelError` where a picture and a caption do not give one vector each, of one width."""
     loading.check_words(tokenizer, where)
     what = "the model cannot embed a picture and a caption"
     with model_errors(what, where=where, **advice), torch.inference_mode():
@@ -222,11 +216,9 @@ class HfPixels:
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
-    """A preparation by Pillow that replaces the processor; `Untouched` where the processor does anything
-    else.
+    """A preparation by Pillow that replaces the processor; `Untouched` where it does anything else.
 
-    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
-    processor resizes with torchvision).
+    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255.
     """
     what = "its image processor cannot prepare a picture"
     hint = "is preprocessor_config.json as it was published?"
@@ -306,11 +298,7 @@ def patches_of(
 
 
 class HfNetwork(LibraryNetwork):
-    """The two towers of a dual encoder of transformers.
-
-    `pad` is the padding id where the tower needs a mask (BERT's kind), None where padding changes nothing
-    (CLIP) or was part of training (SigLIP).
-    """
+    """The two towers of a dual encoder; `pad` is the padding id where the text tower needs a mask (BERT)."""
 
     def __init__(self, model: nn.Module, *, pad: int | None, where: str) -> None:
         if not hasattr(model, "logit_scale"):

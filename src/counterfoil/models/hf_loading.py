@@ -1,7 +1,5 @@
 """Models, tokenizers and image processors of the package transformers, from a folder or from the hub.
 
-Texts become token ids, CLIP's one by one.
-
 Code that comes with a checkpoint is never run.
 """
 
@@ -72,10 +70,9 @@ def check_place(argument: str, where: str) -> None:
 def weights_of(
     library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
 ) -> tuple[Any, str]:
-    """The model with all weights that an answer depends on, and the revision of the hub it came from.
+    """The model with all weights that an answer depends on, and its revision of the hub.
 
-    `kind` is its class, by default the one that its configuration names; parameters that match `unused` may
-    be missing.
+    `kind` is its class; parameters that match `unused` may be missing.
     """
     with loading_errors("model", where):
         model, report = (kind or library.AutoModel).from_pretrained(
@@ -134,10 +131,7 @@ def length_within(length: int | None, most: int, *, where: str) -> int:
 
 
 def check_words(tokenizer: Any, where: str) -> None:
-    """Raise `ModelError` where a tokenizer knows none of a caption's words.
-
-    transformers makes an empty one where a tokenizer's files are missing.
-    """
+    """Raise `ModelError` where a tokenizer knows none of a caption's words: its files are missing."""
     if not set(tokenizer(SAMPLE)["input_ids"]) - set(tokenizer.all_special_ids):
         given, hint = f"a vocabulary of {len(tokenizer)}", "are the tokenizer's files missing?"
         raise ModelError("its tokenizer knows no words", where=where, given=given, hint=hint)
@@ -166,11 +160,7 @@ def pretrained(
     tokenizer: str = "",
     place: Callable[[Any, Any, Any], tuple[Any, Any]] = to_device,
 ) -> Pretrained:
-    """The model of a folder or name with its tokenizer, and its image processor where it sees.
-
-    `kind` and `unused` are those of `weights_of`; `tokenizer` is another folder or name than the model's, and
-    `place` moves the model as `to_device` does.
-    """
+    """The model of a folder or name with its tokenizer, and its image processor where it sees."""
     where, processor = context.where, None
     with quiet(library):
         model, revision = weights_of(library, argument, where, kind=kind, unused=unused)

@@ -1,7 +1,4 @@
-"""Whether the hub of models answers: asked once, where its libraries would try for a minute.
-
-Where it cannot, the libraries look in their cache alone, and errors say what the network said.
-"""
+"""Whether the hub of models answers: asked once, where its libraries would try for a minute."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

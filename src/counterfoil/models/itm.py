@@ -1,15 +1,11 @@
-"""Cross-encoders of the package transformers for scoring: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
+"""Cross-encoders of the package transformers: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
 
-BLIP, BLIP-2, ViLT and FLAVA look at pixels. Where a family has several ways to score a pair, the
-setting `protocol` names one; the setting `length` cuts captions to fewer tokens than the model reads.
+BLIP, BLIP-2, ViLT and FLAVA look at pixels; the setting `protocol` names one of several ways to score a pair.
+LXMERT and VisualBERT read region features from files (`counterfoil.models.region_files`), and ids of images
+mean something in their own benchmark only, so their scores are computed anew in every run.
 
-LXMERT and VisualBERT read region features. The detector that made their regions is not part of them, so its
-output is read (`counterfoil.models.region_files`, the setting `features`) and images themselves are not
-needed. Ids of images mean something in their own benchmark only, so scores are computed anew in every run.
-
-Each family follows its model's own `forward` and leaves out what a score does not need: losses, masked second
-passes, and above all the image tower, which runs once for all captions of an image. Tests hold each to the
-library's call for one pair at a time.
+Each family follows its model's own `forward` without what a score does not need, and runs the image tower
+once for all captions of an image. Tests hold each to the library's call for one pair at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,9 +76,9 @@ def cosines(images: Sequence[Tensor], captions: Tensor, pairs: TokenizedPairs) -
 class Blip(PixelFamily):
     """BLIP (Li et al. 2022): a BERT whose layers look at the patches of the image.
 
-    Protocols: `itm`, the matching head's probability at the token [CLS], as in BLIP's demo and in
-    transformers; `retrieval`, the matching head's logit at BLIP's encoder token, plus the cosine `itc`,
-    captions cut to 35 tokens, as ARO and What'sUp measure; `itc`, the cosine of the two towers.
+    Protocols: `itm`, the matching head's probability at [CLS], as in BLIP's demo and in transformers;
+    `retrieval`, its logit at [ENC] plus the cosine `itc`, captions cut to 35 tokens, as ARO and What'sUp
+    measure; `itc`, the cosine of the two towers.
     """
 
     kind = "BlipForImageTextRetrieval"
@@ -109,7 +105,7 @@ class Blip(PixelFamily):
         return self._logits([states for states, _ in images], pairs, ids)[:, 1].float() + cosine
 
     def encoder_token(self) -> int:
-        """The id of BLIP's token [ENC], which the retrieval protocol puts in the place of [CLS].
+        """The id of the token [ENC], which stands in the place of [CLS] under `retrieval`.
 
         It follows [DEC] at the end of the vocabulary, where the tokenizers of transformers name neither.
         """
@@ -124,8 +120,8 @@ class Blip(PixelFamily):
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
         """(pairs, 2) of the matching head.
 
-        Keys and values of an image's patches are computed once for its captions, whose queries stand one
-        after another: that is most of the work, as there are many more patches than words.
+        Keys and values of the patches, most of the work, are computed once per image; the queries of its
+        captions stand one after another.
         """
         patches = torch.stack(list(images))
         hidden = self.model.text_encoder.embeddings(input_ids=ids)[pairs.caption_of]
@@ -175,7 +171,7 @@ class Blip(PixelFamily):
 
 
 class Blip2(PixelFamily):
-    """BLIP-2 (Li et al. 2023): a Q-Former whose queries look at the patches and, for `itm`, at the caption.
+    """BLIP-2 (Li et al. 2023): a Q-Former over queries, patches and captions.
 
     Protocols: `itm`, the matching head's probability, its logits averaged over the queries; `itc`, the
     largest cosine of a query with the caption.
@@ -217,11 +213,10 @@ class Blip2(PixelFamily):
 
 
 class Vilt(PixelFamily):
-    """ViLT (Kim et al. 2021): one transformer over words and patches.
+    """ViLT (Kim et al. 2021): one transformer over words and patches; the score is a logit.
 
-    Only the embedding of the patches is shared by the captions of an image. The score is the logit of the
-    retrieval head. A picture keeps its proportions, so the number of patches differs; where a model reads
-    fewer than there are, those that transformers draws are drawn from seed 0.
+    A picture keeps its proportions, so the number of patches differs; where a model reads fewer than there
+    are, transformers draws some, here from seed 0.
     """
 
     kind = "ViltForImageAndTextRetrieval"
@@ -280,8 +275,8 @@ class Vilt(PixelFamily):
 class Flava(PixelFamily):
     """FLAVA (Singh et al. 2022): a tower per kind of item, and a third one over the states of both.
 
-    Protocols: `itm`, the probability of the matching head over a caption and an image without masked parts;
-    `contrastive`, the cosine of the class tokens of the two towers.
+    Protocols: `itm`, the matching head's probability of an image without masked parts; `contrastive`, the
+    cosine of the two class tokens.
     """
 
     kind = "FlavaForPreTraining"
@@ -368,8 +363,7 @@ class RegionFamily(Matcher):
 class Lxmert(RegionFamily):
     """LXMERT (Tan and Bansal 2019): layers over words, over regions with boxes, and over both.
 
-    The first two run once, of a caption and of an image. The score is the probability of
-    `cross_relationship_score` that the caption is of the image, its class 1.
+    The score is the probability of class 1 of `cross_relationship_score`.
     """
 
     kind = "LxmertForPreTraining"
@@ -417,9 +411,8 @@ class Lxmert(RegionFamily):
 class VisualBert(RegionFamily):
     """VisualBERT (Li et al. 2019): one transformer over words and regions without places.
 
-    The score is the probability of `seq_relationship_logits` that the caption is of the image. That is class
-    0 by the documentation of transformers; the setting `match=1` takes the other one, for a checkpoint
-    trained with the labels turned around.
+    The score is the probability of class 0 of `seq_relationship_logits`, by the documentation of
+    transformers; `match=1` takes the other one, for a checkpoint trained with the labels turned around.
     """
 
     kind = "VisualBertForPreTraining"
@@ -473,7 +466,7 @@ REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert
 
 
 def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there)."""
+    """The scorer `itm:NAME_OR_FOLDER`."""
     where = f"itm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA", "a dual encoder of transformers is hf:..."

@@ -1,10 +1,8 @@
 """Models that are loaded only when something is left to compute.
 
-Importing a model library and building a model takes seconds; a second run finds all its embeddings in the
-cache and needs neither. What it does need is the model's identity, so that is kept beside the cache, under
-everything that made it: the spec, the options, size and time of every file of the checkpoint, and the
-versions of the libraries. Only local files and folders are remembered: what a name on a hub stands for can
-change behind it.
+A second run finds all its embeddings in the cache and needs only the model's identity, which is kept beside
+the cache under everything that made it. Only local files and folders are remembered: what a name on a hub
+stands for can change behind it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,9 +40,7 @@ def lazy(
 ) -> Any:
     """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
 
-    The first call loads, and writes what it found to `folder`; calls with the same files, options and
-    libraries then load when the first batch asks for it. Settings called `named_models` name a further model,
-    and one on a hub is not remembered either.
+    Settings called `named_models` name a further model, and one on a hub is not remembered either.
     """
     files = _files(argument)
     further = [options.settings[name] for name in named_models if options.settings.get(name)]

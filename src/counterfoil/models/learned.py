@@ -2,9 +2,7 @@
 
 `blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
 `blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
-is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`): how well
-they do says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
-`blind:unigram` counts words in that file instead, and is a scorer like others.
+is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`).
 """
 
 from collections import Counter
@@ -31,10 +29,7 @@ LEAST = 2
 
 
 def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
-    """The mean log-frequency of each caption's words among the distinct captions of the other folds.
-
-    Counts are of words, one added to each; a caption without words has that of a word never seen.
-    """
+    """The mean log-frequency of each caption's words among the distinct captions of the other folds."""
     scores = np.zeros(len(contrasts.texts))
     for tested, learned in contrasts.splits():
         distinct = {" ".join(contrasts.tokens[row]): row for row in np.flatnonzero(learned)}
@@ -92,10 +87,10 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
 def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[ndarray, "rows"]:
     """A score of each caption by a linear model that was fitted to the questions of the other folds.
 
-    Contrasts are fitted by logistic regression of "the first is right" on the difference of the features of
-    a right and a wrong caption, without an intercept; ratings by least squares; both with `RIDGE`. Features
-    are the presence of words (`ngrams` 1), of words and neighbours (2), and with `shape` the numbers of
-    `shapes`, in units of their standard deviation. Where nothing is left to learn from, scores are 0.
+    Contrasts are fitted by logistic regression of "the first is right" on the difference of the features of a
+    right and a wrong caption, without an intercept; ratings by least squares; both with `RIDGE`. Features are
+    the presence of words (`ngrams` 1), of words and neighbours (2), and with `shape` the numbers of `shapes`,
+    in units of their standard deviation. Where nothing is left to learn from, scores are 0.
     """
     from scipy.sparse import csr_matrix, hstack
 

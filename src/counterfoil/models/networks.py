@@ -1,9 +1,7 @@
 """Trainable networks: dual encoders of every library, detectors on top of them, and both as scorers.
 
 A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
-card that it is built from again. A detector is frozen towers and one sigmoid unit per modality that says
-whether an item is synthetic (BiVLC section 5.3 and Appendix E.3); as in the released code the unit sees the
-projected embedding, which is not normalised.
+card that it is built from again.
 """
 
 import json
@@ -36,10 +34,9 @@ from counterfoil.store import digest_value
 class Encoded(NamedTuple):
     """One tower's output for a batch, not normalised.
 
-    `points` is (batch, width) for one vector per item and (batch, heads, width) for several (PVSE).
-    `log_variance` is (batch, width) where an item is a distribution around its point (PCME).
-    `attention` is (batch, heads, places): how much each head looks at each place of the picture, or word.
-    `residuals` is (batch, heads, width): what each head found there (PVSE keeps them apart).
+    `points` is (batch, width), or (batch, heads, width) for several per item (PVSE); `log_variance` (batch,
+    width) where an item is a Gaussian (PCME); `attention` (batch, heads, places) says how much each head
+    looks at each place; `residuals` (batch, heads, width) what it found.
     """
 
     points: Tensor
@@ -76,10 +73,9 @@ class Answer(NamedTuple):
 
 
 class Network(nn.Module):
-    """Two towers and a temperature.
+    """Two towers and a temperature: `logit_scale` is the logarithm of its inverse, as in CLIP.
 
-    `logit_scale` is the logarithm of the inverse temperature, as in CLIP. `forward` encodes both sides at
-    once, so that wrappers which hook it (distributed training) see every parameter.
+    `forward` encodes both sides at once, so that distributed training sees every parameter.
     """
 
     logit_scale: nn.Parameter
@@ -93,10 +89,7 @@ class Network(nn.Module):
         """(batch, length) token ids to the text tower's output."""
 
     def local_images(self, pixels: Tensor) -> Local:
-        """The same with the tower's features of each place; by default the whole is the one place.
-
-        A network with features of places overrides this and runs its tower once.
-        """
+        """The same with the features of each place; by default the whole is the one place."""
         return one_place(self.encode_images(pixels).points)
 
     def local_texts(self, tokens: Tensor) -> Local:
@@ -121,10 +114,7 @@ class Network(nn.Module):
         return encoded.points
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
-        """How `rows` are compared, with the weights as they are; None is the inner product.
-
-        Noise of samples comes from `seed`.
-        """
+        """How `rows` are compared, with noise of samples from `seed`; None is the inner product."""
         return None
 
     def plain_towers(self, backbone: "Backbone", device: torch.device, dtype: torch.dtype) -> Towers:
@@ -145,10 +135,7 @@ class Network(nn.Module):
     def towers(
         self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str
     ) -> Towers:
-        """The towers for scoring, of a network that is on `device` with activations of `dtype`.
-
-        A library's network adds what it knows of its tokens, or computes in fewer operations.
-        """
+        """The towers for scoring, of a network that is on `device` with activations of `dtype`."""
         return self.plain_towers(backbone, device, dtype)
 
 
@@ -176,11 +163,10 @@ class PlacesNetwork(Network):
 
 
 class LibraryNetwork(Network):
-    """The two towers of a library's model, which is kept as `model`, whole.
+    """The two towers of a library's model, which is kept whole as `model`.
 
-    The bias of sigmoid losses (`logit_bias`) becomes a buffer and stays as it is, and so do the parameters
-    named `unused`: the bias adds the same to every logit, no loss of this package depends on that, and
-    distributed training wants parameters that are used.
+    The bias of sigmoid losses (`logit_bias`) and the parameters `unused` become buffers: no loss here depends
+    on them, and distributed training wants parameters that are used.
     """
 
     def __init__(self, model: nn.Module, *, unused: Sequence[str] = ()) -> None:
@@ -205,10 +191,7 @@ class LibraryNetwork(Network):
 
 @dataclass(frozen=True, eq=False)
 class Backbone:
-    """A network with its inputs and its card.
-
-    `card` is plain values: `build(card)` in `counterfoil.models.checkpoint` gives the same architecture.
-    """
+    """A network with its inputs and the plain values (`card`) that `checkpoint.build` makes it from."""
 
     name: str
     network: Network
@@ -242,10 +225,7 @@ class Backbone:
 
 
 def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`.
-
-    With them a checkpoint needs neither hub nor folder.
-    """
+    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`."""
     with tempfile.TemporaryDirectory() as folder:
         for part in parts:
             part.save_pretrained(folder)
@@ -258,9 +238,10 @@ def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) 
 
 
 class DetectorNetwork(Network):
-    """A unit per modality on top of a network that stays as it is, whatever mode this one is put into.
+    """A sigmoid unit per modality on a frozen network: its points are (batch, 1) logits of being synthetic.
 
-    Its points are (batch, 1): the logit of being synthetic.
+    Source: BiVLC section 5.3 and Appendix E.3. As in the released code a unit sees the projected embedding,
+    which is not normalised.
     """
 
     def __init__(self, inner: Network, width: int) -> None:
@@ -298,10 +279,7 @@ def unit_input(encoded: Encoded) -> Tensor:
 
 
 def detector(backbone: Backbone) -> Backbone:
-    """`backbone` with two untrained units: torch's random state decides their weights.
-
-    The network below is frozen, and not copied.
-    """
+    """`backbone`, frozen, with two units whose first weights torch's random state decides."""
     if isinstance(backbone.network, DetectorNetwork):
         raise InputError("a detector stands on an encoder", where=backbone.name, given="a detector")
     if "images" not in backbone.needs:
@@ -360,8 +338,7 @@ def network_scorer(
 ) -> DualEncoder | Detector:
     """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded.
 
-    `weights` is the digest of its weights, `files` are those of its tokenizer's files and `recipe` is the
-    name of its training's recipe.
+    `weights` and `files` are digests of its weights and its tokenizer's files.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
     context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
@@ -395,10 +372,7 @@ TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 
 def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """(batch, 3, height, width) levels of 255, less the mean of each colour and in units of its deviation.
-
-    The same operations in the same order as torchvision's ToTensor and Normalize, in place.
-    """
+    """(batch, 3, height, width) levels of 255 as torchvision's ToTensor and Normalize make them, in place."""
     colours = (
         torch.tensor(list(levels), dtype=torch.float32, device=pixels.device).view(3, 1, 1)
         for levels in (mean, std)
@@ -442,7 +416,7 @@ class DevicePixels:
 class CompiledTower:
     """(batch, 3, height, width) pixels to (batch, width) features, by a program made at the first call.
 
-    `tolerance` is the largest difference allowed between components of unit vectors, on the first batch.
+    On the first batch it must agree with the tower up to `tolerance`.
     """
 
     def __init__(self, tower: Callable[[Tensor], Tensor], *, tolerance: float, where: str) -> None:

@@ -1,15 +1,12 @@
 """Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the functions of
-`counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
-the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
-follows.
+Scoring uses `counterfoil.models.clip_fast` in place of the library's functions where both agree on a sample.
 
 GELU and QuickGELU have no tensors that tell them apart. OpenAI's weights, and all that was fine-tuned from
 them, were trained with QuickGELU, and open_clip builds GELU for the plain names; under the wrong one every
-score is off and no error is raised. So the activation is decided by evidence: what open_clip knows of a tag,
-what a checkpoint records of itself, the configuration that open_clip saved beside it. Where there is none,
-the name must state it: `ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
+score is off and no error is raised. So evidence decides: what open_clip knows of a tag, what a checkpoint
+records of itself, the configuration that open_clip saved beside it. Without any, the name must state it:
+`ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
 """
 
 import json
@@ -67,8 +64,7 @@ SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass 
 class Activation:
     """The activation that a model is built with, and the evidence for it.
 
-    `trained_with` is the activation of the weights' training where that is another one and the user chose
-    this.
+    `trained_with` is that of the training, where the user chose another one.
     """
 
     name: str
@@ -95,10 +91,9 @@ def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool
 
 
 def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]:
-    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without a record.
+    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without one.
 
-    counterfoil's checkpoints have it in their card. open_clip's are `open_clip_model.safetensors` or
-    `open_clip_pytorch_model.bin` beside `open_clip_config.json`, where QuickGELU is `quick_gelu`.
+    counterfoil's checkpoints have it in their card, open_clip's in `open_clip_config.json` beside them.
     """
     own = metadata_of(notes).get("quick_gelu")
     if isinstance(own, bool):
@@ -124,7 +119,7 @@ def decide_activation(
     asks_gelu: bool,
     known: Collection[str],
 ) -> Activation:
-    """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it."""
+    """The activation to build `architecture` with; `quick` says that open_clip builds QuickGELU for it."""
     needs_quick, evidence = recorded
     name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
     twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
@@ -227,7 +222,7 @@ def library_of() -> Any:
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
 
-    `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and the identity records it.
+    `ARCH-gelu/...` takes GELU for weights of QuickGELU all the same, and the identity records it.
     """
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
@@ -256,11 +251,7 @@ def backbone(argument: str) -> Backbone:
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that a card describes, with random weights.
-
-    A tokenizer made of files is read from `folder`, or fetched as the library does where that is None. Raises
-    `ModelError` where open_clip cannot build it.
-    """
+    """The architecture that a card describes, with random weights; its tokenizer is read from `folder`."""
     where = f"open-clip:{card['from']}"
     library = library_of()
     config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}

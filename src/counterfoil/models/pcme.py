@@ -1,7 +1,7 @@
-"""Dual encoders with heads on top (`heads`): several points per item (PVSE), or a Gaussian (PCME).
+"""Dual encoders with heads on top: several points per item (PVSE), or a Gaussian (PCME).
 
-Heads look at places of a picture and words of a text (`Network.local_images`, `local_texts`) with attention
-of their own, and add what they find there to the point of the whole.
+Heads look at places of a picture and words of a text with attention of their own, and add what they find
+there to the point of the whole.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,7 @@ class Attention(nn.Module):
         nn.init.xavier_uniform_(self.w2.weight)
 
     def forward(self, local: Local) -> Tensor:
-        """(batch, heads, places), zero where there is nothing; each head's sum is one.
-
-        An item of nothing at all is looked at evenly.
-        """
+        """(batch, heads, places), zero where there is nothing; each head's sum is one."""
         scores = self.w2(torch.tanh(self.w1(local.places))).mT
         if local.nothing is not None:
             # At least one place stays unmasked: an empty text would give NaN.
@@ -45,8 +42,8 @@ class Attention(nn.Module):
 class Heads(nn.Module):
     """Several views of an item: norm(whole + sigmoid(map(what a head attends to))) (PVSE).
 
-    The paper has one `map` for all heads. Heads that see one and the same place would all be alike with it:
-    with `own` each head has one of its own.
+    The paper has one `map` for all heads; with `own` each has its own, so that heads that see one and the
+    same place differ.
     """
 
     def __init__(
@@ -75,10 +72,9 @@ class Heads(nn.Module):
 
 
 class LogVariance(nn.Module):
-    """The log-variance of an item, from what it attends to and from the whole (PCME).
+    """The log-variance of an item, from what it attends to and from the whole (PCME's image side).
 
-    As in the paper's image side, on both sides: no norm, no sigmoid, and no recurrent layer of its own. The
-    sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
+    The sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
     """
 
     def __init__(self, width: int, local: int, *, hidden: int | None, log_sigma: float) -> None:
@@ -200,10 +196,9 @@ def pvse(
 ) -> Backbone:
     """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
 
-    `hidden` is the width inside the attention (by default half of that of a place). `projection` maps what
-    heads find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on a
-    side where the backbone knows nothing of places and heads could not differ otherwise. The backbone's
-    network is not copied.
+    `hidden` is the width inside the attention, by default half of a place's. `projection` maps what heads
+    find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on a side
+    where the backbone knows nothing of places. The backbone's network is not copied.
     """
     if heads < 1:
         raise InputError("heads of PVSE", given=heads, allowed="1 or more")
@@ -234,9 +229,8 @@ def pcme(
 ) -> Backbone:
     """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
 
-    `samples` per item are compared where it is evaluated. `scale` and `shift` of the matching probability
-    begin as in the released code, and items with a standard deviation around exp(`log_sigma`); all are
-    learned from there. The released code begins around `log_sigma` 0: samples then lie far from their means,
+    `scale` and `shift` of the matching probability begin as in the released code, standard deviations around
+    exp(`log_sigma`). The released code begins around `log_sigma` 0: samples then lie far from their means,
     whose distances are at most two, and a short training forgets what the towers knew.
     """
     if samples < 1:
@@ -259,8 +253,7 @@ def pcme(
 def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
     """What is kept of each item for evaluation, as one flat float32 row.
 
-    A point at length one; several, each at length one, one after the other; or a Gaussian: its mean at
-    length one, then its log-variances. `Network.comparison` says how such rows are compared.
+    A point at length one; several, one after the other; or a Gaussian: its mean, then its log-variances.
     """
     points = functional.normalize(encoded.points.float(), dim=-1)
     if encoded.log_variance is not None:

@@ -1,8 +1,6 @@
-"""Answers that are already there: tables of scores or outcomes.
+"""Answers that are already there: tables of scores or outcomes, whose header names what they hold.
 
-The header of a table names what it holds (`counterfoil.models.score_table_layouts`). Which row answers which
-question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
-Embeddings, similarities and rankings of galleries have a module of their own (`precomputed_galleries`).
+Which row answers which question of a benchmark is decided elsewhere; nothing here knows a benchmark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,12 +96,10 @@ class PrecomputedTable:
 def load(
     argument: str, options: Options = DEFAULT
 ) -> PrecomputedTable | galleries.PrecomputedSimilarity | galleries.PrecomputedRankings:
-    """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
+    """The answers in a CSV, JSON, JSONL or Parquet file, in a folder with a file per subset, or of a run.
 
-    An npy file is a similarity, a JSON object with "i2t" and "t2i" are rankings (see
-    `precomputed_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
-    folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
-    is passed over, and `described` says so.
+    `options.column` picks the column where the header leaves a choice. An npy file is a similarity, a JSON
+    object with "i2t" and "t2i" are rankings.
     """
     # Of what is no table no rows can be folded.
     other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
@@ -164,10 +160,7 @@ def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
 def with_answers(
     given: PrecomputedTable, layout: TableLayout, *, unanswered: str = "refuse"
 ) -> PrecomputedTable:
-    """The same table with its answers, laid out as `recognise` found.
-
-    Outcomes that are null or NaN are refused too, unless `unanswered` is "wrong" or "leave-out".
-    """
+    """The same table with its answers, laid out as `recognise` found."""
     table = given.table
     if layout.detected:
         # Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k.
@@ -317,9 +310,8 @@ def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
 def _letters(given: PrecomputedTable, unanswered: str) -> PrecomputedTable:
     """The table with whether each image picked its caption (`ipos2t`, `ineg2t`), read from free text.
 
-    It gets the captions of each question: `caption_0` is that of the first image. A response that names no
-    letter and no caption is not right and has no answer. Each of the 600 responses of GPT-4V can be read, and
-    274 of 300 questions have both right. Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
+    A response that names no letter and no caption has no answer. Source: ColorSwap, the released file
+    `text-gpt4v-colorswap.json`: all 600 can be read, and 274 of 300 questions have both right.
     """
     table, columns = given.table, dict(given.table.columns)
     right: dict[str, NDArray[np.bool_]] = {}

@@ -1,12 +1,7 @@
 """Given embeddings (npz), similarities (npy) and rankings (JSON), read without ever unpickling.
 
-Rows of a similarity are images, columns captions, higher scores better. Without ids rows and columns are in
-the order of the benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in
-any order. The file stays on the disk: what is needed is read when it is needed.
-
-Rankings list for every query the ids found, best first, truncated anywhere, in both directions:
-`{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`, ids as numbers or strings, lists as
-long as they come. A list that names an item twice is refused: what it leaves out is unknown.
+Rows of a similarity are images, columns captions, in the benchmark's order or by ids. Rankings list for every
+query the ids found, best first: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`.
 """
 
 import re
@@ -39,12 +34,7 @@ _LARGEST, _SMALLEST = 1e15, 1e-15
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedEmbeddings:
-    """Embeddings of images and captions computed elsewhere.
-
-    `images` is (number of images, width) and `captions` (number of captions, width), as stored (float32 or
-    float64, finite, no zero rows, not necessarily of unit length). Where ids are None the rows are in the
-    benchmark's order.
-    """
+    """Embeddings as stored, (items, width), finite and not zero; without ids in the order of a benchmark."""
 
     does = ("given_embeddings",)
 
@@ -71,9 +61,7 @@ class PrecomputedEmbeddings:
 def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmbeddings:
     """The embeddings in the npz file `argument`.
 
-    Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
-    float32 or float64, with optional `image_ids` and `caption_ids` of integers or strings, one per row.
-    float16 becomes float32. Of captions alone they answer questions that compare captions with each other.
+    Of captions alone they answer questions that compare captions with each other.
     """
     reject_unused_options(f"embeddings:{argument}", options)
     path = Path(argument)
@@ -138,7 +126,7 @@ def _embeddings_of(
 def ids_of(
     arrays: Mapping[str, ndarray], names: tuple[str, ...], rows: int, path: Path, *, per: str
 ) -> tuple[str, ...] | None:
-    """The ids among the arrays of a file, as strings, or None where it has none under any of the names."""
+    """The ids among the arrays of a file, as strings; None where it has none under any of the names."""
     id_arrays = [name for name in arrays if name.lower() in names]
     if not id_arrays:
         return None
@@ -162,10 +150,7 @@ def ids_of(
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedSimilarity:
-    """Scores of images (rows) with captions (columns) as stored, memory-mapped; nothing is known of NaN yet.
-
-    Where ids are None rows and columns are in the benchmark's order.
-    """
+    """Scores of images (rows) with captions (columns) as stored, memory-mapped; NaN is not looked for."""
 
     does = ("given_similarity",)
 
@@ -183,10 +168,7 @@ class PrecomputedSimilarity:
 
 
 def load_similarity(argument: str, options: Options = DEFAULT) -> PrecomputedSimilarity:
-    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
-
-    Numbers are float16, float32, float64 or integers.
-    """
+    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one."""
     reject_unused_options(f"given:{argument}", options, "ids")
     path = Path(argument)
     values = read_npy(path, mapped=True, hint="check the path after 'given:'")
@@ -217,10 +199,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\
 
 @dataclass(frozen=True, eq=False)
 class RankedLists:
-    """A ranked list per query: that of query q is `entries[starts[q]:starts[q + 1]]`, best first.
-
-    Its entries are places in `items`, the ids of everything that any list names.
-    """
+    """A ranked list per query: that of query q is `entries[starts[q]:starts[q + 1]]`, places in `items`."""
 
     queries: tuple[str, ...]
     items: tuple[str, ...]

@@ -1,13 +1,10 @@
 """Region features of images in files, as an object detector left them: npz files, or a TSV.
 
-Three layouts are read. A folder holds one npz per image, `NAME.npz`, with `features` (regions, width) and
-`boxes` (regions, 4). One npz for all images has `image_ids`, `features` (images, regions, width), `boxes`
-(images, regions, 4) and, where images have fewer regions, `num_boxes`. In both, boxes are (left, top, right,
-bottom) in pixels beside `image_w` and `image_h`, or fractions of the image without these. A TSV without a
-header has the columns image_id, image_w, image_h, num_boxes, boxes, features of bottom-up attention (Anderson
-et al. 2018), or LXMERT's ten: img_id, img_h, img_w, four of objects and attributes, num_boxes, boxes,
-features. Boxes and features are base64 of float32. Of a TSV only the line of an image is read, when its turn
-comes.
+A folder holds one npz per image, with `features` (regions, width) and `boxes` (regions, 4). One npz for all
+images has `image_ids`, `features`, `boxes` and, where images have fewer regions, `num_boxes`. Boxes are
+(left, top, right, bottom) in pixels beside `image_w` and `image_h`, or fractions of the image without these.
+A TSV has the six columns of bottom-up attention (Anderson et al. 2018) or LXMERT's ten, with base64 of
+float32; only the line of an image is read, when its turn comes.
 """
 
 import base64
@@ -45,11 +42,7 @@ _COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The regions of one image.
-
-    Boxes are (left, top, right, bottom) as fractions of the image's width and height, None where the file has
-    none.
-    """
+    """The regions of one image; boxes are (left, top, right, bottom) as fractions of its width and height."""
 
     features: Float32[ndarray, "regions width"]
     boxes: Float32[ndarray, "regions 4"] | None
@@ -108,10 +101,10 @@ class RegionFile:
 
 @dataclass(frozen=True, repr=False)
 class RegionReader:
-    """The `ImageReader` of networks on regions: features by an image's id, (regions, width) float32.
+    """The `ImageReader` of networks on regions.
 
-    A network that is not told where its regions lie has None in their place. It prints as the digest of the
-    regions, which identities of scorers and of trainings have in them.
+    It prints as the digest of the regions, for identities; a network that is not told where its regions lie
+    has None in their place.
     """
 
     width: int

@@ -1,15 +1,6 @@
 """Kinds of scorer, named before the colon of a scorer's name: their loaders, and those that can be trained.
 
-To be trained, a dual encoder is loaded and checked as for measuring; an architecture of open_clip without
-weights is allowed in addition.
-
-Kinds that a scorer's name without one may mean: by a folder's files, open_clip's list, a configuration.
-
-    ./my-clip                       a folder with config.json, of `counterfoil train`, or of open_clip
-    ViT-B-32-quickgelu/openai       an architecture and a tag of open_clip
-    openai/clip-vit-base-patch32    a model of the hub, by its configuration
-
-Nothing is loaded. Of the hub's models the configuration alone is fetched, where it is not in the cache.
+A name without a kind is looked up (`scorers_called`); of the hub's models the configuration alone is fetched.
 """
 
 import re
@@ -246,12 +237,8 @@ KINDS = ("open-clip", "hf")
 def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     """The model that `spec` names, all of its parameters in fp32 and trainable, on the CPU.
 
-    * `open-clip:ARCH/TAG`, `open-clip:ARCH/FILE`, `open-clip:local-dir:FOLDER`; `open-clip:ARCH` starts from
-      random weights (torch's random state decides which).
-    * `hf:FOLDER_OR_NAME`: CLIP, SigLIP and others of their kind in transformers.
-
-    Pictures go through the model's own evaluation transform, as BiVLC trains; captions are cut to the longest
-    of their batch where the tower is causal.
+    `open-clip:ARCH` alone starts from random weights (torch's random state decides which); other names are
+    those of scorers. Captions are cut to the longest of their batch where the tower is causal.
     """
     kind, colon, argument = spec.partition(":")
     if kind not in KINDS:
@@ -304,7 +291,7 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def scorers_called(name: str) -> tuple[str, ...]:
-    """Each KIND:WHAT that `name`, which has no kind, may mean; empty where it is none of these."""
+    """Each KIND:WHAT that `name`, a folder, a tag of open_clip or a name of the hub, may mean."""
     folder = Path(name)
     specs = []
     if folder.is_dir():

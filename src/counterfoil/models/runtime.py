@@ -43,10 +43,7 @@ def import_torch() -> Any:
 
 @contextmanager
 def quiet(library: Any = None) -> Iterator[None]:
-    """Without the log and warnings of model libraries, whose causes are checked here.
-
-    Of `library`, which is transformers, the progress bars are off too.
-    """
+    """Without the log and warnings of model libraries; of `library`, transformers, without progress bars."""
     disabled = logging.root.manager.disable
     bars = library is not None and library.utils.logging.is_progress_bar_enabled()
     logging.disable(logging.ERROR)
@@ -85,10 +82,7 @@ def one_line(error: BaseException, most: int = 240) -> str:
 
 @contextmanager
 def model_errors(what: str, *, where: str, **advice: Any) -> Iterator[None]:
-    """Raise what a model library raises in the block as one `ModelError`; our own errors pass.
-
-    `what` comes before the library's words, `advice` (given, allowed, hint) behind them.
-    """
+    """Raise what a library raises in the block as one `ModelError` with `what` before the library's words."""
     try:
         yield
     except (CounterfoilError, MemoryError):
@@ -100,10 +94,7 @@ def model_errors(what: str, *, where: str, **advice: Any) -> Iterator[None]:
 
 @contextmanager
 def loading_errors(what: str, where: str, *, kind: str = "folder") -> Iterator[None]:
-    """Raise what fails in fetching or reading `what` of a model as one `ModelError`; our own errors pass.
-
-    `kind` says what a user may give in place of a name on a hub.
-    """
+    """Raise what fails in fetching or reading `what` as one `ModelError`; `kind` can stand for a hub name."""
     with model_errors(f"its {what} cannot be loaded", where=where):
         try:
             yield
@@ -152,9 +143,8 @@ def precision_of(options: Options, device: Any, *, where: str) -> Any:
 def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
     """The model ready to answer on `device`, and the type its activations have.
 
-    Weights are rounded to `dtype`, and activations too, except for bf16 on a processor that has no arithmetic
-    for it: emulated, that takes four times as long as fp32, so there the rounded weights are computed with in
-    fp32.
+    bf16 on a processor without arithmetic for it takes four times as long as fp32, so there the rounded
+    weights are computed with in fp32.
     """
     torch = import_torch()
     model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
@@ -205,10 +195,7 @@ def _has_bf16(torch: Any) -> bool:
 
 @contextmanager
 def fewest_threads(network: Any, device: Any) -> Iterator[None]:
-    """A block in which torch has one thread where `network` is small and on the processor.
-
-    What it learns then does not depend on the number of threads either.
-    """
+    """One thread of torch where `network` is small and on the processor; learning ignores their number."""
     torch = import_torch()
     before = torch.get_num_threads()
     if device.type == "cpu" and sum(parameter.numel() for parameter in network.parameters()) < SMALL:

@@ -59,8 +59,8 @@ class PairSaliency:
     ) -> tuple[Float[ndarray, "rows columns"], Float[ndarray, "parts rows columns"]]:
         """The heatmap of the caption, and that of each of its parts (first letter, one behind the last).
 
-        A part's is the mean over its tokens; 0 everywhere where the model does not read it, since the caption
-        is too long.
+        A part's is the mean over its tokens; 0 everywhere where the caption is too long for the model to read
+        it.
         """
         (text,) = prompted(self.identity, [caption])
         (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}

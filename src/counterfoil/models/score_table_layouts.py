@@ -1,7 +1,6 @@
 """Layouts of tables of given answers, recognised by the header; `precomputed` reads the numbers.
 
-Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
-scores and not the other way round.
+Scores come before outcomes, because outcomes follow from scores.
 """
 
 import re
@@ -98,9 +97,7 @@ def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool =
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
     A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. With
-    `whole_rows` every row answers a question of its own, also where ids look like those of pairs. Raises
-    `ScoreError` for headers in which nothing, or more than one thing of equal right, is recognised, listing
-    the candidates.
+    `whole_rows` every row answers a question of its own, also where ids look like those of pairs.
     """
     if column is not None and column not in table:
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
@@ -292,10 +289,7 @@ def _lower(table: DataTable) -> dict[str, str]:
 
 
 def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = False) -> bool:
-    """Whether every value is true or false (as such, in words, or as 1 and 0).
-
-    Some may be `empty`, or `parts`: shares between 0 and 1 of several answers that are right.
-    """
+    """Whether every value is true or false; some may be `empty`, or `parts`, shares between 0 and 1."""
 
     def is_part(value: object) -> bool:
         with suppress(ValueError):

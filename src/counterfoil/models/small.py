@@ -1,10 +1,8 @@
 """A dual encoder small enough to learn the world of paper shapes from scratch in half a minute.
 
-Image tower: a convolution over patches, two more over their grid, a learned position for each of its 6 x 6
-cells, one mixer layer (MLP-Mixer: Tolstikhin et al., 2021), which relates cells to each other, then mean and
-maximum over the cells and a linear map. Text tower: embeddings of the words of the model's own vocabulary,
-dilated convolutions over them (van den Oord et al., 2016), which span a whole sentence after three layers,
-then mean, maximum and a linear map as well. Nothing in it knows of shapes or colours.
+Image tower: convolutions over patches, a learned position for each cell of their grid, one mixer layer
+(MLP-Mixer: Tolstikhin et al., 2021), then mean and maximum over the cells and a linear map. Text tower:
+embeddings of words, dilated convolutions over them (van den Oord et al., 2016), then the same.
 """
 
 import re
@@ -219,10 +217,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 def made(
     card: Mapping[str, Any], seed: int, network_of: Callable[[int, Sizes], Network], *, name: str
 ) -> Backbone:
-    """A network of words and small pictures that a card describes, with weights drawn from `seed`.
-
-    `network_of` builds it from the number of ids and the sizes.
-    """
+    """A network of words and small pictures that a card describes, with weights drawn from `seed`."""
     try:
         facts = {name: card[name] for name in Sizes.__dataclass_fields__}
         vocabulary = {str(word): number for number, word in enumerate(card["vocabulary"], _FIRST)}

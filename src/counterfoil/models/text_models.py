@@ -1,28 +1,17 @@
 """Language models, classifiers, plausibility models and encoders of texts: they read captions, see no image.
 
-* `lm:NAME_OR_FOLDER` is a causal or a masked language model. `score` is `log-likelihood` (the default of a
-  causal one), `pseudo-log-likelihood` (of a masked one), `mean` (per token) or `perplexity` (with a minus, so
-  that higher is likelier); `end=in` counts the end token of a causal model too. A causal model reads a
-  caption behind its begin token, or behind the text `context`: of instruct models the token opens a turn.
-* `text-classifier:NAME_OR_FOLDER` is a classifier of sequences, such as one of grammar (CoLA); `label` names
-  the class, by name or number, whose probability (or `score=logit`) is the score.
-* `plausibility:NAME_OR_FOLDER` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in
-  the last rows of its table of embeddings.
-* `text-encoder:NAME_OR_FOLDER` is a text model (BERT, MPNet, T5's encoder, a causal model) and a way to pool
-  its last states to a vector per caption, compared by cosine with those of other captions: `mean` over all
-  tokens, marks included, `cls` (the first) or `last` (the last that is no padding). Where the checkpoint says
-  how (the files of sentence-transformers), that is the default, with its longest text and its lower case;
-  else it is `mean` (Reimers and Gurevych, Sentence-BERT, 2019, section 3).
-* `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER` gives every token a vector, which `token-match`
-  compares as BERTScore does (BERT, RoBERTa and similar models). They embed no images, so no other scorer uses
-  them. Layer 0 is the input embeddings; the default is the last layer. BERTScore chose one for each model: 9
-  of bert-base-uncased, 17 of roberta-large.
+* `lm:` is a causal or masked language model. A causal one reads a caption after its begin token, or after the
+  text `context`: the begin token of instruct models opens a turn.
+* `text-classifier:` gives the probability of a class (`label`), for example of grammar (CoLA).
+* `plausibility:` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in the last rows
+  of its table of embeddings.
+* `text-encoder:` pools the last states of a text model to a vector per caption, by default as the files of
+  sentence-transformers say, else by their mean (Reimers and Gurevych, 2019, section 3).
+* `hf-text:NAME@LAYER` gives every token a vector, which `token-match` compares as BERTScore does. Layer 0 is
+  the input embeddings. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
 
-A causal model also writes texts after prompts (`TextGenerator`). A prompt is a text, or the messages of a
-conversation, the user's first. A tokenizer with a chat template gets them as messages; one without gets them
-as they are, with a line between them.
-
-Batches are padded on the right, where neither a causal mask nor an attention mask lets padding count.
+A causal model also writes texts after prompts (`TextGenerator`). Batches are padded on the right, where
+neither a causal mask nor an attention mask lets padding count.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -144,7 +133,7 @@ class TextModel:
         return self.network(input_ids=ids, attention_mask=mask, **options), mask
 
     def outputs(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[tuple[slice, Any, Tensor]]:
-        """`forward` of as many rows, sorted by length, as have logits of `width` columns within `_LOGITS`."""
+        """`forward` of rows sorted by length, as many at a time as have logits within `_LOGITS`."""
         at = 0
         while at < len(rows):
             n = 1
@@ -171,7 +160,7 @@ def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
 
 
 def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-    """The sum over a text's tokens of the log-probability of each where it alone is masked, and their number.
+    """The sum of the log-probabilities of a text's tokens, each masked alone, and their number.
 
     Source: Salazar et al., Masked Language Model Scoring, 2020.
     """
@@ -192,8 +181,7 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
 def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A language model in a local folder, or of that name on the hub.
 
-    Which kind it is its configuration says (`architectures`); `kind=causal` or `kind=masked` where it does
-    not.
+    `architectures` in its configuration says which kind it is, or the setting `kind`.
     """
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
@@ -240,10 +228,9 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
 
 
 def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A classifier of sequences; the score is the probability of the class that `label` names.
+    """A classifier of sequences; the score is the probability of the class `label`.
 
-    Without `label` it is the class of index 1 of two ("acceptable" of CoLA, as SugarCrepe takes it). Raises
-    `InputError` where there are more classes and none is named, `UnknownNameError` for one that is not there.
+    Without `label` it is class 1 of two ("acceptable" of CoLA, as SugarCrepe takes it).
     """
     where = f"text-classifier:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
@@ -276,10 +263,7 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
 def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
 
-    The head is row 32,099 of the table of embeddings, its bias the first number of row 32,098, the
-    temperature the first of row 32,097; the text's last token is classified.
-
-    Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
+    The text's last token is classified. Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
     """
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
@@ -318,10 +302,7 @@ def load_model(
     facts: dict[str, Any],
     longest: int | None = None,
 ) -> TextModel:
-    """The model that the class `auto` of transformers reads, ready to answer by `rule`.
-
-    It reads at most `longest` tokens, where that is given.
-    """
+    """The model that the class `auto` of transformers reads, with `rule`; `longest` limits its tokens."""
     opened = loading.pretrained(context, library, argument, kind=getattr(library, auto))
     model, tokenizer = opened.model, opened.tokenizer
     if hasattr(model.config, "max_position_embeddings"):
@@ -434,7 +415,7 @@ def _pooled(pooling: str) -> Any:
 
 
 def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
-    """Pooling, longest text and case as the files of sentence-transformers say; `length` is None without."""
+    """Pooling, longest text and case by the files of sentence-transformers; `length` is None without."""
     modules = _file(library, argument, "modules.json", where)
     if not isinstance(modules, list):
         return {"length": None}
@@ -484,7 +465,7 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
 
 
 def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there)."""
+    """The model in a local folder, or of that name on the hub."""
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
@@ -567,11 +548,9 @@ class TextGenerator(OnTextModel):
     ) -> list[str]:
         """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
 
-        With `head` every answer has begun with that text, and what follows it is returned.
-
-        At temperature 0 the likeliest token is taken each time, and above it one is drawn; the same prompts
-        in one call with the same seed then give the same texts. All prompts go through the model together,
-        padded on the left.
+        With `head` every answer begins with that text, and what follows it is returned. At temperature 0 the
+        likeliest token is taken; above it tokens are drawn, and the same prompts in one call with one seed
+        give the same texts.
         """
         if not prompts:
             return []

@@ -29,7 +29,7 @@ LAYOUTS = (
 
 
 def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[str]]:
-    """The captions of each image or video in a JSON file, for the setting of a metric that names it.
+    """The captions of each image or video in a JSON file.
 
     The layouts are those of VATEX, of ActivityNet (sentences of more than `LONGEST_SENTENCE` words left out),
     a list of captions (each by itself), and COCO's.
@@ -152,11 +152,7 @@ class Counting:
         return "references" if "references" in self.needs else "candidates"
 
     def for_corpus(self, file: Path | None) -> Any:
-        """The metric for a benchmark whose corpus is `file`; without a corpus where that is None or missing.
-
-        It is another one only where `wants_corpus`, as EMScore's code measures VATEX-EVAL and
-        ActivityNet-FOIL.
-        """
+        """The metric for a benchmark whose corpus is `file`; without one where that is None or missing."""
         if not self.wants_corpus:
             return self
         corpus = Corpus.of(str(file), self.identity.name) if file is not None and file.is_file() else None
@@ -171,8 +167,8 @@ class Counting:
     ) -> Frequencies | None:
         """The document frequencies that the setting `idf` asks for, None where every token counts alike.
 
-        Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then
-        a reference of several candidates counts as often.
+        References are those of the rows `documents`; of all rows a reference of several candidates counts as
+        often.
         """
         if self.corpus is not None:
             return self.corpus.frequencies(self.local)
@@ -186,9 +182,9 @@ class Counting:
 
 
 class Phrases:
-    """Captions with their weights, each made once however often it is asked for.
+    """Captions with their weights, each made once.
 
-    Without frequencies every token weighs 1. Where marks do not count, those of begin and end weigh 0.
+    Without frequencies every token weighs 1; where marks do not count, those of begin and end weigh 0.
     """
 
     def __init__(self, frequencies: Frequencies | None, *, marks: bool) -> None:

@@ -1,24 +1,14 @@
 """Caption metrics with a model behind them: CLIP-S, PAC-S, EMScore, their kin with references, token-match.
 
-`load` gives an `EmbeddingMetric` (one embedding per item) or a `LocalMetric` (tokens and frames), with the
-official prefix, weight and treatment of what the papers leave open; `options.settings` changes them
-(`settings`).
-
-CLIP-S and PAC-S are about pictures. PAC-S scores videos with PAC-S by EMScore's formulae (section 3.2): where
-a benchmark shows videos, take `metric.for_videos()` of these, a `LocalMetric` under the same name with the
-same model; CLIP-S is refused there in a line.
-
 What the codes behind the published numbers do, and where this differs:
 
-* CLIPScore and PAC-S put "A photo depicts " before candidates and references, EMScore nothing. They cut off
-  captions that are too long, as here; EMScore's code stops with an error.
-* CLIPScore on a GPU computes in half precision up to the score, on a CPU in single; PAC-S and EMScore round
-  nothing. Here scores are float64, of float32 embeddings; `arithmetic=half` and precision fp16 are
-  CLIPScore's GPU, whose scores tie often. Its numbers come out to a step or two of half precision, not to the
-  bit: embeddings here have length 1 before they are rounded, there after it.
+* CLIPScore and PAC-S put "A photo depicts " before candidates and references, EMScore nothing.
+* CLIPScore on a GPU computes in half precision up to the score. Here scores are float64, of float32
+  embeddings; `arithmetic=half` and precision fp16 are CLIPScore's GPU, whose scores tie often, to a step or
+  two: embeddings here have length 1 before they are rounded, there after it.
 * EMScore's padding makes scores depend on the rows beside them; here none does, but for `padding=released`.
-  Where all weights of a caption are 0, as of a load of one caption, its code has a NaN; here its tokens count
-  alike.
+  Where all weights of a caption are 0 its code has a NaN; here its tokens count alike. Its code stops with an
+  error at captions that are too long; here they are cut off.
 """
 
 from collections.abc import Sequence
@@ -52,9 +42,8 @@ from counterfoil.models.text_models import TextEncoder
 def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
     """The metric called `name`, such as "clip-s", around the model that `backbone` loads.
 
-    `backbone` gets `options` with the metric's prefix as the prompt, and gives an `Embedder` or
-    `PrecomputedEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
-    `options` takes the place of the prefix.
+    `backbone` gets `options` with the metric's prefix as the prompt; a prompt in `options` takes the place of
+    the prefix.
     """
     where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
@@ -211,7 +200,7 @@ def _of_frames(
 def _title(name: str, model: Any, settings: Settings) -> str:
     """What results call PAC-S where no model of PAC-S is behind it: there it is CLIP-S times 0.8.
 
-    PAC-S's model is one that was trained with the recipe `pac`, or that the user says is a released one.
+    PAC-S's model was trained with the recipe `pac`, or the user says that it is a released one.
     """
     if not name.endswith("pac-s") or settings.model == "pac-s":
         return ""

@@ -1,8 +1,4 @@
-"""METEOR 1.5 and SPICE 1.0: the Java programs of pycocoevalcap, and how they are run.
-
-METEOR is asked through pycocoevalcap's own class: it is started once, kept, and ended with this program.
-SPICE reads and writes files; its parser is a download of its own.
-"""
+"""METEOR 1.5 and SPICE 1.0: the Java programs of pycocoevalcap, and how they are run."""
 
 import atexit
 import json
@@ -43,23 +39,13 @@ def telling(lines: Iterable[str]) -> Iterable[str]:
 
 
 def died(code: int, complaints: Sequence[str]) -> str:
-    """How a program ended, by its exit status and its last words.
-
-    >>> died(1, ["Error: no space"]), died(-9, [])
-    ('ended with status 1; it said last: Error: no space', 'was ended by signal 9; it said nothing')
-    """
+    """How a program ended, by its exit status and its last words."""
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
     return f"{how}; it said {f'last: {complaints[-1]}' if complaints else 'nothing'}"
 
 
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
-    """Runs a program that reads and writes files, and gives back what it said; `ModelError` where it fails.
-
-    >>> from sys import executable
-    >>> run([executable, "-c", "import sys; sys.exit('no space')"], name="copy", patience=60)
-    Traceback (most recent call last):
-    counterfoil.errors.ModelError: copy: ended with status 1; it said last: no space
-    """
+    """Run a program that reads and writes files, and return what it said."""
     try:
         done = subprocess.run(
             command,
@@ -123,14 +109,10 @@ class Meteor(NamedTuple):
 def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Meteor:
     """METEOR of each candidate against the best of its references, and of all candidates as one text.
 
-    The value of the whole is not the mean: the counts of all candidates are added up first, as METEOR and
-    pycocoevalcap report it. Options are those of pycocoevalcap: English, with METEOR's own normalisation of
-    punctuation (`-l en -norm`). In the captions `|||`, which stands between captions on the way to the
-    program, is left out, and white space is one blank. An empty candidate gets 0, and so does one whose
-    references are all empty.
-
-    The program keeps about a gigabyte of data in memory, loads it for some seconds once, and ends with this
-    one.
+    The value of the whole is not the mean: the counts of all candidates are added up first. Options are those
+    of pycocoevalcap (`-l en -norm`). `|||`, which stands between captions on the way to the program, is left
+    out, and white space is one blank. An empty candidate gets 0, and so does one whose references are all
+    empty. The program keeps about a gigabyte in memory and ends with this one.
 
     Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
@@ -181,11 +163,7 @@ atexit.register(close_meteor)
 
 
 def _plain(text: str) -> str:
-    """A caption that is one caption to the program.
-
-    >>> _plain("a cat ||| a\\ndog"), _plain("|||")
-    ('a cat a dog', '')
-    """
+    """A caption that is one caption to the program."""
     return " ".join(text.replace("|||", "").split())
 
 
@@ -217,8 +195,8 @@ def spice(
 ) -> Float[ndarray, "n"]:
     """SPICE of each candidate: the F-score of its facts against those of all its references, in [0, 1].
 
-    A candidate or references in which no fact is found give 0. `models` is the folder that holds the
-    parser's two files; by default `spice/lib` of pycocoevalcap. What the program parses is not kept.
+    A candidate or references in which no fact is found give 0. `models` is the folder of the parser's two
+    files.
 
     Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
     """

@@ -38,9 +38,9 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class TextMeasure:
-    """A metric of texts. `items` gives a number per row of words, `whole` one for all; None is their mean.
+    """A metric of texts.
 
-    `sums` are what the whole is made of, where that adds up over rows.
+    `items` gives a number per row of words, `whole` one for all; None is their mean.
     """
 
     does = ("reads_references",)
@@ -58,18 +58,12 @@ class TextMeasure:
         references: Sequence[Sequence[str]],
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "n"]:
-        """One number per row.
-
-        CIDEr counts the references of the rows `documents`, or of all.
-        """
+        """One number per row; CIDEr counts the references of the rows `documents`, or of all."""
         # A copy: the metric keeps the original for the next call.
         return np.array(self.items(*self._words(candidates, references), documents))
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-        """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean over rows.
-
-        NaN for no rows.
-        """
+        """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean."""
         if not candidates:
             return float("nan")
         words = self._words(candidates, references)
@@ -126,8 +120,7 @@ def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngr
 def load(name: str, options: Options) -> TextMeasure:
     """The metric called `name` ("cider"), as `options.settings` has it (see `registry.Settings`).
 
-    The identity names all that decides a number, and of a file its digest. `length` counts words: PAC-S
-    (Table 4) prefers "the longer caption" and does not say longer in what.
+    `length` counts words: PAC-S (Table 4) prefers "the longer caption" and does not say longer in what.
 
     >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
     array([0.6667])

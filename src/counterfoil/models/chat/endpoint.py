@@ -1,7 +1,6 @@
 """An OpenAI-compatible chat endpoint: requests with images, and answers kept in files.
 
-Every answer is written to its own file as soon as it arrives, named by the digest of everything that was sent
-(address, model, messages with the digest of each image, parameters).
+Every answer is written at once to a file named by the digest of everything that was sent, images by theirs.
 """
 
 import base64
@@ -61,9 +60,9 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `refused` says that the model or its filter declined; `text` may be empty.
+    """One answer.
 
-    `text` is all that came; `answer` is what stands behind the thinking of a reasoning model.
+    `refused` says that the model or its filter declined; `text` is all that came.
     """
 
     text: str

@@ -1,7 +1,6 @@
 """Clients of endpoints that answer with JSON: requests sent at a pace, retried, and kept once answered.
 
-No request is paid for twice: every answer is kept as soon as it arrives, under the digest of everything that
-was sent. Requests that hang when a process is killed were never answered, and are sent again.
+No request is paid for twice: an answer is kept as it arrives, under the digest of everything that was sent.
 """
 
 import json
@@ -89,8 +88,7 @@ class Spent:
 class Client(ABC, Generic[Asked, Answer]):
     """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written or shown.
 
-    Redirects are not followed. A kind of endpoint has a `kind`, a `path` under the address and the name of
-    `what` it answers, makes the payload of a request, reads an answer, and keeps it.
+    Redirects are not followed.
     """
 
     kind: str
@@ -138,9 +136,7 @@ class Client(ABC, Generic[Asked, Answer]):
     def ask(self, requests: Sequence[Asked]) -> Iterator[Answer]:
         """The answer to each request, in order; equal requests are sent once.
 
-        Requests are prepared a few ahead, so that images of a large benchmark are never all in memory. Raises
-        `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or gives no
-        answer after all tries. Whatever was answered is kept.
+        A few are prepared ahead, so that images of a large benchmark are never all in memory.
         """
         under_way: dict[str, Future[Answer]] = {}
         stop = self._stop = Future()

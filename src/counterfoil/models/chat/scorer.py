@@ -102,9 +102,9 @@ def address(url: str, *, where: str) -> str:
 class ChatScorer:
     """A chat model behind an endpoint, asked by a protocol.
 
-    Under `yes-no` it scores pairs: P(yes) in [0, 1] or the log odds where log-probabilities are read, 1 for
-    yes and 0 for no where texts are; NaN where the answer is refused or says neither. Under `choose` and
-    `two-images` it picks among the items of questions.
+    Under `yes-no` it scores pairs: P(yes) or the log odds where log-probabilities are read, 1 or 0 where
+    texts are; NaN where the answer is refused or says neither. Under the others it picks among the items of
+    questions.
     """
 
     endpoint: Endpoint

@@ -1,7 +1,6 @@
 """Captioners as decoders: BLIP and GIT of the package transformers.
 
-They have no chat template: a caption follows a begin mark and, where one is wanted, the beginning of a text.
-The picture goes through its tower once; keys and values of a decoder that attends to it across, too.
+They have no chat template: a caption follows a begin mark and the beginning of a text.
 """
 
 from collections.abc import Callable, Sequence

@@ -48,8 +48,7 @@ class ImageTextDecoder(Decoder):
 
     Shared are, where each agrees with the plain computation on samples: the output of the vision tower
     (`together`), and keys and values of all that stands before the caption (`shares`). A prompt whose ids
-    attend to each other both ways shares no part of itself: PaliGemma's question, but not its image with a
-    fixed prompt.
+    attend to each other both ways shares no part of itself (PaliGemma's question).
     """
 
     template: Template
@@ -237,7 +236,7 @@ _NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def opened(argument: str, context: LoadContext) -> Opened:
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there)."""
+    """The model in a local folder, or of that name on the hub."""
     where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:

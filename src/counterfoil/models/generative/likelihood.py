@@ -1,8 +1,8 @@
 """Likelihood of captions, log P(caption | image), by a model that writes them (`likelihood:NAME_OR_FOLDER`).
 
-A captioner favours captions that are likely without any image. `unconditional` takes that off: the score is
-log P(caption | image) - alpha log P(caption), where the second term comes from a language model (`lm`), from
-a grey picture (`blank`), or from pictures of noise (`noise`). alpha is 1 unless given.
+A captioner favours captions that are likely without any image. With `unconditional` the score is log
+P(caption | image) - alpha log P(caption), the second term from a language model (`lm`), a grey picture
+(`blank`), or pictures of noise (`noise`).
 
 Source: Lin et al. 2024, "Revisiting the role of language priors in vision-language models" (VisualGPTScore).
 """
@@ -34,10 +34,7 @@ _SIDE = 224
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer by the model in a local folder or of that name on the hub.
-
-    Scores are natural logarithms, which an unconditional term may take above 0.
-    """
+    """The scorer `likelihood:NAME_OR_FOLDER`, of natural logarithms."""
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
     chosen = settings_of(LikelihoodSettings, options.settings, where=where)

@@ -1,9 +1,7 @@
-"""Shared prefixes: log-probabilities of tokens after pictures, with each picture read once for all its texts.
+"""Log-probabilities of tokens after pictures, with each picture read once for all its texts.
 
-A model that writes from left to right reads picture and prompt once. What it kept of them (keys and values)
-is repeated for the texts that follow, which are short beside the hundreds of positions of a picture. Texts go
-through the model together, those of like length first, padded on the right: under a causal mask nothing
-depends on what follows.
+A model that writes from left to right reads picture and prompt once; its keys and values are repeated for the
+texts that follow. Texts of like length go through the model together, padded on the right.
 """
 
 import inspect
@@ -162,8 +160,7 @@ def log_probabilities(
 ) -> list[Float[ndarray, "positions choices"]]:
     """Of each row after its picture the log-probabilities (float32 arithmetic, at most 0) of what it wants.
 
-    `shared` says which pictures are asked about more than once; the others are read whole together with their
-    text, where the decoder does better so.
+    `shared` says which pictures are asked about more than once; the others are read whole with their text.
     """
     values: list[ndarray] = [np.empty(0)] * len(rows)
     read = len(decoder.read)

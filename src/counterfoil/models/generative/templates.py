@@ -1,7 +1,6 @@
 """Templates of prompts: a picture's ids, the user's text after it, and the model's own words, as token ids.
 
-A caption is untrusted text: what looks like a control token in it is encoded as plain text. The processor of
-a model runs once per picture; texts alone go through its tokenizer, in the model's own chat template.
+A caption is untrusted text: what looks like a control token in it is encoded as plain text.
 """
 
 import inspect
@@ -228,11 +227,7 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 
 
 def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The ids that all rows begin with.
-
-    >>> common([(1, 2, 3), (1, 2, 5, 6)])
-    (1, 2)
-    """
+    """The ids that all rows begin with."""
     columns = zip(*rows, strict=False)
     return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 

@@ -1,8 +1,7 @@
 """Answers yes or no: the probability of yes to a question about a caption (`vqa:NAME_OR_FOLDER`).
 
-The score is VQAScore's: the probability that the model's answer to `Does this figure show "CAPTION"? Please
-answer Yes or No.` begins with yes, in any spelling that is one token. The log-odds of yes against no have a
-finer scale, which ties less often in half precision.
+The score is VQAScore's: the probability that the model's answer begins with yes, in any spelling that is one
+token. The log-odds of yes against no tie less often in half precision.
 
 Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation".
 """
@@ -26,11 +25,7 @@ SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " 
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer by the model in a local folder, or of that name on the hub.
-
-    Scores are probabilities in [0, 1] (`score=p-yes`), or the logarithm of the ratio of the probabilities of
-    yes and of no (`score=log-odds`).
-    """
+    """The scorer `vqa:NAME_OR_FOLDER`."""
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
     settings = settings_of(VqaSettings, options.settings, where=where)

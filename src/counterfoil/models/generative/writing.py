@@ -1,8 +1,4 @@
-"""Captions that a model of transformers writes of images: BLIP, GIT, PaliGemma, chat models.
-
-The model is read by the loader of `likelihood:NAME_OR_FOLDER`. A model with a chat template is asked for a
-caption in a user's turn; one that only writes captions goes on from the beginning of one.
-"""
+"""Captions that a model of transformers writes of images: BLIP, GIT, PaliGemma, chat models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -40,9 +36,8 @@ class CaptionWriter:
     ) -> list[str]:
         """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
 
-        At temperature 0 the likeliest caption of a search with so many `beams` is taken (1: the likeliest
-        token each time). Above it tokens are drawn; the same images in one call with the same seed then give
-        the same captions.
+        At temperature 0 the likeliest caption of a search with so many `beams` is taken; above it tokens are
+        drawn, and the same images in one call with the same seed give the same captions.
         """
         if not images:
             return []
