@@ -153,9 +153,6 @@ def _all_pictures(batch: Sequence[Image]) -> bool:
     return not any(isinstance(item, Video) for item in batch)
 
 
-# -- features of patches, in the space of captions --------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Patches:
     """The unit vectors of a picture's patches, and the part of the picture that they cover."""
@@ -210,9 +207,6 @@ def input_of(module: Any, run: Callable[[], Any]) -> Any:
     ):
         run()
     return inputs[0]
-
-
-# -- the whole model --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

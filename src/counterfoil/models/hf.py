@@ -158,9 +158,6 @@ def _check(
         raise ModelError(problem, where=where, given=given, allowed="one vector each, of one width")
 
 
-# -- inputs -----------------------------------------------------------------------------------------------
-
-
 def _image_tower(
     model: Any,
     processor: Any,
@@ -263,9 +260,6 @@ def _agrees(processor: Any, resized: Resized) -> bool:
         return False
     levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
     return float(levels.mean()) <= _LEVELS
-
-
-# -- the network ------------------------------------------------------------------------------------------
 
 
 def patches_of(

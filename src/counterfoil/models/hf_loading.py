@@ -188,8 +188,6 @@ def tokenizer_digest(tokenizer: Any) -> str:
     return digest_value([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
 
 
-# -- texts as token ids -----------------------------------------------------------------------------------
-
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
 

@@ -43,9 +43,6 @@ from counterfoil.models.settings import PairSettings, RegionSettings, settings_o
 Kind = TypeVar("Kind", bound=Matcher)
 
 
-# -- families that look at pixels --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class PixelFamily(Matcher):
     """A model with its image processor."""
@@ -327,9 +324,6 @@ class Flava(PixelFamily):
         return saliency.stream_of(output.attentions, words, patches, saliency.squared)
 
 
-# -- families that read regions from files -----------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class RegionFamily(Matcher):
     """A model of regions."""
@@ -452,8 +446,6 @@ class VisualBert(RegionFamily):
         fill = saliency.painted(regions, self.where)
         return saliency.stream_of(output.attentions, words, places, fill)
 
-
-# -- loading -----------------------------------------------------------------------------------------------
 
 #: The families by transformers' model type.
 FAMILIES: dict[str, type[PixelFamily]] = {

@@ -358,16 +358,7 @@ def network_scorer(
     return Detector(*parts) if detects else DualEncoder(*parts, comparison, backbone.needs)
 
 
-# -- image towers beside the reference --------------------------------------------------------------------
-#
-# Pictures are resized on the device, and the tower is compiled. Resizing is PyTorch's antialiased one in
-# float32, rounded to bytes once; Pillow rounds after each of its two passes and weighs in whole numbers, so
-# pixels differ by a level or two of 255 and embeddings by little. Compiling fuses operations and so rounds in
-# other places; the first batch is computed both ways, and a program that does not agree is refused. A smaller
-# batch is filled up, since another size would be compiled anew.
-
-#: Largest difference allowed between unit vectors of a library's towers and of what replaces them, by
-#: precision.
+#: Largest difference allowed between unit vectors of a tower and of what replaces it, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 
@@ -382,7 +373,10 @@ def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> T
 
 @dataclass(frozen=True, eq=False)
 class DevicePixels:
-    """Pictures of any size to the pixels that a tower takes, on its device."""
+    """Pictures of any size to the pixels that a tower takes, on its device.
+
+    Resizing is PyTorch's antialiased one in float32, rounded once; Pillow rounds after each of two passes.
+    """
 
     resized: Resized
     #: Mean and standard deviation of the three colours.
@@ -400,13 +394,8 @@ class DevicePixels:
             # A copy, since what a worker sent may not be written to, which torch warns of.
             pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
             if (across, down) != (width, height):
-                pixels = torch.nn.functional.interpolate(
-                    pixels,
-                    (down, across),
-                    mode=self.resized.interpolation,
-                    antialias=True,
-                    align_corners=False,
-                )
+                how: dict[str, Any] = {"mode": self.resized.interpolation, "antialias": True}
+                pixels = torch.nn.functional.interpolate(pixels, (down, across), align_corners=False, **how)
             left, top = self.resized.corner_at(across, down)
             # Whole levels from 0 to 255.
             crops.append(pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255))
@@ -429,6 +418,7 @@ class CompiledTower:
     def __call__(self, pixels: Tensor) -> Tensor:
         """(batch, width) features; raises `ModelError` where no program can be made or it disagrees."""
         rows = len(pixels)
+        # Another size would be compiled anew.
         if rows < self.size:
             pixels = torch.cat([pixels, pixels.new_zeros(self.size - rows, *pixels.shape[1:])])
         self.size = max(self.size, rows)
@@ -446,9 +436,8 @@ class CompiledTower:
             difference = float((compiled - plain).abs().max())
             # Written so that NaN is refused too.
             if not difference <= self.tolerance:
-                problem = "the compiled image tower does not agree with the tower"
+                problem, allowed = "the compiled image tower does not agree", f"at most {self.tolerance:g}"
                 given = f"unit vectors {difference:.2g} apart"
-                allowed = f"at most {self.tolerance:g}"
                 raise ModelError(problem, where=self.where, given=given, allowed=allowed, hint=hint)
             self.checked = True
         return features

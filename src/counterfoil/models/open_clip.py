@@ -57,9 +57,6 @@ _RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
-# -- weights and their activation -------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Activation:
     """The activation that a model is built with, and the evidence for it.
@@ -211,9 +208,6 @@ def _builds(library: Any, architecture: str) -> str:
     return "quickgelu" if config.get("quick_gelu") else "gelu"
 
 
-# -- for scoring and for training --------------------------------------------------------------------------
-
-
 def library_of() -> Any:
     """The package open_clip; raises `MissingExtraError` where it is not installed."""
     return runtime.library("open_clip", "open_clip_torch")
@@ -305,9 +299,6 @@ def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> 
     return Backbone(where, network, pixels.preparation, pixels, tokens, card, files)
 
 
-# -- inputs -----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class OpenClipPixels:
     """Prepared pictures to the pixels that a model takes."""
@@ -382,9 +373,6 @@ class OpenClipTokens:
         else:
             return [0] * len(texts)
         return [max(0, length - len(row)) for length, row in zip(lengths, self.rows(texts), strict=True)]
-
-
-# -- the network ------------------------------------------------------------------------------------------
 
 
 def patch_features(model: Any) -> Callable[[Any], Any] | None:

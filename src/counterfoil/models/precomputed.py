@@ -27,20 +27,15 @@ from counterfoil.store import digest_file, digest_value
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedTable:
-    """Scores or outcomes of one scorer, one entry per question.
+    """Scores or outcomes of one scorer, one entry per question, by the `kind`:
 
-    `kind` says which of the two is there and in what shape:
-
-    * `quad_scores`: `values` is (n, 2 captions, 2 images), as in `counterfoil.benchmarks.Scores`
+    * `quad_scores`: `values` is (n, 2 captions, 2 images)
     * `choice_scores`: `values` is (n, k), the right candidates first, `NO_CANDIDATE` behind the last of a
       question that has fewer than others; of preferences (n, 2), in their order
-    * `rated_scores`: `values` is (n,), one score per question
+    * `rated_scores`: `values` is (n,)
     * `drawn_scores`: `values` is (n, 2, draws), of preferences whose references were drawn
-    * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans; free text of chat
-      models about one direction the first two alone
-    * `choice_outcome`: `right` maps `accuracy` to (n,) booleans
-
-    Outcomes of several answers are (n,) shares of right ones.
+    * `quad_outcomes`: `right` maps directions to (n,) booleans, or to shares of several answers
+    * `choice_outcome`: `right` maps `accuracy` to the same
 
     Tables of one row per pair ("17_c0_i1") are folded into one entry per question, in order of appearance.
     """
@@ -48,8 +43,7 @@ class PrecomputedTable:
     does = ("given_scores",)
 
     identity: Identity
-    #: The table as read, with whatever captions and groups it carries. Its rows are the entries, except where
-    #: pairs were folded (`folded`). A folder's files follow each other in order of their names.
+    #: The table as read; its rows are the entries, except where pairs were `folded`.
     table: DataTable
     #: The columns the numbers come from, in order: ("score",) or ("c0_i0", "c0_i1", "c1_i0", "c1_i1").
     column: tuple[str, ...]
@@ -78,19 +72,18 @@ class PrecomputedTable:
 
     def take(self, rows: Int64[ndarray, "rows"]) -> "PrecomputedTable":
         """The chosen entries, in this order."""
-        whole = self.table
+        table = self.table
         if not self.folded:
-            columns = {name: [cells[row] for row in rows] for name, cells in whole.columns.items()}
-            whole = DataTable(columns, whole.source, whole.kind)
-        return replace(
-            self,
-            table=whole,
-            ids=None if self.ids is None else tuple(self.ids[row] for row in rows),
-            subsets=None if self.subsets is None else tuple(self.subsets[row] for row in rows),
-            values=None if self.values is None else self.values[rows],
-            right={name: right[rows] for name, right in self.right.items()},
-            unanswered=None if self.unanswered is None else self.unanswered[rows],
-        )
+            columns = {name: [cells[row] for row in rows] for name, cells in table.columns.items()}
+            table = DataTable(columns, table.source, table.kind)
+        names, arrays = ("ids", "subsets"), ("values", "unanswered")
+        held = {name: known for name in (*names, *arrays) if (known := getattr(self, name)) is not None}
+        taken: dict[str, Any] = {
+            name: tuple(held[name][row] for row in rows) for name in names if name in held
+        }
+        taken |= {name: held[name][rows] for name in arrays if name in held}
+        right = {name: right[rows] for name, right in self.right.items()}
+        return replace(self, table=table, right=right, **taken)
 
 
 def load(
@@ -101,19 +94,18 @@ def load(
     `options.column` picks the column where the header leaves a choice. An npy file is a similarity, a JSON
     object with "i2t" and "t2i" are rankings.
     """
+    path, ending = Path(argument), Path(argument).suffix.lower()
     # Of what is no table no rows can be folded.
     other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
-    if Path(argument).suffix.lower() == ".npy":
+    if ending == ".npy":
         return galleries.load_similarity(argument, other)
-    if galleries.holds_rankings(Path(argument)):
+    if galleries.holds_rankings(path):
         return galleries.load_rankings(argument, other)
-    if Path(argument).suffix.lower() == ".npz":
+    if ending == ".npz":
         hint = f"embeddings are given as embeddings:{argument}, similarities as npy"
         raise DataError("no table of scores", where=argument, given="an npz file", hint=hint)
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
-    path = Path(argument)
     if (path / "answers.parquet").is_file():
-        # The scores of a run, where it is the run's own folder.
         path = path / "answers.parquet"
     elif runs := sorted(str(file.parent) for file in path.glob("*/answers.parquet")):
         problem, hint = "a run has a folder per benchmark, name one of them", "as in given:RUN/BENCHMARK"
@@ -122,9 +114,8 @@ def load(
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     weights = digest_value([[file.name, digest_file(file)] for file in files])
     answers = from_table(table, f"given:{argument}", weights, options)
-    if not path.is_dir():
-        return answers
-    return replace(answers, described=f"{answers.described}; {len(files)} files")
+    described = f"{answers.described}; {len(files)} files" if path.is_dir() else answers.described
+    return replace(answers, described=described)
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
@@ -174,30 +165,31 @@ def with_answers(
     ids = _ids(table, layout.id)[1] if layout.id else None
     if layout.texts:
         return replace(_letters(given, unanswered), ids=ids)
-    subsets = _subsets(table, layout.id)
+    given = replace(given, ids=ids, subsets=_subsets(table, layout.id))
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(layouts.DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         empty_of = {
-            name: np.array([layouts.is_empty(cell) for cell in table[name]], dtype=bool)
-            for name in layout.columns
+            name: np.array(list(map(layouts.is_empty, table[name])), dtype=bool) for name in layout.columns
         }
         empty = _unanswered(table, empty_of, unanswered, allowed="true or false")
         if empty is not None:
-            cells = {
-                name: [False if none else cell for none, cell in zip(rows, table[name], strict=True)]
-                for name, rows in empty_of.items()
-            }
-            table = DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
+            table = _filled(table, empty_of, False)
         shares = [shares_right(table, column) for column in layout.columns]
-        right = dict(zip(names, shares, strict=True))
-        return replace(given, ids=ids, subsets=subsets, right=right, unanswered=empty)
-    if layout.kind == "rated_scores":
-        return replace(given, ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
+        return replace(given, right=dict(zip(names, shares, strict=True)), unanswered=empty)
     if layout.kind == "choice_scores":
-        return replace(given, ids=ids, subsets=subsets, values=_candidate_scores(table, layout.columns))
+        return replace(given, values=_candidate_scores(table, layout.columns))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
-    shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
-    return replace(given, ids=ids, subsets=subsets, values=values.reshape(shape))
+    shapes = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1), "rated_scores": (-1,)}
+    return replace(given, values=values.reshape(shapes[layout.kind]))
+
+
+def _filled(table: DataTable, empty_of: Mapping[str, ndarray], value: object) -> DataTable:
+    """The table with a value in place of empty cells."""
+    cells = {
+        name: [value if none else cell for none, cell in zip(rows.tolist(), table[name], strict=True)]
+        for name, rows in empty_of.items()
+    }
+    return DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
 
 
 def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.float64]:
@@ -205,11 +197,7 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
     empty = [[cell is None or cell == "" for cell in table[name]] for name in columns]
     behind = np.logical_and.accumulate(np.array(empty).reshape(len(columns), -1)[::-1], axis=0)[::-1]
     behind[:2] = False
-    cells = {
-        name: [0.0 if none else cell for none, cell in zip(rows, table[name], strict=True)]
-        for name, rows in zip(columns, behind.tolist(), strict=True)
-    }
-    known = DataTable(cells, table.source, table.kind, table.parts)
+    known = _filled(table, dict(zip(columns, behind, strict=True)), 0.0)
     values = np.stack([floats(known, column) for column in columns], axis=1)
     return np.where(behind.T, NO_CANDIDATE, values)
 
@@ -224,13 +212,9 @@ def _unanswered(
     if policy == "refuse":
         row = int(np.argmax(empty))
         column = next(name for name, rows in empty_of.items() if rows[row])
-        raise ScoreError(
-            "a question without an answer",
-            where=table.where(row, column),
-            given=f"{int(empty.sum()):,} of {len(table):,} without",
-            allowed=allowed,
-            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
-        )
+        where, given = table.where(row, column), f"{int(empty.sum()):,} of {len(table):,} without"
+        hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out"
+        raise ScoreError("a question without an answer", where=where, given=given, allowed=allowed, hint=hint)
     return empty
 
 
@@ -295,16 +279,11 @@ def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
             problem = f"question '{name}' has {len(slots)} of its {wanted} scores"
             where = f"{table.source}, column '{layout.columns[0]}'"
             raise ScoreError(problem, where=where, hint="give one row for every pair")
-    values = np.asarray(
-        [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()],
-        dtype=np.float64,
-    )
-    return replace(
-        given,
-        ids=tuple(name for _, name in slots_of),
-        subsets=tuple(subset for subset, _ in slots_of) if any(s for s, _ in slots_of) else None,
-        values=values.reshape(-1, 2, 2) if quads else values,
-    )
+    rows = [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()]
+    values = np.asarray(rows, dtype=np.float64)
+    own_subsets, ids = zip(*slots_of, strict=True)
+    values = values.reshape(-1, 2, 2) if quads else values
+    return replace(given, ids=ids, subsets=own_subsets if any(own_subsets) else None, values=values)
 
 
 def _letters(given: PrecomputedTable, unanswered: str) -> PrecomputedTable:

@@ -19,7 +19,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_room
-from counterfoil.models.base import DEFAULT, Identity, Options, PairVectors, reject_unused_options
+from counterfoil.models.base import DEFAULT, Identity, Options, PairVectors, cosines, reject_unused_options
 from counterfoil.store import digest_file
 
 #: Names under which files in the wild keep their arrays, ours first.
@@ -54,8 +54,7 @@ class PrecomputedEmbeddings:
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
         left, right = captions.astype(np.float64), images.astype(np.float64)
-        dot = np.einsum("ij,ij->i", left, right)
-        return dot / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
+        return cosines(left, right) / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
 
 
 def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmbeddings:
@@ -100,26 +99,19 @@ def _embeddings_of(
         raise DataError(problem, where=where, given=array.shape, allowed=allowed, hint=hint)
     check_room(array.size * 8, where=where, what="these embeddings")
     values: ndarray = array.astype(np.float64 if array.dtype.itemsize >= 8 else np.float32)
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.all():
-        problem = "embedding is not finite"
-        hint = f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values"
-        raise DataError(problem, where=f"{where}, row {int(np.argmin(finite)) + 1}", hint=hint)
     largest = np.abs(values).max(axis=1)
-    far = largest > _LARGEST
-    if far.any():
-        raise DataError(
-            "embedding is too large to be compared: its length would overflow",
-            where=f"{where}, row {int(np.argmax(far)) + 1}",
-            given=f"a value of {largest[int(np.argmax(far))]:.3g}",
-            allowed=f"values up to {_LARGEST:g}",
-            hint="divide all embeddings by one number, or by their lengths",
-        )
-    zero = largest < _SMALLEST
-    if zero.any():
-        problem = "embedding is all zeros (or nearly), so it has no direction to compare"
-        hint = f"{int(zero.sum())} of {len(values)} rows are zero"
-        raise DataError(problem, where=f"{where}, row {int(np.argmax(zero)) + 1}", hint=hint)
+    for problem, wrong, hint in (
+        ("embedding is not finite", ~np.isfinite(largest), "{} of {} rows have NaN or infinite values"),
+        (
+            f"embedding has values above {_LARGEST:g}",
+            largest > _LARGEST,
+            "{} of {}; divide all by one number",
+        ),
+        ("embedding is all zeros (or nearly)", largest < _SMALLEST, "{} of {} rows are zero"),
+    ):
+        if wrong.any():
+            row, hint = int(np.argmax(wrong)) + 1, hint.format(int(wrong.sum()), len(values))
+            raise DataError(problem, where=f"{where}, row {row}", hint=hint)
     return fitting[0], values
 
 
@@ -133,18 +125,16 @@ def ids_of(
     array = arrays[id_arrays[0]]
     where = f"{path}, array '{id_arrays[0]}'"
     if array.dtype.kind not in "iuUS" or array.ndim != 1:
-        raise DataError(
-            "ids are not a list of integers or strings", where=where, given=f"{array.dtype} {array.shape}"
-        )
+        given = f"{array.dtype} {array.shape}"
+        raise DataError("ids are not a list of integers or strings", where=where, given=given)
     if len(array) != rows:
         raise DataError(f"not one id per {per}", where=where, given=f"{len(array)} ids", allowed=str(rows))
     values = array.tolist()
     ids = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values)
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if first.setdefault(name, row) != row:
-            where = f"{where}, rows {first[name] + 1} and {row + 1}"
-            raise DataError("id occurs twice", where=where, given=name)
+    if len(set(ids)) < rows:
+        name = first_double(ids)
+        one, other = [row for row, found in enumerate(ids, 1) if found == name][:2]
+        raise DataError("id occurs twice", where=f"{where}, rows {one} and {other}", given=name)
     return ids
 
 
@@ -246,11 +236,9 @@ def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRanki
         raise DataError("not rankings", where=path, allowed='{"i2t": {...}, "t2i": {...}}')
     for side, what in (("i2t", "image id: [caption ids]"), ("t2i", "caption id: [image ids]")):
         if side not in value:
-            problem = f"the direction '{side}' is missing"
-            given = ", ".join(value)
+            problem, given = f"the direction '{side}' is missing", ", ".join(value)
             hint = "a benchmark is measured in both directions; an empty list ranks nothing for a query"
             raise DataError(problem, where=path, given=given, allowed=f'"{side}" with {what}', hint=hint)
-    for side in ("i2t", "t2i"):
         if not isinstance(value[side], dict):
             where, allowed = f"{path}, '{side}'", "{query id: [ids], ...}"
             raise DataError("not an object of lists", where=where, allowed=allowed)

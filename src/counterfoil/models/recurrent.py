@@ -166,7 +166,7 @@ def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
         allowed = f"{', '.join(KINDS)} trained with --regions"
         raise InputError(problem, where=backbone.name, given=regions.where, allowed=allowed)
     reader = replace(backbone.preparation, regions=regions)
-    reader.check()
+    regions.first().within(reader.width, regions.where)
     return replace(backbone, preparation=reader)
 
 

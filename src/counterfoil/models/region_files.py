@@ -72,16 +72,14 @@ class RegionFile:
         return self._reader(image)()
 
     def _reader(self, image: Image) -> Callable[[], Regions]:
-        for name in names_of(image):
+        names = names_of(image)
+        for name in names:
             if name in self.readers:
                 return self.readers[name]
-        raise DataError(
-            f"no regions for image '{image.id}'",
-            where=self.where,
-            given=", ".join(names_of(image)),
-            allowed=f"{', '.join(islice(self.readers, 3))}, … ({len(self.readers):,} in all)",
-            hint="images are found by id or by the name of their file without the ending",
-        )
+        problem, given = f"no regions for image '{image.id}'", ", ".join(names)
+        allowed = f"{', '.join(islice(self.readers, 3))}, … ({len(self.readers):,} in all)"
+        hint = "images are found by id or by the name of their file without the ending"
+        raise DataError(problem, where=self.where, given=given, allowed=allowed, hint=hint)
 
     @property
     def width(self) -> int:
@@ -117,11 +115,6 @@ class RegionReader:
             hint = "give them with --set regions=PATH, in training with --regions PATH"
             raise InputError(problem, given=f"image '{image.id}'", hint=hint)
         return self.regions.of(image).within(self.width, self.regions.where)
-
-    def check(self) -> None:
-        """Raise `ModelError` where the first image's regions do not fit the network."""
-        if self.regions is not None:
-            self.regions.first().within(self.width, self.regions.where)
 
     def sample(self) -> Float32[ndarray, "regions width"]:
         """One region of zeros."""
@@ -181,10 +174,9 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
     """The regions in a file of many images."""
     arrays: dict[str, ndarray] = read_npz(path, names="image_ids features boxes")
     ids, features = _named(arrays, "image_ids", path), _named(arrays, "features", path)
-    names = [str(name_of) for name_of in ids.reshape(-1)]
-    per_image: dict[str, ndarray] = {
-        name: arrays[name] for name in ("boxes", "num_boxes", "image_w", "image_h") if name in arrays
-    }
+    names = list(map(str, ids.reshape(-1)))
+    wanted = ("boxes", "num_boxes", "image_w", "image_h")
+    per_image = {name: arrays[name] for name in wanted if name in arrays}
     for name, array in {"features": features, **per_image}.items():
         if array.ndim == 0 or len(array) != len(names):
             given = f"{name} {array.shape} for {len(names)} image_ids"
@@ -268,12 +260,9 @@ def _regions(
         boxes = boxes / np.array([width, height, width, height], dtype=np.float32)
     # Detectors round boxes outwards, by a pixel at most.
     if not (boxes >= -0.01).all() or not (boxes <= 1.01).all():
-        raise DataError(
-            "boxes outside of the image",
-            where=where,
-            given=f"{float(boxes.min()):g} to {float(boxes.max()):g} of its size",
-            hint="" if width is not None else "boxes in pixels need image_w and image_h beside them",
-        )
+        given = f"{float(boxes.min()):g} to {float(boxes.max()):g} of its size"
+        hint = "" if width is not None else "boxes in pixels need image_w and image_h beside them"
+        raise DataError("boxes outside of the image", where=where, given=given, hint=hint)
     return Regions(features, boxes)
 
 

@@ -85,8 +85,7 @@ class TableLayout:
     texts: bool = False
 
 
-#: Free text of chat models, as ColorSwap released it: the responses about the first and the second image, and
-#: beside them a log with both captions in the order shown and the right letter.
+#: Free text of chat models, as ColorSwap released it: responses, and logs of what was shown and is right.
 RESPONSES = ("response_image_1", "response_image_2")
 LOGS = ("log_1", "log_2")
 CAPTIONS_SHOWN = ("caption_1", "caption_2")
@@ -105,13 +104,11 @@ def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool =
     layout = _recognised(table, identifier, column)
     if not whole_rows or layout.side is not None or not (layout.folded or layout.kind == "rated_scores"):
         return layout
-    # A score per row, each of an image and a caption where columns name those.
     names = tuple(columns[0] for columns in item_columns(table) if columns)
     identifier = layout.id
-    if identifier is not None and names:
+    if identifier is not None and names and len({*map(str, table.columns[identifier])}) < len(table):
         # Beside those, a column called "label" or "item" is an id only where it could be one.
-        cells = [str(cell) for cell in table.columns[identifier]]
-        identifier = identifier if len(set(cells)) == len(cells) else None
+        identifier = None
     if identifier is not None or not names:
         return _layout("rated_scores", layout.columns, identifier, "a score per question")
     named = " and ".join(f"'{name}'" for name in names)
@@ -129,21 +126,20 @@ def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
     layouts = list(_candidates(table, identifier))
     if column is not None:
-        chosen = [layout for layout in layouts if column in layout.columns]
-        if chosen:
-            return chosen[0]
+        if chosen := next((layout for layout in layouts if column in layout.columns), None):
+            return chosen
         if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
             return _pairs(table, str(identifier), column)
         if _is_truth(table.columns[column]):
             return _outcome(column, identifier)
         if not _is_number(table.columns[column]) or identifier == column:
-            raise ScoreError(
+            problem, where = (
                 "the column is neither true/false nor a score",
-                where=f"{table.source}, column '{column}'",
-                allowed="true/false per question, a score per question, or a score with an id column such as "
-                "'17_c0_i1'",
-                hint=f"id columns are named {', '.join(IDS)}",
+                f"{table.source}, column '{column}'",
             )
+            allowed = "true/false or a score per question, or a score with an id column such as '17_c0_i1'"
+            hint = f"id columns are named {', '.join(IDS)}"
+            raise ScoreError(problem, where=where, allowed=allowed, hint=hint)
         return _pairs(table, identifier, column)
     if layouts:
         first = layouts[0]
@@ -198,8 +194,8 @@ def _released(table: DataTable, identifier: str | None) -> Iterator[TableLayout]
         kind: Kind = "quad_outcomes" if both else "choice_outcome"
         columns: tuple[str, ...] = ("text_pred", "img_pred") if both else ("text_pred",)
         items = f"{'captions and images' if both else 'captions'} in columns {', '.join(columns)}"
-        what = f"outputs of detectors of synthetic {items}, which item in 'label'"
-        described = f"{what}; answers by the rule of two steps"
+        described = f"outputs of detectors of synthetic {items}, which item in 'label'; "
+        described += "answers by the rule of two steps"
         yield TableLayout(kind, columns, None, described, folded=True, detected=True)
     # Free text of a chat model that names the letter of a caption, by ColorSwap's authors.
     if all(name in table for name in (*RESPONSES, *LOGS)) and all(
@@ -291,15 +287,14 @@ def _lower(table: DataTable) -> dict[str, str]:
 def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = False) -> bool:
     """Whether every value is true or false; some may be `empty`, or `parts`, shares between 0 and 1."""
 
-    def is_part(value: object) -> bool:
+    def fits(value: object) -> bool:
         with suppress(ValueError):
-            return isinstance(value, str | float) and 0 < float(value) < 1
-        return False
+            if parts and isinstance(value, str | float) and 0 < float(value) < 1:
+                return True
+        return str(value).strip().lower() in _TRUTH
 
     cells = [value for value in values if not (empty and is_empty(value))]
-    return bool(cells) and all(
-        str(value).strip().lower() in _TRUTH or (parts and is_part(value)) for value in cells
-    )
+    return bool(cells) and all(map(fits, cells))
 
 
 def cell_text(cell: object) -> str:

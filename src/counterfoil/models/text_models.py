@@ -16,6 +16,7 @@ neither a causal mask nor an attention mask lets padding count.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -214,8 +215,8 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     tokenizer = model.tokenizer
     if kind == "masked":
         if tokenizer.mask_token_id is None:
-            hint = "is it a causal model?"
-            raise ModelError("its tokenizer has no token to mask with", where=where, hint=hint)
+            problem = "its tokenizer has no token to mask with"
+            raise ModelError(problem, where=where, hint="is it a causal model?")
         return model
     last = tokenizer.eos_token_id
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
@@ -238,16 +239,13 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
     score, wanted = settings.score, settings.label
     library, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
-    if wanted in names:
-        label = names.index(wanted)
-    elif wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and int(wanted) < len(names):
-        label = int(wanted)
-    elif wanted:
+    places = {str(number): number for number in range(len(names))}
+    places |= {name: names.index(name) for name in names}
+    if wanted and wanted not in places:
         raise UnknownNameError("class", wanted, names, where=where)
-    elif len(names) > 2:
+    if not wanted and len(names) > 2:
         raise InputError("which class is the score?", where=where, allowed=names, hint="--set label=NAME")
-    else:
-        label = len(names) - 1
+    label = places[wanted] if wanted else len(names) - 1
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         numbers = []
@@ -279,10 +277,9 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
             last = mask.sum(dim=1) - 1
             states = output.last_hidden_state[torch.arange(len(last), device=last.device), last]
             logits = states.double() @ table[_HEAD].double() + table[_BIAS, 0].double()
-            numbers.append(
-                logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()
-            )
-        return torch.cat(numbers).cpu()
+            numbers.append(logits)
+        logits = torch.cat(numbers)
+        return (logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()).cpu()
 
     scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
     table = scorer.network.get_input_embeddings().weight
@@ -313,8 +310,6 @@ def load_model(
     identity = context.identity(**opened.facts, length=length, **facts)
     return TextModel(identity, model, tokenizer, context.device, length, rule)
 
-
-# -- encoders of sentences ---------------------------------------------------------------------------------
 
 POOLING = ("mean", "cls", "last")
 #: What sentence-transformers calls them, with and without "pooling_mode_" before it.
@@ -388,7 +383,9 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
     pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
-    model = load_model(context, library, argument, auto, _pooled(pooling), pooling_facts, longest)
+    model = load_model(
+        context, library, argument, auto, partial(_pooled, pooling=pooling), pooling_facts, longest
+    )
     loading.check_words(model.tokenizer, where)
     loading.length_within(settings.length, model.length, where=where)
     with torch.inference_mode():
@@ -398,20 +395,16 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
     return SentenceEncoder(model, lower)
 
 
-def _pooled(pooling: str) -> Any:
-    """The rule that gives a row for each text."""
-
-    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
-        output, mask = model.forward([text.ids for text in texts])
-        states = output.last_hidden_state.float()
-        if pooling == "cls":
-            return states[:, 0]
-        if pooling == "last":
-            return states[torch.arange(len(states), device=states.device), mask.sum(dim=1) - 1]
-        counted = mask[..., None].to(states.dtype)
-        return (states * counted).sum(dim=1) / counted.sum(dim=1)
-
-    return rule
+def _pooled(model: TextModel, texts: Sequence[Ids], *, pooling: str) -> Tensor:
+    """A vector for each text."""
+    output, mask = model.forward([text.ids for text in texts])
+    states = output.last_hidden_state.float()
+    if pooling == "cls":
+        return states[:, 0]
+    if pooling == "last":
+        return states[torch.arange(len(states), device=states.device), mask.sum(dim=1) - 1]
+    counted = mask[..., None].to(states.dtype)
+    return (states * counted).sum(dim=1) / counted.sum(dim=1)
 
 
 def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
@@ -461,9 +454,6 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
     return None if path is None else read_json(path)
 
 
-# -- tokens of texts --------------------------------------------------------------------------------------
-
-
 def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
     """The model in a local folder, or of that name on the hub."""
     where = f"hf-text:{argument}"
@@ -471,7 +461,7 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
     library = loading.library_of()
     loading.check_place(name, where)
-    model = load_model(context, library, name, "AutoModel", _states_of(-1), {"parts": "tokens"})
+    model = load_model(context, library, name, "AutoModel", partial(_states, layer=-1), {"parts": "tokens"})
     tokenizer, layers = model.tokenizer, int(getattr(model.network.config, "num_hidden_layers", 0))
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
@@ -481,18 +471,14 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
         raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
     used = int(layer) if layer else layers
     identity = replace(model.identity, options={**model.identity.options, "layer": used})
-    return TextEncoder(replace(model, identity=identity, rule=_states_of(used)))
+    return TextEncoder(replace(model, identity=identity, rule=partial(_states, layer=used)))
 
 
-def _states_of(layer: int) -> Any:
-    """The rule that gives the unit vectors of a text's tokens, by the states of a layer."""
-
-    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
-        rows = [text.ids for text in texts]
-        output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
-        return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
-
-    return rule
+def _states(model: TextModel, texts: Sequence[Ids], *, layer: int) -> Tensor:
+    """The unit vectors of the texts' tokens, by the states of a layer."""
+    rows = [text.ids for text in texts]
+    output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
+    return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
 
 
 class TextEncoder(OnTextModel):
@@ -531,9 +517,6 @@ class TextEncoder(OnTextModel):
         return self.model.over_limit(captions)
 
 
-# -- texts that a causal model writes ---------------------------------------------------------------------
-
-
 class TextGenerator(OnTextModel):
     """A model that continues prompts, under the identity of the scorer of the same name."""
 
@@ -559,8 +542,7 @@ class TextGenerator(OnTextModel):
         longest = max(map(len, rows))
         limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
         if longest >= limit:
-            problem = "a prompt is longer than the model reads"
-            given = f"{longest:,} tokens"
+            problem, given = "a prompt is longer than the model reads", f"{longest:,} tokens"
             allowed = f"fewer than {limit:,}"
             raise InputError(problem, where=self.model.identity.name, given=given, allowed=allowed)
         marks = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)

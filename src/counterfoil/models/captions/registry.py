@@ -148,55 +148,30 @@ _BOTH = ("images", "captions", "references", "model")
 
 #: Name, what it reads, summary and source of each.
 _ROWS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
-    *(
-        (
-            f"bleu-{n}",
-            _READS,
-            f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
-            "Papineni et al. 2002, as in the COCO tool kit",
-        )
-        for n in (1, 2, 3, 4)
-    ),
+    *((f"bleu-{n}", _READS,
+       f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
+       "Papineni et al. 2002, as in the COCO tool kit") for n in (1, 2, 3, 4)),
     ("rouge-l", _READS, "F of the longest common subsequence, beta 1.2", "Lin 2004, as in the COCO tool kit"),
-    (
-        "cider",
-        _READS,
-        "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
-        "Vedantam et al. 2015",
-    ),
+    ("cider", _READS,
+     "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
+     "Vedantam et al. 2015"),
     ("cider-d", _READS, "the same number under its right name", "Vedantam et al. 2015"),
-    (
-        "meteor",
-        (*_READS, "java"),
-        "words aligned exactly, by stem, synonym and paraphrase",
-        "Denkowski and Lavie 2014",
-    ),
+    ("meteor", (*_READS, "java"), "words aligned exactly, by stem, synonym and paraphrase",
+     "Denkowski and Lavie 2014"),
     ("spice", (*_READS, "java"), "F of the propositions of scene graphs", "Anderson et al. 2016"),
     ("clip-s", _LOOKS, "2.5 times the cosine with the image, 0 where negative", "Hessel et al. 2021"),
-    (
-        "ref-clip-s",
-        _BOTH,
-        "harmonic mean of clip-s and the best cosine with a reference",
-        "Hessel et al. 2021",
-    ),
+    ("ref-clip-s", _BOTH, "harmonic mean of clip-s and the best cosine with a reference",
+     "Hessel et al. 2021"),
     ("pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "PAC-S, section 3.1"),
     ("ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "PAC-S, equation 6"),
-    (
-        "em-score",
-        _LOOKS,
-        "tokens matched to frames, and the whole to the whole; images and videos",
-        "Shi et al. 2022",
-    ),
+    ("em-score", _LOOKS, "tokens matched to frames, and the whole to the whole; images and videos",
+     "Shi et al. 2022"),
     ("ref-em-score", _BOTH, "em-score and the same with references, averaged", "Shi et al. 2022"),
-    (
-        "token-match",
-        (*_READS, "model"),
-        "tokens matched to those of references, as BERTScore does, by a model that reads",
-        "Zhang et al. 2020",
-    ),
+    ("token-match", (*_READS, "model"),
+     "tokens matched to those of references, as BERTScore does, by a model that reads",
+     "Zhang et al. 2020"),
     ("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
-)
-
+)  # fmt: skip
 METRICS: Registry[MetricEntry] = Registry(
     "caption metric", MetricEntry, "counterfoil.caption_metrics", [MetricEntry(*row) for row in _ROWS]
 )

@@ -219,8 +219,7 @@ def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) ->
     return [tuple((place + rank[key]) % size for place in range(size)) for key, size in keyed]
 
 
-# -- readings of answers, None for a text that does not say: such answers are counted and never guessed ------
-
+# Readings of answers: None for a text that does not say, which is counted and never guessed.
 #: How far below one the probabilities of a list may sum before it is no list of probabilities.
 _SLACK = 1e-3
 
