@@ -46,8 +46,7 @@ class Identity:
     precision: str = "fp32"
     #: Template with `{}` for the caption.
     prompt: str = "{}"
-    #: Anything else that changes answers: overrides, the kind of device, seeds. Versions of libraries change
-    #: the seventh digit and belong to the provenance of a run.
+    #: Anything else that changes answers: overrides, the kind of device, seeds.
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -102,13 +101,12 @@ def identity_of(scorer: Any) -> Identity:
 def check_kept(identity: Identity) -> None:
     """Raise `InputError` where an identity says nothing that would change with the weights or the code."""
     if not (identity.weights or identity.revision):
-        raise InputError(
+        problem = (
             "what this scorer computes cannot be kept: its identity has neither weights nor a revision, so "
-            "another model of this name would get its scores",
-            where=identity.name,
-            hint='Identity(NAME, revision="1") with a number that you raise when the code changes, '
-            "Identity(NAME, weights=DIGEST), or no cache",
         )
+        hint = 'Identity(NAME, revision="1") with a number that you raise when the code changes, '
+        problem, hint = problem + "another model of this name would get its scores", hint + "or no cache"
+        raise InputError(problem, where=identity.name, hint=hint)
 
 
 def _digests(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[str, str]]:
@@ -253,16 +251,7 @@ class PairScorer(Identified, Protocol):
 
 
 def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch.
-
-    >>> class Longest:
-    ...     identity = Identity("longest")
-    ...     def score(self, images, captions):
-    ...         return np.array([len(caption.text) for caption in captions])
-    >>> image, captions = Image("a"), (Caption("0", "a cat"), Caption("1", "a red cat"))
-    >>> list(stream_pairs(Longest(), [[(image, caption)] for caption in captions]))
-    [array([5]), array([9])]
-    """
+    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch."""
     if isinstance(scorer, PairScorer):
         return scorer.score_pairs(batches, workers=workers)
     return starmap(scorer.score, (map(list, zip(*batch, strict=True)) for batch in batches))
@@ -371,8 +360,7 @@ class Options:
     column: str | None = None
     #: Each row of a given table answers a question of its own, whatever ids look like, as of rated captions.
     whole_rows: bool = False
-    #: What becomes of questions that a given table of outcomes, or a model that may refuse, has no answer to:
-    #: "refuse", "wrong" (they count as wrong) or "leave-out" (they are not measured).
+    #: What becomes of questions without an answer: "refuse", "wrong" or "leave-out".
     unanswered: str = "refuse"
     #: Seed of scorers that draw numbers.
     seed: int = 0
@@ -380,8 +368,7 @@ class Options:
     ids: Path | None = None
     #: Of a caption metric: the model behind it, as a scorer is named (`metric:clip-s` needs one).
     backbone: str = ""
-    #: Settings that differ from the default, {"protocol": "retrieval"}; of a caption metric from the
-    #: official ones, {"references": "paper"}.
+    #: Settings that differ from the default, {"protocol": "retrieval"}.
     settings: Mapping[str, str] = field(default_factory=dict)
     #: The key of an endpoint. It is sent to that endpoint alone, and never shown or written.
     api_key: str = field(default="", repr=False)
@@ -421,27 +408,12 @@ def remember_source(scorer: Any, source: Source) -> None:
 
 
 def source_of(scorer: Any) -> Source | None:
-    """What loads a scorer like this one; None of a scorer that was not loaded by its name.
-
-    >>> class Longest:
-    ...     identity = Identity("longest", revision="1")
-    >>> scorer = Longest()
-    >>> source_of(scorer) is None
-    True
-    >>> remember_source(scorer, Longest)
-    >>> source_of(scorer) is Longest
-    True
-    """
+    """What loads a scorer like this one; None of a scorer that was not loaded by its name."""
     return _SOURCES.get(id(scorer))
 
 
 def check_template(template: str, what: str, *, where: str, allowed: str) -> str:
-    """The template; raises `InputError` where it has no place, or several, for the caption.
-
-    >>> check_template("Is it so?", "the question", where="vqa:model", allowed="Is it {}?")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: vqa:model: the question needs one {} for the caption; ...
-    """
+    """The template; raises `InputError` where it has no place, or several, for the caption."""
     if template.count("{}") != 1:
         what = f"{what} needs one {{}} for the caption"
         raise InputError(what, where=where, given=template or "(empty)", allowed=allowed)

@@ -153,9 +153,8 @@ def constant_image(model: Any, options: base.Options) -> ConstantImage:
     _check_settings(options, ("image",), where=name)
     blind = "images" not in getattr(model, "needs", ("images",))
     if blind or not {"embeds", "scores_pairs"} & set(base.abilities(model)):
-        raise InputError(
-            "needs a model that looks at images behind it", where=name, given=model.identity.name
-        )
+        problem = "needs a model that looks at images behind it"
+        raise InputError(problem, where=name, given=model.identity.name)
     pixels = np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
     if path := options.settings.get("image"):
         pixels = _mean_image(Path(path))
@@ -203,20 +202,16 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     base.reject_unused_options(name, options)
     if argument == "random":
         return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
-    if argument == "constant":
-        return Constant(base.Identity(name, revision="1"))
-    return Length(base.Identity(name, revision="1"))
+    return (Constant if argument == "constant" else Length)(base.Identity(name, revision="1"))
 
 
 def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:
     """Raise `UnknownNameError` for a setting that is one of other blind scorers."""
-    for key in options.settings:
-        if key not in taken:
-            raise UnknownNameError("setting", key, taken, where=where)
+    if unknown := [key for key in options.settings if key not in taken]:
+        raise UnknownNameError("setting", unknown[0], taken, where=where)
 
 
-#: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
-#: the name in plain sight: a pixel is called after the nearest of them.
+#: The eleven basic colour words of English (Berlin and Kay, 1969), with the colours of CSS that they name.
 ANCHORS: Mapping[str, tuple[str, ...]] = {
     "black": ("#000000", "#1c1c1c"),
     "white": ("#ffffff", "#f5f5f5", "#fffaf0", "#f0f8ff"),
@@ -235,8 +230,7 @@ _NEUTRAL = ("black", "white", "grey")
 _OTHER_SPELLINGS = {"gray": "grey", "violet": "purple"}
 _WORD = re.compile(rf"\b({'|'.join([*_NAMES, *_OTHER_SPELLINGS])})\b", re.IGNORECASE)
 
-#: A colour on less than the first part of the pixels is not there (edges mix colours), on more than the
-#: second it is; between them it is there in proportion.
+#: A colour on less than the first part of the pixels is not there, on more than the second it is.
 _ABSENT, _PRESENT = 0.001, 0.004
 #: Larger pictures are sampled down to this side.
 _SIDE = 256
@@ -278,10 +272,8 @@ class Colours:
         shown = [list({id(image): image for image, words in batch if words}.values()) for batch in named]
         with closing(prepared(shown, _shares, workers=workers)) as stream:
             for batch, images, parts in zip(named, shown, stream, strict=True):
-                seen = {
-                    id(image): dict(zip(_NAMES, row.tolist(), strict=True))
-                    for image, row in zip(images, parts, strict=True)
-                }
+                rows = [dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts]
+                seen = dict(zip(map(id, images), rows, strict=True))
                 scores = [agreement(words, seen[id(image)]) if words else 0.0 for image, words in batch]
                 yield np.asarray(scores, dtype=np.float64)
 

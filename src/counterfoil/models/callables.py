@@ -38,11 +38,9 @@ class FunctionScorer:
             plain = given.detach().cpu().double() if hasattr(given, "detach") else given
             values = np.asarray(plain, dtype=np.float64)
         except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
-            allowed = "a list, an array or a tensor of numbers"
+            problem, allowed = "the function gave no numbers", "a list, an array or a tensor of numbers"
             given = f"{type(given).__name__} ({error})"
-            raise ScoreError(
-                "the function gave no numbers", where=self.identity.name, given=given, allowed=allowed
-            ) from None
+            raise ScoreError(problem, where=self.identity.name, given=given, allowed=allowed) from None
         if values.shape != (len(images),):
             problem = "the function gave scores of another shape"
             allowed = f"({len(images)},): one score per image and caption"
@@ -146,22 +144,18 @@ def scorer(
             hint = "open_clip.create_model_and_transforms and open_clip.get_tokenizer give them"
             raise InputError(problem, where=called, allowed=allowed, hint=hint)
         device = next(iter(model.parameters())).device
-        described = {"preprocess": _described(preprocess), "tokenizer": _described(tokenizer)}
-        on = {"device": device.type}
-        identity = base.Identity(called, version, preprocessing=str(described), options=on)
+        # The `repr` without a place in memory; transforms of torchvision say what they do.
+        both = {"preprocess": preprocess, "tokenizer": tokenizer}
+        described = str({name: base.ADDRESS.sub("", repr(function)) for name, function in both.items()})
+        identity = base.Identity(called, version, preprocessing=described, options={"device": device.type})
         return ModuleEncoder(identity, model, preprocess, tokenizer)
     if not callable(model) or hasattr(model, "identity"):
-        raise InputError(
-            "this is no function of images and captions, and no module with encode_image and encode_text",
-            given=type(model).__name__,
-            hint="a scorer that is loaded needs no scorer(...) around it",
+        problem = (
+            "this is no function of images and captions, and no module with encode_image and encode_text"
         )
+        hint = "a scorer that is loaded needs no scorer(...) around it"
+        raise InputError(problem, given=type(model).__name__, hint=hint)
     if preprocess is not None or tokenizer is not None:
         given = "tokenizer" if preprocess is None else "preprocess"
         raise InputError("a function gets pictures and texts as they are", where=called, given=given)
     return FunctionScorer(base.Identity(called, version), model)
-
-
-def _described(function: Any) -> str:
-    """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
-    return base.ADDRESS.sub("", repr(function))

@@ -10,7 +10,6 @@ weights an open_clip model is one that open_clip reads, and a transformers model
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,6 +30,7 @@ from counterfoil.models.checkpoint_files import fit, metadata_of, opened, packed
 from counterfoil.models.runtime import import_torch
 from counterfoil.models.settings import CheckpointSettings, settings_of
 from counterfoil.outputs import UNFINISHED, overwriting
+from counterfoil.registry import resolve
 from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
 
 if TYPE_CHECKING:
@@ -83,13 +83,8 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
         state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
         places.add(own.data_ptr())
     card = json.loads(canonical_json(backbone.card))
-    record: dict[str, Any] = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "card": card,
-        "facts": json.loads(canonical_json(facts)),
-        "weights": digest_tensors(state),
-    }
+    record: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "card": card}
+    record |= {"facts": json.loads(canonical_json(facts)), "weights": digest_tensors(state)}
     if card["kind"] == "open-clip":
         # The entry in which `open-clip:ARCH/FILE` looks for the activation of the weights.
         record["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
@@ -131,17 +126,14 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
     known = {**_BUILDERS, **_ON_TOP}
     if kind not in known:
         raise UnknownNameError("kind of network", str(kind), known)
-    module, _, function = known[kind].partition(":")
     try:
-        builder = getattr(import_module(module), function)
+        builder = resolve(known[kind])
         if kind in _ON_TOP:
             arguments = {name: value for name, value in card.items() if name not in ("kind", "on")}
             backbone: "Backbone" = builder(build(card["on"], folder), **arguments)
         else:
             backbone = builder(card, folder)
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("counterfoil"):
-            raise
         raise MissingExtraError(error.name or "torch", "models") from None
     except (KeyError, TypeError) as error:
         problem = "the card does not describe a network completely"
@@ -159,13 +151,10 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     regions = settings_of(CheckpointSettings, options.settings, where=where).regions
     backbone = regions_of(backbone, regions, where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
-    files = {
-        str(file.relative_to(processor)): digest_file(file)
-        for file in sorted(path for path in processor.rglob("*") if path.is_file())
-    }
-    recipe = record["facts"].get("recipe") or {}
-    name = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else ""
-    weights = record["weights"]
+    kept = sorted(path for path in processor.rglob("*") if path.is_file())
+    files = {str(file.relative_to(processor)): digest_file(file) for file in kept}
+    recipe = record["facts"].get("recipe")
+    name, weights = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "", record["weights"]
     return network_scorer(backbone, options, where=where, weights=weights, files=files, recipe=name)
 
 

@@ -26,8 +26,7 @@ WEIGHTS = ("state_dict", "model_state_dict", "model", "module", "weights")
 _NOT_WEIGHTS = re.compile(
     r"(.*\.)?(attn_mask|position_ids|input_resolution|context_length|vocab_size)|logit_(scale|bias)"
 )
-#: What training scripts put beside the weights: their command line, and numbers that NumPy computed. To
-#: restore them runs no code: the first takes attributes, the others bytes.
+#: What training scripts put beside the weights: their command line and NumPy's numbers. They run no code.
 _BESIDE: list[Any] = [
     argparse.Namespace,
     # Never NumPy's own: it would take the bytes of an object for a pointer.
@@ -122,12 +121,9 @@ def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
             raise ModelError("not a plain tensor", where=f"{path}, '{name}'", given=str(tensor.layout))
         claimed = tensor.numel() * tensor.element_size()
         if claimed > path.stat().st_size:
-            raise ModelError(
-                "a tensor is larger than the file",
-                where=f"{path}, '{name}'" if name else path,
-                given=f"{_shape(tensor)}, {size(claimed)}",
-                allowed=size(path.stat().st_size),
-            )
+            where, given = f"{path}, '{name}'" if name else path, f"{_shape(tensor)}, {size(claimed)}"
+            allowed = size(path.stat().st_size)
+            raise ModelError("a tensor is larger than the file", where=where, given=given, allowed=allowed)
 
 
 def fit(
@@ -172,12 +168,8 @@ def _torch_archive(path: Path) -> dict[str, Any]:
     with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
         # Of TorchScript, which PyTorch's own data archives do not have.
         if any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist()):
-            raise ModelError(
-                "a TorchScript archive, which holds code; it is not run",
-                where=path,
-                hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
-                "save others as a state dict in safetensors",
-            )
+            hint = "OpenAI's load by tag (open-clip:ViT-B-32-quickgelu/openai); save others in safetensors"
+            raise ModelError("a TorchScript archive, which holds code; it is not run", where=path, hint=hint)
     content = _unpickled(path)
     if not isinstance(content, Mapping):
         given = type(content).__name__
@@ -191,21 +183,17 @@ def _unpickled(path: Path) -> Any:
     check_archive(path)
     try:
         with torch.serialization.safe_globals(_BESIDE):
-            content = torch.load(path, map_location="cpu", weights_only=True)
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         match = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
-        raise ModelError(
-            "restoring this file means running code from it, and that is not done",
-            where=path,
-            given=match.group(1) if match else None,
-            allowed="safetensors, or a PyTorch file of tensors and plain values",
-            hint="save the state dict alone",
-        ) from None
+        problem = "restoring this file means running code from it, and that is not done"
+        given, hint = match.group(1) if match else None, "save the state dict alone"
+        allowed = "safetensors, or a PyTorch file of tensors and plain values"
+        raise ModelError(problem, where=path, given=given, allowed=allowed, hint=hint) from None
     # On a damaged file the unpickler raises anything from EOFError to KeyError.
     except Exception as error:
         problem = f"not a readable PyTorch file ({type(error).__name__})"
         raise ModelError(problem, where=path, hint="is the file cut off?") from None
-    return content
 
 
 def check_archive(path: Path) -> None:

@@ -37,11 +37,9 @@ FRAMES = 32
 class TokenTower:
     """A text tower that gives all tokens and not just one."""
 
-    #: Texts to the ids of each, from the mark of the begin to that of the end; a text that is too long is cut
-    #: off as the tokenizer does.
+    #: Texts to the ids of each, from the mark of the begin to that of the end, cut as the tokenizer does.
     ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]
-    #: Texts to a (texts, longest, width) tensor, projected and not normalised. What lies behind a caption's
-    #: last token means nothing.
+    #: Texts to (texts, longest, width), projected and not normalised; behind a last token means nothing.
     states: Callable[[Sequence[str]], Any]
     #: How many ids the model reads.
     length: int
@@ -102,8 +100,7 @@ class LocalEncoder:
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
         if is_given(item):
             return given_frames(item)
-        rows, waiting, last = [], [], None
-        times: list[int] = []
+        rows, waiting, times, last = [], [], list[int](), None
         # A picture is a video of one frame; closing a video closes its file.
         frames: Any = closing(item.frames()) if isinstance(item, Video) else nullcontext([item.decode()])
         with frames as pictures:
@@ -137,15 +134,10 @@ def given_frames(item: Image) -> Float[ndarray, "frames width"]:
     source = item.source
     assert isinstance(source, FrameFeatures)
     features = source.checked(read_tensor(source.path)) if source.path.suffix == ".pt" else source.read()
-    return unit(item.part_of(features), where=str(source))
-
-
-def unit(rows: Float[ndarray, "frames width"], *, where: str) -> Float[ndarray, "frames width"]:
-    """Rows of length 1, float32; raises `DataError` for a row of length 0."""
-    wide = rows.astype(np.float64)
+    wide = item.part_of(features).astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     if not lengths.all():
-        raise DataError("a frame without length", where=f"{where}, frame {int(np.argmin(lengths))}")
+        raise DataError("a frame without length", where=f"{source}, frame {int(np.argmin(lengths))}")
     return (wide / lengths).astype(np.float32)
 
 

@@ -79,12 +79,8 @@ def backbone(argument: str) -> Backbone:
     """The same model for training, in fp32 on the CPU."""
     where = f"hf:{argument}"
     model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
-    card = {
-        "kind": "hf",
-        "config": json.loads(model.config.to_json_string()),
-        "from": argument,
-        **({"revision": revision} if revision else {}),
-    }
+    card = {"kind": "hf", "config": json.loads(model.config.to_json_string()), "from": argument}
+    card |= {"revision": revision} if revision else {}
     return _around(where, model, processor, tokenizer, card)
 
 
@@ -106,21 +102,17 @@ def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any
     with loading.quiet(library):
         model, revision = loading.weights_of(library, argument, where)
         if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-            raise ModelError(
-                "the model has no image and text features",
-                where=where,
-                given=f"{type(model).__name__} (model type {model.config.model_type})",
-                allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
-                hint="an encoder of texts is hf-text:..., for metric:token-match",
-            )
+            problem = "the model has no image and text features"
+            given = f"{type(model).__name__} (model type {model.config.model_type})"
+            allowed = "dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ..."
+            hint = "an encoder of texts is hf-text:..., for metric:token-match"
+            raise ModelError(problem, where=where, given=given, allowed=allowed, hint=hint)
         return model, revision, *_processing(library, argument, where)
 
 
 def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
-    return (
-        loading.fetched(library.AutoImageProcessor, place, where, "image processor"),
-        loading.fetched(library.AutoTokenizer, place, where, "tokenizer"),
-    )
+    processor = loading.fetched(library.AutoImageProcessor, place, where, "image processor")
+    return processor, loading.fetched(library.AutoTokenizer, place, where, "tokenizer")
 
 
 def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
@@ -138,9 +130,8 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
         text = network.encode_texts(tokens([loading.SAMPLE])).points
         return network.encode_images(pixels([picture])).points, text
 
-    _check(
-        where, tokenizer, sample, hint="images that are more than one tensor of pixels cannot be trained on"
-    )
+    hint = "images that are more than one tensor of pixels cannot be trained on"
+    _check(where, tokenizer, sample, hint=hint)
     return Backbone(where, network, preparation, pixels, tokens, card, files)
 
 
@@ -314,10 +305,9 @@ class HfNetwork(LibraryNetwork):
     def local_images(self, pixels: Tensor) -> Local:
         """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
         output = self.model.get_image_features(pixel_values=pixels)
-        states = getattr(output, "last_hidden_state", None)
-        if states is None or not loading.can_cut(self.model):
+        if not hasattr(output, "last_hidden_state") or not loading.can_cut(self.model):
             return one_place(features_of(output, self._where))
-        return Local(output.pooler_output, states[:, 1:])
+        return Local(output.pooler_output, output.last_hidden_state[:, 1:])
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The whole and every word up to the end mark, of CLIP's causal tower."""

@@ -33,8 +33,7 @@ from counterfoil.storage.location import is_distant
 
 #: Images at a distance that are read at a time.
 _READS = 16
-#: How many times as long as wide a picture may be: resized by its shorter side, one of 1 x 20,000 would take
-#: 3 GB.
+#: How many times as long as wide a picture may be: resized by its shorter side, 1 x 20,000 takes 3 GB.
 _LONGEST = 300
 #: Sources that are files, or lie in one.
 _PLACED = (FileSource, TarSource)

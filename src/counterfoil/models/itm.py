@@ -349,7 +349,7 @@ class RegionFamily(Matcher):
             torch.zeros(len(image.features), 4) if image.boxes is None else torch.from_numpy(image.boxes)
             for image in regions
         ]
-        mask = [torch.ones(len(image.features), dtype=torch.long) for image in regions]
+        mask = [torch.ones(len(each), dtype=torch.long) for each in features]
         parts = [pad_sequence(part, batch_first=True).to(self.device) for part in (features, boxes, mask)]
         return parts[0].to(self.dtype), parts[1].to(self.dtype), parts[2]
 
@@ -448,12 +448,7 @@ class VisualBert(RegionFamily):
 
 
 #: The families by transformers' model type.
-FAMILIES: dict[str, type[PixelFamily]] = {
-    "blip": Blip,
-    "blip-2": Blip2,
-    "vilt": Vilt,
-    "flava": Flava,
-}
+FAMILIES: dict[str, type[PixelFamily]] = {"blip": Blip, "blip-2": Blip2, "vilt": Vilt, "flava": Flava}
 REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert": VisualBert}
 
 
@@ -480,14 +475,12 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     preprocessing = loading.processing_of(processor)
     identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
     heats: Any = saliency.PairSaliency(identity, matcher, tokens)
-    scorer = CrossEncoder(
-        identity,
-        matcher,
-        tokens,
+    read, provenance = (
         partial(prepared, preparation=Untouched()),
-        provenance=context.provenance(library, model=family.kind),
-        heats=heats if heats.methods else None,
+        context.provenance(library, model=family.kind),
     )
+    heats = heats if heats.methods else None
+    scorer = CrossEncoder(identity, matcher, tokens, read, provenance=provenance, heats=heats)
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
 
@@ -541,12 +534,9 @@ def _opened(
 
 def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dtype]:
     """The model ready to answer, but for parts that transformers keeps in float32 (BLIP-2's Q-Former)."""
-    names = getattr(model, "_keep_in_fp32_modules", None) or ()
-    in_fp32 = {
-        name: parameter.detach().clone()
-        for name, parameter in model.named_parameters()
-        if any(part in names for part in name.split("."))
-    }
+    names = {*(getattr(model, "_keep_in_fp32_modules", None) or ())}
+    parameters = [row for row in model.named_parameters() if names.intersection(row[0].split("."))]
+    in_fp32 = {name: parameter.detach().clone() for name, parameter in parameters}
     model, computed = to_device(model, device, dtype)
     for name, parameter in model.named_parameters():
         if name in in_fp32:

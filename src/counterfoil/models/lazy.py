@@ -48,15 +48,15 @@ def lazy(
         return load(argument, options)
     # What a setting names decides answers as well: region features, a tokenizer.
     files += [file for value in options.settings.values() for file in _files(value)]
-    key = digest_value(
-        {
-            "spec": f"{prefix}:{argument}",
-            "options": asdict(options),
-            "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files],
-            "libraries": {name: base.version_of(name) for name in _LIBRARIES},
-        }
-    )
-    memo = folder / "identities" / f"{key}.json"
+    states = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    versions = {name: base.version_of(name) for name in _LIBRARIES}
+    made_by = {
+        "spec": f"{prefix}:{argument}",
+        "options": asdict(options),
+        "files": states,
+        "libraries": versions,
+    }
+    memo = folder / "identities" / f"{digest_value(made_by)}.json"
     kinds = {kind.does: kind for kind in (LazyPairScorer, LazyEmbedder)}
     if memo.is_file():
         try:

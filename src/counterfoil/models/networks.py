@@ -229,11 +229,8 @@ def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) 
     with tempfile.TemporaryDirectory() as folder:
         for part in parts:
             part.save_pretrained(folder)
-        files = {
-            str(file.relative_to(folder)): file.read_bytes()
-            for file in sorted(Path(folder).rglob("*"))
-            if file.is_file()
-        }
+        saved = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in saved}
     return {**files, name: json.dumps(config, indent=2).encode()}
 
 
@@ -348,13 +345,10 @@ def network_scorer(
     facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
     facts |= {"preprocessing": repr(backbone.preparation), "card": digest_value(backbone.card)}
-    made_with = {"network": backbone.name} | ({"recipe": recipe} if recipe else {})
-    parts = (
-        context.identity(weights=weights, **facts),
-        backbone.preparation,
-        network.towers(backbone, context.device, computed, options.precision),
-        context.provenance(torch, **made_with),
-    )
+    identity = context.identity(weights=weights, **facts)
+    provenance = context.provenance(torch, network=backbone.name, **({"recipe": recipe} if recipe else {}))
+    towers = network.towers(backbone, context.device, computed, options.precision)
+    parts = identity, backbone.preparation, towers, provenance
     return Detector(*parts) if detects else DualEncoder(*parts, comparison, backbone.needs)
 
 
@@ -364,11 +358,8 @@ TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
     """(batch, 3, height, width) levels of 255 as torchvision's ToTensor and Normalize make them, in place."""
-    colours = (
-        torch.tensor(list(levels), dtype=torch.float32, device=pixels.device).view(3, 1, 1)
-        for levels in (mean, std)
-    )
-    return pixels.div_(255).sub_(next(colours)).div_(next(colours))
+    levels = torch.tensor([list(mean), list(std)], dtype=torch.float32, device=pixels.device)
+    return pixels.div_(255).sub_(levels[0].view(3, 1, 1)).div_(levels[1].view(3, 1, 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import PIL.Image
@@ -49,29 +49,19 @@ from counterfoil.store import canonical_json
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
 #: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
 CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
-#: How models are made with all of their weights, and with random ones; then some text towers still need their
-#: configuration from the hub.
+#: How models are made with all of their weights, and with random ones.
 _WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
 _RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
 #: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
-@dataclass(frozen=True)
-class Activation:
-    """The activation that a model is built with, and the evidence for it.
-
-    `trained_with` is that of the training, where the user chose another one.
-    """
+class Activation(NamedTuple):
+    """The activation that a model is built with, the evidence for it, and another one of the training."""
 
     name: str
     evidence: str
     trained_with: str = ""
-
-    def options(self) -> dict[str, str]:
-        """Its entries in an identity's options."""
-        trained = {"trained_with": self.trained_with} if self.trained_with else {}
-        return {"activation": self.name, **trained}
 
 
 def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool]:
@@ -125,24 +115,22 @@ def decide_activation(
     if needs_quick is None:
         if quick or twin not in known:
             return Activation(name, "asked for by name" if quick else "open_clip has no other")
-        raise ModelError(
+        problem = (
             "nothing in this file says whether its weights were trained with QuickGELU or GELU, and with the "
-            "wrong one scores would be off",
-            where=where,
-            hint=f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
-            f"(CLIP_COCO, NegCLIP, PAC-S), open-clip:{architecture}{_PLAIN}/{weights} for LAION's and others",
         )
+        hint = f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
+        hint += (
+            f"(CLIP_COCO, NegCLIP, PAC-S), open-clip:{architecture}{_PLAIN}/{weights} for LAION's and others"
+        )
+        raise ModelError(problem + "wrong one scores would be off", where=where, hint=hint)
     if needs_quick == quick:
         return Activation(name, evidence)
     spelled = {"gelu": "GELU", "quickgelu": "QuickGELU"}
     usable = f"use open-clip:{twin}/{weights}" if twin in known else ""
     anyway = f", or open-clip:{architecture}{_PLAIN}/{weights} to score with GELU all the same"
-    raise ModelError(
-        f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
-        f"{spelled[name]}: scores would be off",
-        where=where,
-        hint=(usable + ("" if quick else anyway)) or "name another architecture",
-    )
+    problem = f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
+    hint = (usable + ("" if quick else anyway)) or "name another architecture"
+    raise ModelError(f"{problem}{spelled[name]}: scores would be off", where=where, hint=hint)
 
 
 def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
@@ -165,18 +153,14 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     if random and not pretrained:
         model = _created(library, architecture, where, "architecture", **_RANDOM)
         return model, architecture, Activation(_builds(library, architecture), "asked for by name")
-    tags = library.list_pretrained_tags_by_model(architecture)
+    tags, path = library.list_pretrained_tags_by_model(architecture), Path(pretrained)
     tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
-    if not tag and not (pretrained and Path(pretrained).exists()):
-        path_like = "/" in pretrained or "\\" in pretrained or "." in pretrained
-        raise ModelError(
-            "no such checkpoint file" if path_like else "no such weights of this architecture",
-            where=where,
-            given=pretrained or "(nothing after the architecture)",
-            allowed=None if path_like else [*tags, "a checkpoint file"],
-            hint="check the path" if path_like else nearest(pretrained, tags) or None,
-        )
-    path = Path(pretrained)
+    if not tag and not (pretrained and path.exists()):
+        if "/" in pretrained or "\\" in pretrained or "." in pretrained:
+            raise ModelError("no such checkpoint file", where=where, given=pretrained, hint="check the path")
+        problem, here = "no such weights of this architecture", [*tags, "a checkpoint file"]
+        given, near = pretrained or "(nothing after the architecture)", nearest(pretrained, tags) or None
+        raise ModelError(problem, where=where, given=given, allowed=here, hint=near)
     checkpoint = None if tag else read_checkpoint(path)
     recorded: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
     if checkpoint is not None:
@@ -203,7 +187,7 @@ def _created(library: Any, name: str, where: str, what: str = "checkpoint", **op
 
 
 def _builds(library: Any, architecture: str) -> str:
-    """ "gelu" or "quickgelu", whichever open_clip builds."""
+    """The activation that open_clip builds: gelu or quickgelu."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"
 
@@ -228,7 +212,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     backbone = replace(backbone, route=route, preparation=preparation)
     network, computed = to_device(backbone.network, device, context.dtype)
     towers = network.towers(backbone, device, computed, options.precision)
-    facts = {**activation.options(), **route.facts()}
+    facts = {"activation": activation.name, **_trained(activation), **route.facts()}
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
     preprocessing = canonical_json(card["preprocess"])
     identity = context.identity(weights=weights, preprocessing=preprocessing, **facts)
@@ -252,9 +236,8 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     with quiet(), tempfile.TemporaryDirectory() as config_folder:
         (Path(config_folder) / CONFIG).write_text(json.dumps(config))
         with model_errors("open_clip cannot build the model of this card", where=where):
-            model = library.create_model(
-                f"local-dir:{config_folder}", load_weights=False, pretrained_hf=False, device="cpu"
-            )
+            how = {"load_weights": False, "pretrained_hf": False, "device": "cpu"}
+            model = library.create_model(f"local-dir:{config_folder}", **how)
         if folder is not None and (folder / CONFIG).is_file():
             name = f"local-dir:{folder}"
         elif card["architecture"] in library.list_models():
@@ -283,9 +266,13 @@ def loaded(
         # Plain JSON values, so that a card is equal before saving and after.
         "preprocess": json.loads(canonical_json(settings)),
         "from": argument,
-        **({"trained_with": activation.trained_with} if activation.trained_with else {}),
+        **_trained(activation),
     }
     return model, tokenizer, activation, card
+
+
+def _trained(activation: Activation) -> dict[str, str]:
+    return {"trained_with": activation.trained_with} if activation.trained_with else {}
 
 
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
@@ -317,10 +304,8 @@ class OpenClipPixels:
         """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
         from open_clip.transform import PreprocessCfg, image_transform_v2
 
-        mean, std = (
-            levels if isinstance(levels, Sequence) else [levels] * 3
-            for levels in (settings["mean"], settings["std"])
-        )
+        both = settings["mean"], settings["std"]
+        mean, std = (levels if isinstance(levels, Sequence) else [levels] * 3 for levels in both)
         size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
         height, width = (size, size) if isinstance(size, int) else size
         if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
@@ -474,18 +459,13 @@ class OpenClipNetwork(LibraryNetwork):
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
             encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
-        return Towers(
-            images=lambda pictures: encode_images(prepare(pictures)),
-            texts=texts,
-            count=count,
-            left_out=tokens.left_out,
-            tokens=of_tokens,
-            patches=patches,
-            notes={
-                "image tower": "fast" if fast_images else "library",
-                "text tower": "fast, cut to the longest caption" if fast_texts else "library",
-            },
-        )
+
+        def images(pictures: Sequence[ndarray]) -> Tensor:
+            return encode_images(prepare(pictures))
+
+        text_tower = "fast, cut to the longest caption" if fast_texts else "library"
+        notes = {"image tower": "fast" if fast_images else "library", "text tower": text_tower}
+        return Towers(images, texts, count, tokens.left_out, of_tokens, patches, notes)
 
     def _pooled(self, states: Tensor, tokens: Tensor) -> Tensor:
         """(batch, width): the state at the end mark, projected."""

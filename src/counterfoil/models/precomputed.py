@@ -142,10 +142,9 @@ def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
     >>> without_prefix(["gpt4v-add_att", "gpt4v-swap_obj", "gpt4v-add_att"])
     ('add_att', 'swap_obj', 'add_att')
     """
-    first = {name.partition("-")[0] for name in subsets}
-    if len(first) != 1 or not all("-" in name for name in subsets):
-        return tuple(subsets)
-    return tuple(name.partition("-")[2] for name in subsets)
+    named = [name.partition("-") for name in subsets]
+    alike = len({first for first, _, _ in named}) == 1 and all(hyphen for _, hyphen, _ in named)
+    return tuple(rest for _, _, rest in named) if alike else tuple(subsets)
 
 
 def with_answers(

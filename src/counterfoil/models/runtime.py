@@ -15,8 +15,7 @@ from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, 
 from counterfoil.models.base import Identity, Options, prompt_of, reject_unused_options
 
 PRECISIONS = ("fp32", "bf16", "fp16")
-#: Of a network with fewer numbers a step takes less time than its threads wait for each other: with two of
-#: them 0.2 million take 2 to 13 times as long as with one, the more the busier the machine is.
+#: Of a network with fewer numbers a step takes less time than its threads wait for each other.
 SMALL = 1_000_000
 #: What is said of what is neither here nor to be had.
 CANNOT_BE_HAD = "is not here and cannot be downloaded"
@@ -188,9 +187,8 @@ class LoadContext:
 def _has_bf16(torch: Any) -> bool:
     """Whether this processor multiplies bf16; assumed where torch cannot tell."""
     checks = [getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("avx512_bf16", "amx_tile")]
-    return platform.machine().lower() not in ("x86_64", "amd64") or any(
-        check is None or check() for check in checks
-    )
+    other = platform.machine().lower() not in ("x86_64", "amd64")
+    return other or any(check is None or check() for check in checks)
 
 
 @contextmanager
@@ -208,9 +206,5 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
 
 def causes(error: BaseException) -> str:
     """An error and all that led to it, with the names of their types, as one text."""
-    chain: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None:
-        chain.append(f"{type(cause).__name__} {cause}")
-        cause = cause.__cause__ or cause.__context__
-    return " ".join(chain)
+    cause = error.__cause__ or error.__context__
+    return f"{type(error).__name__} {error}" + (f" {causes(cause)}" if cause else "")

@@ -147,11 +147,7 @@ def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[
 
 
 def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
-    """Rows of numbers of patches in a square.
-
-    >>> squared(np.arange(4.0)[None]).tolist()
-    [[[0.0, 1.0], [2.0, 3.0]]]
-    """
+    """Rows of numbers of patches in a square."""
     side = isqrt(rows.shape[1])
     return rows.reshape(len(rows), side, side)
 

@@ -55,11 +55,10 @@ class Sizes:
 
     def __post_init__(self) -> None:
         if len(self.channels) < 2 or self.picture % self.step or self.picture < 2 * self.step:
-            raise InputError(
-                "the pictures cannot be cut into patches and their grid halved",
-                given=f"{self.picture} pixels, patches of {self.patch}, {len(self.channels)} layers",
-                allowed=f"a multiple of {self.step} pixels, at least {2 * self.step}; two layers or more",
-            )
+            problem = "the pictures cannot be cut into patches and their grid halved"
+            given = f"{self.picture} pixels, patches of {self.patch}, {len(self.channels)} layers"
+            allowed = f"a multiple of {self.step} pixels, at least {2 * self.step}; two layers or more"
+            raise InputError(problem, given=given, allowed=allowed)
 
     @property
     def step(self) -> int:
@@ -136,24 +135,17 @@ class TextTower(nn.Module):
 
 def convolutions(sizes: Sizes) -> nn.Sequential:
     """Patches, then convolutions: (batch, 3, side, side) pixels to (batch, channels, rows, columns)."""
-    first, *rest = sizes.channels
-    return nn.Sequential(
-        _convolution(3, first, sizes.patch, stride=sizes.patch),
-        *(
-            _convolution(before, after, 3, stride=1 if k else 2)
-            for k, (before, after) in enumerate(pairwise((first, *rest)))
-        ),
-    )
+    layers = [_convolution(3, sizes.channels[0], sizes.patch, stride=sizes.patch)]
+    for k, (before, after) in enumerate(pairwise(sizes.channels)):
+        layers.append(_convolution(before, after, 3, stride=1 if k else 2))
+    return nn.Sequential(*layers)
 
 
 def _convolution(before: int, after: int, side: int, *, stride: int) -> nn.Sequential:
     """A convolution that keeps the grid's size but for its stride, normalised; patches do not overlap."""
     padding = 0 if stride == side else side // 2
-    return nn.Sequential(
-        nn.Conv2d(before, after, side, stride=stride, padding=padding, bias=False),
-        nn.BatchNorm2d(after),
-        nn.ReLU(),
-    )
+    layer = nn.Conv2d(before, after, side, stride=stride, padding=padding, bias=False)
+    return nn.Sequential(layer, nn.BatchNorm2d(after), nn.ReLU())
 
 
 def _hidden(size: int, hidden: int) -> nn.Sequential:
@@ -201,11 +193,7 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
 
 
 def words_of(captions: Iterable[str]) -> list[str]:
-    """The words and marks of captions, each once, in order.
-
-    >>> words_of(["A red star, a moon."])
-    [',', '.', 'a', 'moon', 'red', 'star']
-    """
+    """The words and marks of captions, each once, in order."""
     return sorted({word for caption in captions for word in _WORD.findall(caption.lower())})
 
 

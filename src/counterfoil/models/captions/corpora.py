@@ -35,9 +35,8 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
     a list of captions (each by itself), and COCO's.
     """
     if not path.is_file():
-        raise DataError(
-            "no such file", where=where, given=path, allowed=[*allowed, "a JSON file of captions"]
-        )
+        allowed = [*allowed, "a JSON file of captions"]
+        raise DataError("no such file", where=where, given=path, allowed=allowed)
     value = read_json(path)
     if isinstance(value, list):
         groups = [[_text(text, f"{path}, caption {at}")] for at, text in enumerate(value, 1)]
@@ -74,8 +73,7 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-#: What the setting `idf` may be beside a file. "benchmark" is the corpus that the benchmark came with, and
-#: where there is none the candidates, or the references of a metric that compares with them.
+#: What the setting `idf` may be beside a file; "benchmark" is the corpus that the benchmark came with.
 SOURCES = ("benchmark", "references", "candidates", "none")
 
 

@@ -23,17 +23,10 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
 from counterfoil.models.base import Identity, Options, reject_unused_options
+from counterfoil.models.captions import registry
 from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
-from counterfoil.models.captions.registry import (
-    KINDS,
-    Backbone,
-    Kind,
-    Settings,
-    deciding_settings,
-    entry,
-    read,
-)
+from counterfoil.models.captions.registry import KINDS, Backbone, Kind, Settings, entry, read
 from counterfoil.models.dual import DualEncoder
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.models.text_models import TextEncoder
@@ -226,15 +219,12 @@ def _check_looks(model: Any, name: str, options: Options) -> None:
 def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
     local: LocalEmbedder | None = getattr(model, "local", None)
     if local is None:
-        raise InputError(
-            "the model gives no embeddings of single tokens in the space of its images",
-            where=f"metric:{name}",
-            given=f"--backbone {options.backbone}",
-            allowed="CLIP of open_clip or transformers, whose text tower is causal and ends with a mark",
-            hint="or an encoder of texts, hf-text:..."
-            if name == "token-match"
-            else "clip-s takes any dual encoder",
-        )
+        problem = "the model gives no embeddings of single tokens in the space of its images"
+        where, given = f"metric:{name}", f"--backbone {options.backbone}"
+        allowed = "CLIP of open_clip or transformers, whose text tower is causal and ends with a mark"
+        read_alone = "or an encoder of texts, hf-text:..."
+        hint = read_alone if name == "token-match" else "clip-s takes any dual encoder"
+        raise InputError(problem, where=where, given=given, allowed=allowed, hint=hint)
     return local
 
 
@@ -242,6 +232,6 @@ def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
     """A metric's identity: all of the model behind it, and how its answers are compared."""
-    values = deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
+    values = registry.deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
     options = {**model.options, "model": model.name, "metric": values}
     return replace(model, name=f"metric:{name}", options=options)

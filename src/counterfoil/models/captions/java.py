@@ -23,7 +23,6 @@ from counterfoil.store import write_json
 
 #: Lines that Java prints in any case; they explain no failure.
 _CHATTER = ("Picked up ", "NOTE: Picked up ", "... ")
-
 _INSTALL = "install a Java runtime, version 8 or later (such as the package default-jre-headless or openjdk)"
 
 
@@ -47,15 +46,13 @@ def died(code: int, complaints: Sequence[str]) -> str:
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
     """Run a program that reads and writes files, and return what it said."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=patience,
-            check=False,
-        )
+        how: dict[str, Any] = {
+            "capture_output": True,
+            "encoding": "utf-8",
+            "errors": "replace",
+            "check": False,
+        }
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=patience, **how)
     except subprocess.TimeoutExpired:
         raise ModelError(f"not done within {patience:g} seconds; it was ended", where=name) from None
     except OSError as error:
@@ -89,12 +86,9 @@ def file(path: Path, name: str, hint: str) -> Path:
     return path
 
 
-#: Its name in messages.
-METEOR = "metric:meteor"
-
-#: Seconds that a load may take; the program does hundreds of captions in one.
-_METEOR_PATIENCE = 6 * 3600.0
-
+METEOR, SPICE = "metric:meteor", "metric:spice"
+#: Seconds that a load may take; METEOR does hundreds of captions in one, SPICE some tens.
+_PATIENCE = 6 * 3600.0
 #: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
 _KEPT: dict[int, Any] = {}
 
@@ -122,7 +116,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     from pycocoevalcap.meteor import meteor as official
 
     program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
-    watch = Timer(_METEOR_PATIENCE, program.meteor_p.kill)
+    watch = Timer(_PATIENCE, program.meteor_p.kill)
     watch.start()
     try:
         corpus, items = program.compute_score(
@@ -136,7 +130,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
             raise
         problem = "not a score" if code is None else died(code, complaints)
         if not watch.is_alive():
-            problem = f"not done within {_METEOR_PATIENCE:g} seconds; it was ended"
+            problem = f"not done within {_PATIENCE:g} seconds; it was ended"
         raise ModelError(problem, where=METEOR) from None
     finally:
         watch.cancel()
@@ -175,17 +169,9 @@ def check_meteor() -> None:
         file(folder("meteor") / part, METEOR, again)
 
 
-#: Its name in messages.
-SPICE = "metric:spice"
-
 #: The parser, which is a download of its own: pycocoevalcap fetches it when it is first used.
 PARSER = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
-
 _ARCHIVE = "http://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
-
-#: Seconds that a load may take; the parser does some tens of captions in one.
-_SPICE_PATIENCE = 6 * 3600.0
-
 #: Java's JavaScript went with Java 15, and SPICE writes its results with it.
 _LAST_WITH_SCRIPT = 14
 
@@ -209,7 +195,7 @@ def spice(
         captions = [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in rows]
         write_json(captions_file, captions)
         whole = [*command, str(captions_file), "-out", str(answered), "-silent"]
-        run(whole, name=SPICE, patience=_SPICE_PATIENCE)
+        run(whole, name=SPICE, patience=_PATIENCE)
         try:
             results = json.loads(answered.read_text(encoding="utf-8"))
             values = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in results}

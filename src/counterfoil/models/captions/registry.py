@@ -98,9 +98,8 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     values = values_of(Settings, given, where=where)
     if prefix := values.get("prefix"):
         if "{}" in prefix:
-            raise InputError(
-                "a prefix stands before captions", where=where, given=prefix, hint="leave {} out"
-            )
+            problem, hint = "a prefix stands before captions", "leave {} out"
+            raise InputError(problem, where=where, given=prefix, hint=hint)
         values["prefix"] = prefix if prefix.endswith(" ") else f"{prefix} "
     return replace(kind.official, **{key: value for key, value in values.items() if key in kind.takes})
 

@@ -137,18 +137,12 @@ def load(name: str, options: Options) -> TextMeasure:
         return metric_of(lambda *words: ngrams.rouge_of_load(_load(*words[:2])))
     if name == "meteor":
         java.check_meteor()
-        program = "METEOR 1.5, -l en -norm"
-        return metric_of(
-            lambda *words: _meteor_of(*words[:2]).items,
-            whole=lambda *words: _meteor_of(*words).corpus,
-            program=program,
-        )
+        program, whole = "METEOR 1.5, -l en -norm", lambda *words: _meteor_of(*words).corpus
+        return metric_of(lambda *words: _meteor_of(*words[:2]).items, whole=whole, program=program)
     if name == "spice":
-        models = Path(settings.models) if settings.models else None
+        models, program = Path(settings.models) if settings.models else None, "SPICE 1.0, CoreNLP 3.6.0"
         java.spice_command(models)
-        return metric_of(
-            lambda *words: java.spice(*words[:2], models=models), program="SPICE 1.0, CoreNLP 3.6.0"
-        )
+        return metric_of(lambda *words: java.spice(*words[:2], models=models), program=program)
     if name.startswith("bleu"):
         return _bleu(metric_of, int(name.removeprefix("bleu-")) - 1, settings.length)
     source, frequencies, counted = settings.df, None, "references"
@@ -156,16 +150,12 @@ def load(name: str, options: Options) -> TextMeasure:
         corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
         words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
-    return metric_of(
-        lambda candidates, references, documents: cider.of_load(
-            _load(candidates, references),
-            frequencies=frequencies,
-            variant=settings.variant,
-            documents=documents,
-        ),
-        variant=settings.variant,
-        df=counted,
-    )
+    how: Any = {"frequencies": frequencies, "variant": settings.variant}
+
+    def cider_of(candidates: Texts, references: Lists, documents: Documents) -> Float[ndarray, "n"]:
+        return cider.of_load(_load(candidates, references), documents=documents, **how)
+
+    return metric_of(cider_of, variant=settings.variant, df=counted)
 
 
 def _measure(

@@ -125,20 +125,17 @@ class Endpoint(Client[ChatRequest, Reply]):
             form = {"name": "answer", "strict": True, "schema": dict(request.schema)}
             facts["response_format"] = {"type": "json_schema", "json_schema": form}
 
-        def body(written: Callable[[Image], str]) -> dict[str, Any]:
-            def part(content: str | Image) -> dict[str, Any]:
-                if isinstance(content, str):
-                    return {"type": "text", "text": content}
-                detail = {"detail": settings.detail} if settings.detail else {}
-                return {"type": "image_url", "image_url": {"url": written(content), **detail}}
+        def part(content: str | Image, written: Callable[[Image], str]) -> dict[str, Any]:
+            if isinstance(content, str):
+                return {"type": "text", "text": content}
+            detail = {"detail": settings.detail} if settings.detail else {}
+            return {"type": "image_url", "image_url": {"url": written(content), **detail}}
 
-            content = [part(item) for item in request.parts]
-            system = [{"role": "system", "content": settings.system}] if settings.system else []
-            turns_before = [
-                {"role": "assistant" if at % 2 else "user", "content": text}
-                for at, text in enumerate(request.before)
-            ]
-            return {**facts, "messages": [*system, *turns_before, {"role": "user", "content": content}]}
+        def body(written: Callable[[Image], str]) -> dict[str, Any]:
+            said: list[tuple[str, Any]] = [("system", settings.system)] if settings.system else []
+            said += [("assistant" if at % 2 else "user", text) for at, text in enumerate(request.before)]
+            said.append(("user", [part(item, written) for item in request.parts]))
+            return {**facts, "messages": [{"role": role, "content": content} for role, content in said]}
 
         def named(image: Image) -> str:
             if image not in self._digests:

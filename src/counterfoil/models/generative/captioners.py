@@ -14,14 +14,7 @@ from torch import Tensor
 
 from counterfoil.errors import ModelError
 from counterfoil.models.generative.image_text import Opened, stacked
-from counterfoil.models.generative.prefixes import (
-    Decoder,
-    Prefix,
-    Seen,
-    TextRow,
-    cache_argument,
-    cache_of,
-)
+from counterfoil.models.generative.prefixes import Decoder, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.models.generative.templates import plain_ids
 from counterfoil.models.hf_loading import padded_ids
 
@@ -86,14 +79,9 @@ class BlipCaptioner(Captioner):
         from transformers import DynamicCache, EncoderDecoderCache
 
         ids, states = torch.tensor([self.prompt], device=self.device), self.states(seen.inputs["pixels"])
-        output = self.decode(
-            1,
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            encoder_hidden_states=states,
-            use_cache=True,
-            **cache_argument(self.model.text_decoder, EncoderDecoderCache(DynamicCache(), DynamicCache())),
-        )
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "encoder_hidden_states": states}
+        cache = cache_argument(self.model.text_decoder, EncoderDecoderCache(DynamicCache(), DynamicCache()))
+        output = self.decode(1, use_cache=True, **inputs, **cache)
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
@@ -115,13 +103,8 @@ class GitCaptioner(Captioner):
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
         pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
-        output = self.model(
-            input_ids=ids,
-            pixel_values=pixels,
-            attention_mask=torch.ones_like(ids),
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        inputs = {"input_ids": ids, "pixel_values": pixels, "attention_mask": torch.ones_like(ids)}
+        output = self.model(use_cache=True, logits_to_keep=1, **inputs)
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float())
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:

@@ -37,8 +37,7 @@ class ChatTemplate:
     where: str
     #: Ids of a prompt without an expanded picture that belong to what stands before the text.
     cut: int = 0
-    #: Text between the last control token of a prompt and the model's first word, and what the template puts
-    #: before that word.
+    #: Text between the last control token of a prompt and the model's first word, and what comes before that.
     anchor: str = ""
     lead: str = ""
     #: The kind (`token_type_ids`) of the model's own words.
@@ -83,9 +82,8 @@ class ChatTemplate:
 
     def words(self, text: str) -> tuple[int, ...]:
         """The ids of the model's own `text` right after a prompt: those that it adds to the prompt's."""
-        before, both, alone = (
-            plain_ids(self.tokenizer, part) for part in (self.anchor, self.anchor + text, text)
-        )
+        parts = self.anchor, self.anchor + text, text
+        before, both, alone = (plain_ids(self.tokenizer, part) for part in parts)
         return tuple(both[len(before) :] if both[: len(before)] == before else alone)
 
     def end(self) -> int:
@@ -93,9 +91,8 @@ class ChatTemplate:
         replied = self._rendered(PROBES[0], reply=PROBES[1], ended=True)
         rest = replied[replied.rfind(PROBES[1]) + len(PROBES[1]) :]
         ids = self.tokenizer(rest, add_special_tokens=False)["input_ids"]
-        ended = (
-            ids[0] if ids and ids[0] in self.tokenizer.added_tokens_decoder else self.tokenizer.eos_token_id
-        )
+        marked = ids and ids[0] in self.tokenizer.added_tokens_decoder
+        ended = ids[0] if marked else self.tokenizer.eos_token_id
         if ended is None:
             raise ModelError("no token ends the model's turn", where=self.where, hint="--set end=out")
         return int(ended)
@@ -110,15 +107,8 @@ class ChatTemplate:
 
     def inputs(self, messages: Sequence[Any], **options: Any) -> Any:
         """What the processor makes of users' messages with pictures, up to the model's own."""
-        return self.processor.apply_chat_template(
-            list(messages),
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            **options,
-            **self.options(),
-        )
+        how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", **options, **self.options()}
+        return self.processor.apply_chat_template(list(messages), add_generation_prompt=True, **how)
 
     def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
         """The user's turn: a picture, or its place, and a text."""
@@ -126,29 +116,18 @@ class ChatTemplate:
         return [{"role": "user", "content": [image, {"type": "text", "text": text}]}]
 
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.apply_chat_template(
-            self.asked(text),
-            chat_template=self._template(),
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=False,
-            sanitize_control_tokens=True,
-            **self.options(),
-        )
+        how: dict[str, Any] = {"chat_template": self._template(), "return_dict": False, **self.options()}
+        how |= {"add_generation_prompt": True, "tokenize": True, "sanitize_control_tokens": True}
+        ids: list[int] = self.tokenizer.apply_chat_template(self.asked(text), **how)
         return ids
 
     def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
         messages = self.asked(text)
         if reply:
             messages.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
-        rendered: str = self.tokenizer.apply_chat_template(
-            messages,
-            chat_template=self._template(),
-            add_generation_prompt=not reply,
-            continue_final_message=bool(reply) and not ended,
-            tokenize=False,
-            **self.options(),
-        )
+        how: dict[str, Any] = {"chat_template": self._template(), "tokenize": False, **self.options()}
+        how |= {"add_generation_prompt": not reply, "continue_final_message": bool(reply) and not ended}
+        rendered: str = self.tokenizer.apply_chat_template(messages, **how)
         return rendered
 
     def _template(self) -> str:
