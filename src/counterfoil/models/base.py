@@ -101,11 +101,8 @@ def identity_of(scorer: Any) -> Identity:
 def check_kept(identity: Identity) -> None:
     """Raise `InputError` where an identity says nothing that would change with the weights or the code."""
     if not (identity.weights or identity.revision):
-        problem = (
-            "what this scorer computes cannot be kept: its identity has neither weights nor a revision, so "
-        )
-        hint = 'Identity(NAME, revision="1") with a number that you raise when the code changes, '
-        problem, hint = problem + "another model of this name would get its scores", hint + "or no cache"
+        problem = "what this scorer computes cannot be kept: its identity has neither weights nor a revision"
+        hint = 'Identity(NAME, revision="1") with a number that you raise when the code changes, or no cache'
         raise InputError(problem, where=identity.name, hint=hint)
 
 

@@ -150,9 +150,7 @@ def scorer(
         identity = base.Identity(called, version, preprocessing=described, options={"device": device.type})
         return ModuleEncoder(identity, model, preprocess, tokenizer)
     if not callable(model) or hasattr(model, "identity"):
-        problem = (
-            "this is no function of images and captions, and no module with encode_image and encode_text"
-        )
+        problem = "this is no function of images and captions, and no module with two encoders"
         hint = "a scorer that is loaded needs no scorer(...) around it"
         raise InputError(problem, given=type(model).__name__, hint=hint)
     if preprocess is not None or tokenizer is not None:

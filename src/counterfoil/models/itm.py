@@ -475,10 +475,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     preprocessing = loading.processing_of(processor)
     identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
     heats: Any = saliency.PairSaliency(identity, matcher, tokens)
-    read, provenance = (
-        partial(prepared, preparation=Untouched()),
-        context.provenance(library, model=family.kind),
-    )
+    read = partial(prepared, preparation=Untouched())
+    provenance = context.provenance(library, model=family.kind)
     heats = heats if heats.methods else None
     scorer = CrossEncoder(identity, matcher, tokens, read, provenance=provenance, heats=heats)
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))

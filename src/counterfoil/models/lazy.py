@@ -49,13 +49,9 @@ def lazy(
     # What a setting names decides answers as well: region features, a tokenizer.
     files += [file for value in options.settings.values() for file in _files(value)]
     states = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    versions = {name: base.version_of(name) for name in _LIBRARIES}
-    made_by = {
-        "spec": f"{prefix}:{argument}",
-        "options": asdict(options),
-        "files": states,
-        "libraries": versions,
-    }
+    libraries = {name: base.version_of(name) for name in _LIBRARIES}
+    spec, given = f"{prefix}:{argument}", asdict(options)
+    made_by = {"spec": spec, "options": given, "files": states, "libraries": libraries}
     memo = folder / "identities" / f"{digest_value(made_by)}.json"
     kinds = {kind.does: kind for kind in (LazyPairScorer, LazyEmbedder)}
     if memo.is_file():

@@ -110,24 +110,23 @@ def decide_activation(
     needs_quick, evidence = recorded
     name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
     twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
+    plain = f"open-clip:{architecture}{_PLAIN}/{weights}"
     if asks_gelu:
         return Activation(name, "asked for by name", other if needs_quick else "")
     if needs_quick is None:
         if quick or twin not in known:
             return Activation(name, "asked for by name" if quick else "open_clip has no other")
-        problem = (
-            "nothing in this file says whether its weights were trained with QuickGELU or GELU, and with the "
-        )
+        problem = "nothing in this file says whether its weights were trained with QuickGELU or GELU"
         hint = f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
         hint += (
-            f"(CLIP_COCO, NegCLIP, PAC-S), open-clip:{architecture}{_PLAIN}/{weights} for LAION's and others"
+            f"(CLIP_COCO, NegCLIP, PAC-S), {plain} for LAION's and others; the wrong one gives wrong scores"
         )
-        raise ModelError(problem + "wrong one scores would be off", where=where, hint=hint)
+        raise ModelError(problem, where=where, hint=hint)
     if needs_quick == quick:
         return Activation(name, evidence)
     spelled = {"gelu": "GELU", "quickgelu": "QuickGELU"}
     usable = f"use open-clip:{twin}/{weights}" if twin in known else ""
-    anyway = f", or open-clip:{architecture}{_PLAIN}/{weights} to score with GELU all the same"
+    anyway = f", or {plain} to score with GELU all the same"
     problem = f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
     hint = (usable + ("" if quick else anyway)) or "name another architecture"
     raise ModelError(f"{problem}{spelled[name]}: scores would be off", where=where, hint=hint)
