@@ -44,7 +44,6 @@ class Identity:
     #: Digest or description of what is done to pixels before the model sees them.
     preprocessing: str = ""
     precision: str = "fp32"
-    #: Template with `{}` for the caption.
     prompt: str = "{}"
     #: Anything else that changes answers: overrides, the kind of device, seeds.
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +64,6 @@ CaptionBatches = Sequence[Sequence[Caption]]
 PairBatches = Sequence[Sequence[tuple[Image, Caption]]]
 BatchVectors = Iterator[Float[np.ndarray, "batch width"]]
 BatchNumbers = Iterator[Float[np.ndarray, "batch"]]
-#: Vectors of one item for each of some pairs.
 PairVectors = Float[ndarray, "pairs width"]
 
 
@@ -300,7 +298,6 @@ class Classifier(Identified, Protocol):
         """How long the model finds each caption; the engine batches captions of like length."""
 
 
-#: What becomes of questions without an answer, as in `Options.unanswered`.
 Unanswered = Literal["refuse", "wrong", "leave-out"]
 
 
@@ -336,7 +333,6 @@ class Picks:
 class QuestionScorer(Identified, Protocol):
     """Once per question, with its items together. A scorer declares the ability "picks" in `does`."""
 
-    #: What becomes of questions without an answer.
     unanswered: Unanswered
 
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
@@ -349,9 +345,7 @@ class Options:
 
     #: "auto" is a GPU where there is one.
     device: str = "auto"
-    #: "fp32", "bf16" or "fp16".
     precision: str = "fp32"
-    #: Template with `{}` for the caption.
     prompt: str = "{}"
     #: Column of a given table; None guesses from the header.
     column: str | None = None
@@ -359,7 +353,6 @@ class Options:
     whole_rows: bool = False
     #: What becomes of questions without an answer: "refuse", "wrong" or "leave-out".
     unanswered: str = "refuse"
-    #: Seed of scorers that draw numbers.
     seed: int = 0
     #: An npz file with the ids of the images and captions that a given similarity is of.
     ids: Path | None = None
@@ -393,7 +386,6 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
 #: Loads a scorer; it travels to other processes by pickle.
 Source = Callable[[], Any]
 
-#: The sources of the scorers that live now, by `id`.
 _SOURCES: dict[int, Source] = {}
 
 

@@ -23,7 +23,6 @@ from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.models import base
 from counterfoil.store import digest, digest_value
 
-#: Numbers in a random direction.
 _WIDTH = 32
 
 
@@ -140,7 +139,6 @@ class ConstantImage:
 
 #: The mean colour of the photographs that CLIP was trained on, out of 255.
 _MEAN_COLOUR = (123, 117, 104)
-#: The side of a mean image, in pixels.
 _MEAN_SIDE = 224
 
 
@@ -178,7 +176,6 @@ def _mean_image(path: Path) -> ndarray:
     return (total / len(files)).round().astype(np.uint8)
 
 
-#: The blind scorers that learn nothing.
 _BLIND = ("constant", "random", "length")
 
 

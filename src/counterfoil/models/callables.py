@@ -34,7 +34,6 @@ class FunctionScorer:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
         given = self.function([image.decode() for image in images], [base.text_of(c) for c in captions])
         try:
-            # NumPy knows no bfloat16.
             plain = given.detach().cpu().double() if hasattr(given, "detach") else given
             values = np.asarray(plain, dtype=np.float64)
         except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
@@ -58,9 +57,7 @@ class ModuleEncoder(base.ComparedByCosine):
 
     identity: base.Identity
     model: Any
-    #: A PIL picture to a tensor.
     preprocess: Callable[[PIL.Image.Image], Any]
-    #: A list of texts to a tensor of tokens.
     tokenizer: Callable[[list[str]], Any]
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:

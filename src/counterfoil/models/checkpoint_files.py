@@ -106,7 +106,6 @@ def read_tensor(path: Path) -> ndarray:
         raise ModelError("holds no tensor", where=path, given=type(content).__name__, allowed="one tensor")
     _check_tensors({"": content}, path)
     tensor = content.detach().cpu()
-    # NumPy knows no bfloat16.
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 

@@ -124,14 +124,12 @@ class FastTextTower(CausalText):
 class Tree:
     """Rows of tokens as a tree of what they begin with; a node is a token after all those before it."""
 
-    #: Token and position of every node.
     tokens: list[int]
     depths: list[int]
     #: For every row the nodes it passes, all rows made equally long by repeating the last node.
     nodes: list[list[int]]
     #: For every node a place in the flattened `nodes` where it stands.
     first: list[int]
-    #: The last position of every row.
     ends: list[int]
 
 
@@ -174,11 +172,8 @@ class PackedLayout:
 
     batch: int
     length: int
-    #: (batch, length) nodes.
     nodes: Any = None
-    #: (nodes,) places in the flattened sequences.
     first: Any = None
-    #: (batch,) positions of the tokens that are pooled.
     ends: Any = None
 
     def spread(self, states: Any) -> Any:

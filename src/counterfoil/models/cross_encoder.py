@@ -45,9 +45,7 @@ class TokenizedPairs:
 class Matcher(ABC):
     """A model of image-text matching on its device, and how it is asked."""
 
-    #: The class of transformers.
     kind: ClassVar[str]
-    #: Parameters that no score depends on.
     unused: ClassVar[str] = ""
 
     model: Any

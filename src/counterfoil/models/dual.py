@@ -41,7 +41,6 @@ class TokenTower:
     ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]
     #: Texts to (texts, longest, width), projected and not normalised; behind a last token means nothing.
     states: Callable[[Sequence[str]], Any]
-    #: How many ids the model reads.
     length: int
 
     def filled(self, ids: Sequence[int]) -> ndarray:
@@ -161,7 +160,6 @@ class PatchEncoder:
     encode: Callable[[Sequence[ndarray]], Any]
     #: How the model sees a picture: resized and cropped, or whole.
     seen: Any = None
-    #: Rows and columns of patches; None for a square.
     grid: tuple[int, int] | None = None
     preparation: Preparation = UNTOUCHED
 
@@ -207,7 +205,6 @@ class Towers:
 
     #: What the preparation made of each picture of a batch, to a (batch, width) tensor.
     images: Callable[[Sequence[ndarray]], Any]
-    #: Texts to a (batch, width) tensor.
     texts: Callable[[Sequence[str]], Any]
     #: Texts to the number of tokens that are computed of each, start and end marks included.
     count: Callable[[Sequence[str]], Sequence[int]]

@@ -23,7 +23,6 @@ from counterfoil.models.runtime import LoadContext, loading_errors, to_device
 from counterfoil.models.runtime import quiet as quiet
 from counterfoil.store import canonical_json, digest_value
 
-#: The caption that a model is tried with when it is loaded.
 SAMPLE = "a photo of a cat"
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
 PRESCRIBED = {"align": 64, "flava": 77}
@@ -142,7 +141,6 @@ class Pretrained:
     """A model of transformers on its device with what makes its inputs, and the facts of an identity."""
 
     model: Any
-    #: The type of the model's activations.
     dtype: Any
     processor: Any
     tokenizer: Any
@@ -211,7 +209,6 @@ class HfTokens:
 
     tokenizer: Any
     length: int
-    #: Whether a caption's features depend on nothing after its end mark.
     cut: bool = True
     lower: bool = False
 

@@ -47,9 +47,7 @@ Kind = TypeVar("Kind", bound=Matcher)
 class PixelFamily(Matcher):
     """A model with its image processor."""
 
-    #: The ways to score a pair, the default first.
     protocols: ClassVar[tuple[str, ...]] = ("itm",)
-    #: The part of the configuration that says how many tokens the model reads.
     text: ClassVar[str] = "text_config"
     #: The most tokens of a caption by protocol, where published numbers are of fewer than the model reads.
     lengths: ClassVar[dict[str, int]] = {}
@@ -328,9 +326,7 @@ class Flava(PixelFamily):
 class RegionFamily(Matcher):
     """A model of regions."""
 
-    #: The name of the width of features in the configuration.
     width: ClassVar[str]
-    #: Whether it reads boxes.
     placed: ClassVar[bool]
     #: The class of the matching head that means "the caption is of the image", unless it is set.
     matching: ClassVar[int]
@@ -447,7 +443,6 @@ class VisualBert(RegionFamily):
         return saliency.stream_of(output.attentions, words, places, fill)
 
 
-#: The families by transformers' model type.
 FAMILIES: dict[str, type[PixelFamily]] = {"blip": Blip, "blip-2": Blip2, "vilt": Vilt, "flava": Flava}
 REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert": VisualBert}
 
@@ -503,7 +498,6 @@ def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
     heats = saliency.PairSaliency(identity, matcher, tokens, regions.of)
     scorer = CrossEncoder(identity, matcher, tokens, regions.batches, ("captions",), provenance, heats)
-    # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())
     return scorer
 

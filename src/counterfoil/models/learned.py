@@ -161,7 +161,6 @@ class LearnedScorer:
     needs = ("captions",)
 
     identity: Identity
-    #: Of `FITS`.
     kind: str
 
     def answer(self, contrasts: Contrasts) -> Float[ndarray, "rows"]:
@@ -172,7 +171,6 @@ class LearnedScorer:
         return learned_scores(contrasts, ngrams=2 if more else 1, shape=more)
 
 
-#: The scorers that learn, by name.
 FITS = ("unigram", "bag-of-words", "learned")
 
 

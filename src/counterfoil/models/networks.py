@@ -370,7 +370,6 @@ class DevicePixels:
     """
 
     resized: Resized
-    #: Mean and standard deviation of the three colours.
     mean: Sequence[float]
     std: Sequence[float]
     device: torch.device

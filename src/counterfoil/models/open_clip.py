@@ -52,7 +52,6 @@ CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
 #: How models are made with all of their weights, and with random ones.
 _WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
 _RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
-#: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
@@ -290,7 +289,6 @@ class OpenClipPixels:
     """Prepared pictures to the pixels that a model takes."""
 
     preparation: Resized | Untouched
-    #: Mean and standard deviation of the three colours.
     mean: Sequence[float]
     std: Sequence[float]
     device: Any
@@ -417,7 +415,6 @@ class OpenClipNetwork(LibraryNetwork):
         """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
         last = getattr(getattr(text, "text", text), "text_projection", None)
-        # A parameter, or the weight of a layer.
         last = last.weight if isinstance(last, nn.Linear) else last
         both = (getattr(getattr(self.model, "visual", None), "proj", None), last)
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))

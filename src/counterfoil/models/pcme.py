@@ -93,7 +93,6 @@ class LogVariance(nn.Module):
 
 Projection = Literal["auto", "shared", "own"]
 
-#: Sample inputs that show how wide a backbone's outputs are.
 _SENTENCE = "a picture of several things in a row"
 
 
@@ -158,7 +157,6 @@ class PCME(_OnTop):
         samples: int = 7,
     ) -> None:
         super().__init__(below)
-        #: Samples per item wherever rows are compared.
         self.samples = samples
         self.image_heads, self.image_spread = image_heads
         self.text_heads, self.text_spread = text_heads

@@ -48,7 +48,6 @@ class PrecomputedTable:
     #: The columns the numbers come from, in order: ("score",) or ("c0_i0", "c0_i1", "c1_i0", "c1_i1").
     column: tuple[str, ...]
     kind: Kind
-    #: What was recognised, in words for people: "scores of pairs of quads in column score; ids in 'label'".
     described: str
     #: One id per entry, unique within a subset; None where the table has none: rows in the benchmark's order.
     ids: tuple[str, ...] | None = None

@@ -34,7 +34,6 @@ _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
 }
-#: What to do about regions without boxes.
 BOXES = "give boxes (left, top, right, bottom) beside the features"
 #: COCO's file names, whose numbers are the ids in files of regions.
 _COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
@@ -62,9 +61,7 @@ class RegionFile:
     """Regions by image, found by its id or by the name of its file without the ending."""
 
     where: Path
-    #: Functions that read the regions of an image.
     readers: Mapping[str, Callable[[], Regions]]
-    #: Digest of all that was read.
     digest: str
 
     def of(self, image: Image) -> Regions:

@@ -30,7 +30,6 @@ class ScorerEntry:
     summary: str
     example: str
     target: str
-    #: The extra it needs, empty where the core is enough.
     extra: str = ""
     #: The dataclass of its settings (`Options.settings`, on the command line --set): "module:class".
     settings: str = ""
@@ -110,7 +109,6 @@ _ROWS = (
     ("pixels", "colours", "counterfoil.models.baselines:load_pixels", "", "", "pixels:colours",
      "for the drawn world: its colours against the colour words of captions, and nothing else"),
 )  # fmt: skip
-#: Those of them that embed items one by one.
 _EMBEDDERS = ("embeddings", "open-clip", "hf", "hf-text", "ckpt")
 
 
@@ -159,7 +157,6 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     return model
 
 
-#: A name of the hub.
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _DUAL = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip", "metaclip_2")
 _PAIRS = ("vilt", "flava")

@@ -23,7 +23,6 @@ IDS = (
 )  # fmt: skip
 #: The column in which a folder of tables names the file a row is of.
 SUBSET = "subset"
-#: Columns with one score per row, where a row is a pair.
 SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
 #: Columns that say which of two candidates a row is of, 0 or 1.
 SIDES = ("side", "candidate", "slot")
@@ -36,7 +35,6 @@ CAPTIONS = (
     "caption_id", "captionid", "cap_id", "candidate_id", "sentence_id", "sentid", "caption", "candidate",
     "sentence", "text"
 )  # fmt: skip
-#: Columns with right or wrong per question.
 OUTCOMES = ("accuracy", "correct", "is_correct", "right", "outcome", "hit", "acc")
 #: The four single directions of a quad: ours, then the names of the tables BiVLC releases.
 DIRECTIONS = {
@@ -45,7 +43,6 @@ DIRECTIONS = {
     "tpos2i": ("tpos2i", "image_score_c0"),
     "tneg2i": ("tneg2i", "image_score_c1"),
 }
-#: The scores of a right and a wrong candidate.
 POSITIVE_NEGATIVE = (
     ("positive_score", "negative_score"),
     ("score_positive", "score_negative"),
@@ -169,7 +166,6 @@ def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayou
     """Every layout that the header fits, first the likeliest."""
     yield from _released(table, identifier)
     yield from _scores(table, identifier)
-    # Right or wrong, of the four directions of quads, then of whole questions.
     directions = [first_column(table, names) for names in DIRECTIONS.values()]
     if all(name is not None for name in directions):
         yield _layout("quad_outcomes", tuple(map(str, directions)), identifier, "outcomes of quads")
@@ -238,7 +234,6 @@ def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
         if _is_number(a) and (identifier == "question" or not (_is_truth(a) and _is_truth(b))):
             columns = lower["a"], lower["b"]
             yield _layout("choice_scores", columns, identifier, "scores of two candidates")
-    # A row per candidate: the question's id, which of the two it is, and its score.
     side_column = first_column(table, SIDES)
     if identifier and side_column and {str(cell) for cell in table.columns[side_column]} <= {"0", "1"}:
         for name in (name for name in table.columns if name.lower() in SCORES):

@@ -46,11 +46,9 @@ class Sizes:
     channels: tuple[int, ...] = (24, 48, 96)
     #: Numbers in the mixer's hidden layer over channels; the one over cells has twice as many as cells.
     hidden: int = 128
-    #: Numbers per word.
     words: int = 96
     #: Layers over the words; layer k sees words 2**k apart.
     layers: int = 3
-    #: Numbers per embedding.
     width: int = 128
 
     def __post_init__(self) -> None:

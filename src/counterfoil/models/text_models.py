@@ -70,7 +70,6 @@ class TextModel:
     network: Any
     tokenizer: Any
     device: Any
-    #: The most tokens that the model reads, marks included.
     length: int
     rule: Rule
     #: The tokens before the first word, which are not counted, and the one after the last, of a causal model.

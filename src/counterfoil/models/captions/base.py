@@ -45,7 +45,6 @@ class EmbeddingMetric(Identified, Protocol):
 
     #: ("images", "captions"), ("images", "captions", "references") or ("captions", "references").
     needs: tuple[str, ...]
-    #: With the metric's prefix in its prompt.
     embedder: Embedder
 
     def of_embeddings(
@@ -73,7 +72,6 @@ class CaptionTokens:
     whole: Float[ndarray, "width"]
 
 
-#: For each batch the tokens of its captions, and the unit vectors of its items' frames.
 BatchTokens = Iterator[list[CaptionTokens]]
 BatchFrames = Iterator[list[Float[np.ndarray, "frames width"]]]
 

@@ -72,7 +72,6 @@ class CosineMetric:
 
     identity: Identity
     needs: tuple[str, ...]
-    #: An `Embedder`, or `PrecomputedEmbeddings`.
     embedder: Any
     settings: Settings
     #: What results call it where its name would say too much: "PAC-S formula through MODEL"; else "".
@@ -121,9 +120,7 @@ class CosineMetric:
 class FrameMetric(Counting):
     """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
 
-    #: Whether candidates are compared with references.
     beside_references: bool
-    #: As a `CosineMetric`'s.
     title: str = ""
 
     def of_parts(

@@ -12,7 +12,6 @@ from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.registry import Registry, resolve
 
-#: What CLIPScore and PAC-S put before every caption.
 PREFIX = "A photo depicts "
 
 
@@ -47,7 +46,6 @@ class Kind:
     """What the name of a metric stands for."""
 
     official: Settings
-    #: What may be set of it.
     takes: tuple[str, ...]
     #: The same where it is asked about videos; none where it cannot be.
     of_videos: "Kind | None" = None
@@ -145,7 +143,6 @@ _READS = ("captions", "references")
 _LOOKS = ("images", "captions", "model")
 _BOTH = ("images", "captions", "references", "model")
 
-#: Name, what it reads, summary and source of each.
 _ROWS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     *((f"bleu-{n}", _READS,
        f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
@@ -175,7 +172,6 @@ METRICS: Registry[MetricEntry] = Registry(
     "caption metric", MetricEntry, "counterfoil.caption_metrics", [MetricEntry(*row) for row in _ROWS]
 )
 
-#: Names that stand for several.
 SEVERAL: Mapping[str, tuple[str, ...]] = {"bleu": ("bleu-1", "bleu-2", "bleu-3", "bleu-4")}
 
 

@@ -24,7 +24,6 @@ Texts = tuple[str, ...]
 Lists = tuple[tuple[str, ...], ...]
 #: Rows whose references are counted, one of each image; None where every row is.
 Documents = Int64[ndarray, "documents"] | None
-#: What gives a number per row.
 Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
 
 

@@ -120,7 +120,6 @@ class GitCaptioner(Captioner):
         ).logits
 
 
-#: The captioners by transformers' model type.
 CAPTIONERS: dict[str, type[Captioner]] = {"blip": BlipCaptioner, "git": GitCaptioner}
 
 

@@ -29,7 +29,6 @@ from counterfoil.models.settings import LikelihoodSettings, settings_of
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
 #: The unconditional term of captions: log P(caption) of each, per token where the score is.
 Prior = Callable[[Sequence[str]], Sequence[float]]
-#: The side of grey and of noisy pictures.
 _SIDE = 224
 
 

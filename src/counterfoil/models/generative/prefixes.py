@@ -66,7 +66,6 @@ class Prefix:
     length: int
     #: (vocabulary,): logits of the first id after the prefix; None where the decoder reads no id.
     last: Tensor | None = None
-    #: Whatever else the decoder needs to go on.
     more: Any = None
 
 
@@ -90,7 +89,6 @@ class Decoder(ABC):
     #: The torch device that it computes on, and the type of its activations.
     device: Any
     dtype: Any
-    #: The number of ids.
     vocabulary: int
     #: The ids that `begin` reads; rows that do not start with them are read whole.
     read: tuple[int, ...] = ()
@@ -128,7 +126,6 @@ class GenerativeScorer:
     row: Callable[[str], TextRow]
     #: The scores of captions, from their texts and the log-probabilities of their rows.
     values: Callable[[Sequence[str], Sequence[ndarray]], Sequence[float]]
-    #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

@@ -21,9 +21,7 @@ from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
 PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')
-#: A picture that templates are tried with.
 _GREY = np.full((56, 84, 3), 128, np.uint8)
-#: What a processor returns beside ids, one number per id.
 _BESIDE = ("token_type_ids", "mm_token_type_ids")
 
 

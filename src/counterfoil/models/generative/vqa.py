@@ -41,7 +41,6 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     many = len(answers["yes"])
 
     def value(part: ndarray) -> float:
-        # Of all spellings together.
         (logs,) = part
         yes, no = (np.logaddexp.reduce(side) for side in (logs[:many], logs[many:]))
         return float(np.exp(yes)) if score == "p-yes" else float(yes) - float(no)

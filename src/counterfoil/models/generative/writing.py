@@ -17,7 +17,6 @@ from counterfoil.models.generative.likelihood import INSTRUCTION, PALIGEMMA
 from counterfoil.models.generative.templates import ChatTemplate
 from counterfoil.models.runtime import LoadContext, drawn_from, one_line, sampling
 
-#: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
 Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
 
 
@@ -83,7 +82,6 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
             prompt, room = INSTRUCTION if prompt is None else prompt, None
             instruction, template = prompt, ChatTemplate.of(model.processor, model.image_id, where)
             tokenizer = model.processor.tokenizer
-            # Batches are padded on the left.
             tokenizer.padding_side = "left"
             if tokenizer.pad_token_id is None:
                 tokenizer.pad_token = tokenizer.eos_token
