@@ -121,11 +121,7 @@ def _entry(
 
 #: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
 SCORERS: Registry[ScorerEntry] = Registry(
-    "kind of scorer",
-    ScorerEntry,
-    "counterfoil.scorers",
-    [_entry(*row) for row in _ROWS],
-    name="prefix",
+    "kind of scorer", ScorerEntry, "counterfoil.scorers", [_entry(*row) for row in _ROWS], name="prefix"
 )
 
 #: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.

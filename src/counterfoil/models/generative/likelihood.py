@@ -103,10 +103,7 @@ class Words:
 
     @classmethod
     def of(
-        cls,
-        decoder: "captioners.Captioner | ImageTextDecoder",
-        chosen: LikelihoodSettings,
-        where: str,
+        cls, decoder: "captioners.Captioner | ImageTextDecoder", chosen: LikelihoodSettings, where: str
     ) -> "Words":
         """Those of a captioner, or of a model with a template of prompts."""
         if isinstance(decoder, captioners.Captioner):
