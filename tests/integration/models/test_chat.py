@@ -400,9 +400,6 @@ def test_bad_input_is_refused_before_anything_is_sent(spec, settings, message):
     assert "secret" not in words
 
 
-# -- answers without end, without haste or from elsewhere, and keys ---------------------------------------
-
-
 def _ask(server, *, key=KEY, timeout=0.3):
     settings = ChatSettings(f"{server.address}/v1", "m", retries=1, wait=0.01, timeout=timeout)
     words = refuses("", list, Endpoint(settings, key=key).ask([ChatRequest(("hello",), 5)]), error=ModelError)
