@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import base
 from counterfoil.store import digest, digest_value
 
@@ -143,10 +143,7 @@ _MEAN_SIDE = 224
 
 
 def constant_image(model: Any, options: base.Options) -> ConstantImage:
-    """`blind:constant-image`: `model` with a picture of the mean colour, or that of `--set image=PATH`.
-
-    Of a folder it is the mean of its images, each made 224 x 224 pixels first.
-    """
+    """`blind:constant-image`: `model` with a picture of the mean colour, or that of `--set image=PATH`."""
     name = "blind:constant-image"
     _check_settings(options, ("image",), where=name)
     blind = "images" not in getattr(model, "needs", ("images",))
@@ -155,25 +152,12 @@ def constant_image(model: Any, options: base.Options) -> ConstantImage:
         raise InputError(problem, where=name, given=model.identity.name)
     pixels = np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
     if path := options.settings.get("image"):
-        pixels = _mean_image(Path(path))
+        picture = Image(path, FileSource(Path(path))).decode()
+        pixels = np.asarray(picture.resize((_MEAN_SIDE, _MEAN_SIDE)))
     known = base.identity_of(model)
     options_of = {**known.options, "image": digest(pixels.tobytes())}
     identity = replace(known, name=f"{name} {known.name}", options=options_of)
     return ConstantImage(identity, model, Image("the mean image", PixelSource(pixels)))
-
-
-def _mean_image(path: Path) -> ndarray:
-    """The pixels of an image file, or the mean of those in a folder."""
-    files, endings = [path], PIL.Image.registered_extensions()
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in endings)
-    if not files:
-        raise DataError("no images in the folder", where=path)
-    total = np.zeros((_MEAN_SIDE, _MEAN_SIDE, 3))
-    for file in files:
-        picture = Image(file.name, FileSource(file)).decode()
-        total += np.asarray(picture.resize((_MEAN_SIDE, _MEAN_SIDE)), dtype=np.float64)
-    return (total / len(files)).round().astype(np.uint8)
 
 
 _BLIND = ("constant", "random", "length")

@@ -20,7 +20,6 @@ from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models import score_table_layouts as layouts
 from counterfoil.models.base import DEFAULT, Identity, Options, reject_unused_options
-from counterfoil.models.chat.protocols import option_letter
 from counterfoil.models.score_table_layouts import Kind, TableLayout
 from counterfoil.store import digest_file, digest_value
 
@@ -161,15 +160,13 @@ def with_answers(
     if layout.folded:
         return _fold(given, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
-    if layout.texts:
-        return replace(_letters(given, unanswered), ids=ids)
     given = replace(given, ids=ids, subsets=_subsets(table, layout.id))
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(layouts.DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         empty_of = {
             name: np.array(list(map(layouts.is_empty, table[name])), dtype=bool) for name in layout.columns
         }
-        empty = _unanswered(table, empty_of, unanswered, allowed="true or false")
+        empty = _unanswered(table, empty_of, unanswered)
         if empty is not None:
             table = _filled(table, empty_of, False)
         shares = [shares_right(table, column) for column in layout.columns]
@@ -201,7 +198,7 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
 
 
 def _unanswered(
-    table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str, allowed: str | None = None
+    table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str
 ) -> NDArray[np.bool_] | None:
     """The rows that are empty in any column; None where there is none."""
     empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
@@ -212,7 +209,9 @@ def _unanswered(
         column = next(name for name, rows in empty_of.items() if rows[row])
         where, given = table.where(row, column), f"{int(empty.sum()):,} of {len(table):,} without"
         hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out"
-        raise ScoreError("a question without an answer", where=where, given=given, allowed=allowed, hint=hint)
+        raise ScoreError(
+            "a question without an answer", where=where, given=given, allowed="true or false", hint=hint
+        )
     return empty
 
 
@@ -282,40 +281,3 @@ def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
     own_subsets, ids = zip(*slots_of, strict=True)
     values = values.reshape(-1, 2, 2) if quads else values
     return replace(given, ids=ids, subsets=own_subsets if any(own_subsets) else None, values=values)
-
-
-def _letters(given: PrecomputedTable, unanswered: str) -> PrecomputedTable:
-    """The table with whether each image picked its caption (`ipos2t`, `ineg2t`), read from free text.
-
-    A response that names no letter and no caption has no answer. Source: ColorSwap, the released file
-    `text-gpt4v-colorswap.json`: all 600 can be read, and 274 of 300 questions have both right.
-    """
-    table, columns = given.table, dict(given.table.columns)
-    right: dict[str, NDArray[np.bool_]] = {}
-    unread: dict[str, NDArray[np.bool_]] = {}
-    sides = zip(("ipos2t", "ineg2t"), layouts.RESPONSES, layouts.LOGS, strict=True)
-    for side, (outcome, response, name) in enumerate(sides):
-        logs = [_shown(table, name, row) for row in range(len(table))]
-        columns[f"caption_{side}"] = [options[wanted] for options, wanted in logs]
-        picked = [
-            option_letter(text, options) if isinstance(text, str) else None
-            for text, (options, _) in zip(table[response], logs, strict=True)
-        ]
-        right[outcome] = np.array([one == wanted for one, (_, wanted) in zip(picked, logs, strict=True)])
-        unread[response] = np.array([letter is None for letter in picked])
-    table = DataTable(columns, table.source, table.kind, table.parts)
-    return replace(given, table=table, right=right, unanswered=_unanswered(table, unread, unanswered))
-
-
-def _shown(table: DataTable, column: str, row: int) -> tuple[list[str], int]:
-    """The captions in the order shown, and the place of the right one."""
-    log = table[column][row]
-    cells = [
-        log.get(name) if isinstance(log, Mapping) else None
-        for name in (*layouts.CAPTIONS_SHOWN, layouts.RIGHT_LETTER)
-    ]
-    if not all(isinstance(cell, str) for cell in cells) or cells[2] not in ("A", "B"):
-        problem = "the log does not say what was asked"
-        allowed = "an object with caption_1, caption_2 and correct_answer (A or B)"
-        raise ScoreError(problem, where=table.where(row, column), given=str(log), allowed=allowed)
-    return [str(cell) for cell in cells[:2]], "AB".index(str(cells[2]))

@@ -4,7 +4,7 @@ Scores come before outcomes, because outcomes follow from scores.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -78,15 +78,6 @@ class TableLayout:
     side: str | None = None
     #: Whether the columns are outputs of detectors, a row per natural and per synthetic item.
     detected: bool = False
-    #: Whether the columns hold free text that names letters of options.
-    texts: bool = False
-
-
-#: Free text of chat models, as ColorSwap released it: responses, and logs of what was shown and is right.
-RESPONSES = ("response_image_1", "response_image_2")
-LOGS = ("log_1", "log_2")
-CAPTIONS_SHOWN = ("caption_1", "caption_2")
-RIGHT_LETTER = "correct_answer"
 
 
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
@@ -193,13 +184,6 @@ def _released(table: DataTable, identifier: str | None) -> Iterator[TableLayout]
         described = f"outputs of detectors of synthetic {items}, which item in 'label'; "
         described += "answers by the rule of two steps"
         yield TableLayout(kind, columns, None, described, folded=True, detected=True)
-    # Free text of a chat model that names the letter of a caption, by ColorSwap's authors.
-    if all(name in table for name in (*RESPONSES, *LOGS)) and all(
-        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
-    ):
-        described = f"letters of captions in the free text of {', '.join(RESPONSES)}"
-        described += f"; ids in '{identifier}'" if identifier else ""
-        yield TableLayout("quad_outcomes", RESPONSES, identifier, described, texts=True)
 
 
 def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:

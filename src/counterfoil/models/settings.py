@@ -164,7 +164,7 @@ class BlindSettings:
     """Of blind baselines; one takes each."""
 
     captions: str = setting("", "Of unigram: the file of captions that words are counted in.")
-    image: str = setting("", "Of constant-image: the image, or a folder of which it is the mean.")
+    image: str = setting("", "Of constant-image: the image.")
 
 
 @dataclass(frozen=True)
