@@ -209,9 +209,7 @@ def _unanswered(
         column = next(name for name, rows in empty_of.items() if rows[row])
         where, given = table.where(row, column), f"{int(empty.sum()):,} of {len(table):,} without"
         hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out"
-        raise ScoreError(
-            "a question without an answer", where=where, given=given, allowed="true or false", hint=hint
-        )
+        raise ScoreError("a question without an answer", where=where, given=given, hint=hint)
     return empty
 
 

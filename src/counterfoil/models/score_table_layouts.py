@@ -155,7 +155,15 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
 
 def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
     """Every layout that the header fits, first the likeliest."""
-    yield from _released(table, identifier)
+    if "text_pred" in table and "label" in table:
+        # What detectors of synthetic captions and images gave, by BiVLC's authors.
+        both = "img_pred" in table
+        kind: Kind = "quad_outcomes" if both else "choice_outcome"
+        columns: tuple[str, ...] = ("text_pred", "img_pred") if both else ("text_pred",)
+        items = f"{'captions and images' if both else 'captions'} in columns {', '.join(columns)}"
+        described = f"outputs of detectors of synthetic {items}, which item in 'label'; "
+        described += "answers by the rule of two steps"
+        yield TableLayout(kind, columns, None, described, folded=True, detected=True)
     yield from _scores(table, identifier)
     directions = [first_column(table, names) for names in DIRECTIONS.values()]
     if all(name is not None for name in directions):
@@ -171,19 +179,6 @@ def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayou
     for name, values in scores.items():
         if name not in truths and _is_number(values):
             yield _pairs(table, identifier, name)
-
-
-def _released(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
-    """Layouts that authors of papers released."""
-    # What detectors of synthetic captions and images gave, by BiVLC's authors.
-    if "text_pred" in table and "label" in table:
-        both = "img_pred" in table
-        kind: Kind = "quad_outcomes" if both else "choice_outcome"
-        columns: tuple[str, ...] = ("text_pred", "img_pred") if both else ("text_pred",)
-        items = f"{'captions and images' if both else 'captions'} in columns {', '.join(columns)}"
-        described = f"outputs of detectors of synthetic {items}, which item in 'label'; "
-        described += "answers by the rule of two steps"
-        yield TableLayout(kind, columns, None, described, folded=True, detected=True)
 
 
 def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
