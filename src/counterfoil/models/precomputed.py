@@ -209,7 +209,8 @@ def _unanswered(
         column = next(name for name, rows in empty_of.items() if rows[row])
         where, given = table.where(row, column), f"{int(empty.sum()):,} of {len(table):,} without"
         hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out"
-        raise ScoreError("a question without an answer", where=where, given=given, hint=hint)
+        problem, allowed = "a question without an answer", "true or false"
+        raise ScoreError(problem, where=where, given=given, allowed=allowed, hint=hint)
     return empty
 
 
