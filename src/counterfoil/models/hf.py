@@ -8,7 +8,7 @@ length the model was trained with.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,22 +21,12 @@ from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
+from counterfoil.models import networks
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import (
-    TOLERANCE,
-    Backbone,
-    CompiledTower,
-    DevicePixels,
-    Encoded,
-    LibraryNetwork,
-    Local,
-    normalised,
-    one_place,
-    processor_files,
-)
+from counterfoil.models.networks import TOLERANCE, Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 from counterfoil.models.settings import settings_of
 
@@ -121,9 +111,9 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     pad = tokenizer.pad_token_id if masked else None
     network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
     preparation = preparation_for(processor, where=where)
-    pixels = HfPixels(processor, preparation)
+    pixels = _pixels_of(processor, preparation)
     # The library finds the kind of tokenizer by the kind of model.
-    files = partial(processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
+    files = partial(networks.processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
 
     def sample() -> tuple[Tensor, Tensor]:
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
@@ -161,7 +151,8 @@ def _image_tower(
     where, pixels_of, program = context.where, None, None
     if route.resize == "device":
         assert isinstance(resized, Resized)
-        pixels_of = DevicePixels(resized, processor.image_mean, processor.image_std, context.device, dtype)
+        levels = processor.image_mean, processor.image_std
+        pixels_of = networks.DevicePixels(resized, *levels, context.device, dtype)
 
     def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
         if pixels_of is not None:
@@ -177,8 +168,10 @@ def _image_tower(
         if not isinstance(resized, Resized):
             problem = "the model's pictures are prepared by its library alone, and its tower is not compiled"
             raise InputError(problem, where=where, given="compile=yes", hint="leave out --set compile")
-        tolerance = TOLERANCE[context.options.precision]
-        program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
+        near = TOLERANCE[context.options.precision]
+        program = networks.CompiledTower(
+            lambda pixels: tower(pixel_values=pixels), tolerance=near, where=where
+        )
 
     def images(pictures: Sequence[ndarray]) -> Tensor:
         inputs = inputs_of(pictures)
@@ -187,20 +180,13 @@ def _image_tower(
     return inputs_of, images
 
 
-@dataclass(frozen=True, eq=False)
-class HfPixels:
-    """Prepared pictures to the pixels that the model takes, on the CPU."""
+def _pixels_of(processor: Any, preparation: Resized | Untouched) -> networks.HostPixels:
+    mean, std = (getattr(processor, name, None) for name in ("image_mean", "image_std"))
+    return networks.HostPixels(preparation, mean, std, partial(_processed, processor))
 
-    processor: Any
-    preparation: Resized | Untouched
 
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) floats, normalised."""
-        if isinstance(self.preparation, Untouched):
-            whole = [PIL.Image.fromarray(picture) for picture in pictures]
-            return self.processor(images=whole, return_tensors="pt")["pixel_values"]
-        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous().float()
-        return normalised(pixels, self.processor.image_mean, self.processor.image_std)
+def _processed(processor: Any, pictures: list[PIL.Image.Image]) -> Tensor:
+    return processor(images=pictures, return_tensors="pt")["pixel_values"]
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
@@ -245,8 +231,8 @@ def _agrees(processor: Any, resized: Resized) -> bool:
     """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
     ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
     picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
-    ours = HfPixels(processor, resized)([resized(picture)])
-    theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
+    ours = _pixels_of(processor, resized)([resized(picture)])
+    theirs = _pixels_of(processor, Untouched())([np.asarray(picture)])
     if ours.shape != theirs.shape:
         return False
     levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
@@ -306,14 +292,14 @@ class HfNetwork(LibraryNetwork):
         """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
         output = self.model.get_image_features(pixel_values=pixels)
         if not hasattr(output, "last_hidden_state") or not loading.can_cut(self.model):
-            return one_place(features_of(output, self._where))
+            return networks.one_place(features_of(output, self._where))
         return Local(output.pooler_output, output.last_hidden_state[:, 1:])
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The whole and every word up to the end mark, of CLIP's causal tower."""
         output = self._texts(tokens)
         if not loading.can_cut(self.model):
-            return one_place(features_of(output, self._where))
+            return networks.one_place(features_of(output, self._where))
         end = self.model.config.text_config.eos_token_id
         # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
         ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)

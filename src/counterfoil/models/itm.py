@@ -22,18 +22,10 @@ from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
+from counterfoil.models import cross_encoder, saliency
 from counterfoil.models import hf_loading as loading
-from counterfoil.models import saliency
 from counterfoil.models.base import DEFAULT, Options
-from counterfoil.models.cross_encoder import (
-    CrossEncoder,
-    Matcher,
-    State,
-    TokenizedPairs,
-    attention_bias,
-    padded,
-    probability,
-)
+from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.region_files import BOXES, Regions, read_regions
@@ -365,7 +357,7 @@ class Lxmert(RegionFamily):
     def images(self, regions: Sequence[Regions]) -> list[State]:
         """The states of the regions after the layers that read nothing else, and their mask."""
         features, boxes, mask = self.tensors(regions)
-        encoder, bias = self.model.lxmert.encoder, attention_bias(mask, self.dtype)
+        encoder, bias = self.model.lxmert.encoder, cross_encoder.attention_bias(mask, self.dtype)
         states = encoder.visn_fc(features, boxes)
         for layer in encoder.r_layers:
             states = layer(states, bias)[0]
@@ -379,7 +371,7 @@ class Lxmert(RegionFamily):
             words = layer(words, bias)[0]
         words, bias = words[pairs.caption_of], bias[pairs.caption_of]
         states, mask = padded(images, pairs)
-        seen = attention_bias(mask, self.dtype)
+        seen = cross_encoder.attention_bias(mask, self.dtype)
         for layer in lxmert.encoder.x_layers:
             words, states = layer(words, bias, states, seen)[:2]
         logits = self.model.cls.seq_relationship(lxmert.pooler(words))

@@ -25,7 +25,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import base
 from counterfoil.models.dual import DualEncoder, Towers
-from counterfoil.models.images import ImageReader, ImageRoute, Preparation, Resized, prepared
+from counterfoil.models.images import ImageReader, ImageRoute, Preparation, Resized, Untouched, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import LoadContext, causes, to_device
 from counterfoil.store import digest_value
@@ -360,6 +360,26 @@ def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> T
     """(batch, 3, height, width) levels of 255 as torchvision's ToTensor and Normalize make them, in place."""
     levels = torch.tensor([list(mean), list(std)], dtype=torch.float32, device=pixels.device)
     return pixels.div_(255).sub_(levels[0].view(3, 1, 1)).div_(levels[1].view(3, 1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class HostPixels:
+    """Prepared pictures to the pixels that a tower takes."""
+
+    preparation: Resized | Untouched
+    mean: Any
+    std: Any
+    #: The library's own processing, where workers leave pictures untouched.
+    library: Callable[[list[PIL.Image.Image]], Tensor]
+    device: Any = "cpu"
+    dtype: Any = torch.float32
+
+    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
+        """(batch, 3, height, width) normalised floats, on the device."""
+        if isinstance(self.preparation, Untouched):
+            return self.library(list(map(PIL.Image.fromarray, pictures))).to(self.device, self.dtype)
+        pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
+        return normalised(pixels.float(), self.mean, self.std).to(self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,11 @@ records of itself, the configuration that open_clip saved beside it. Without any
 import json
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import PIL.Image
 import torch
 from numpy import ndarray
@@ -25,22 +24,12 @@ from torch import Tensor, nn
 
 from counterfoil.errors import DataError, ModelError
 from counterfoil.inputs.files import read_json
-from counterfoil.models import clip_fast, runtime
+from counterfoil.models import clip_fast, networks, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenTower, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import (
-    TOLERANCE,
-    Backbone,
-    CompiledTower,
-    DevicePixels,
-    Encoded,
-    LibraryNetwork,
-    Local,
-    normalised,
-    processor_files,
-)
+from counterfoil.models.networks import TOLERANCE, Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.models.settings import settings_of
 from counterfoil.store import canonical_json
@@ -275,50 +264,32 @@ def _trained(activation: Activation) -> dict[str, str]:
 
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
     network = OpenClipNetwork(model.float().requires_grad_(True))
-    pixels = OpenClipPixels.of(card["preprocess"], torch.device("cpu"), torch.float32)
+    pixels = pixels_of(card["preprocess"], "cpu", torch.float32)
     tokens = OpenClipTokens(tokenizer, network.causal)
     files: Callable[[], Mapping[str, bytes]] = dict
     if hasattr(tokenizer, "save_pretrained"):
         # Those of a tokenizer made of files, with the configuration that open_clip reads them with.
-        files = partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
+        files = partial(networks.processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
     return Backbone(where, network, pixels.preparation, pixels, tokens, card, files)
 
 
-@dataclass(frozen=True, eq=False)
-class OpenClipPixels:
-    """Prepared pictures to the pixels that a model takes."""
+def pixels_of(settings: Mapping[str, Any], device: Any, dtype: Any) -> networks.HostPixels:
+    """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
+    from open_clip.transform import PreprocessCfg, image_transform_v2
 
-    preparation: Resized | Untouched
-    mean: Sequence[float]
-    std: Sequence[float]
-    device: Any
-    dtype: Any
-    #: open_clip's own transform, where workers leave pictures untouched.
-    transform: Any = None
+    both = settings["mean"], settings["std"]
+    mean, std = (levels if isinstance(levels, Sequence) else [levels] * 3 for levels in both)
+    size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
+    height, width = (size, size) if isinstance(size, int) else size
+    preparation: Resized | Untouched = Untouched()
+    if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
+        preparation = Resized(int(height), mode, interpolation)
+    transform = image_transform_v2(PreprocessCfg(**settings), is_train=False)
+    return networks.HostPixels(preparation, mean, std, partial(_transformed, transform), device, dtype)
 
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], device: Any, dtype: Any) -> "OpenClipPixels":
-        """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
-        from open_clip.transform import PreprocessCfg, image_transform_v2
 
-        both = settings["mean"], settings["std"]
-        mean, std = (levels if isinstance(levels, Sequence) else [levels] * 3 for levels in both)
-        size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
-        height, width = (size, size) if isinstance(size, int) else size
-        if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
-            return cls(Resized(int(height), mode, interpolation), mean, std, device, dtype)
-        transform = image_transform_v2(PreprocessCfg(**settings), is_train=False)
-        return cls(Untouched(), mean, std, device, dtype, transform)
-
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) normalised floats, on the device."""
-        if self.transform is None:
-            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
-            pixels = normalised(pixels.float(), self.mean, self.std)
-        else:
-            whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
-            pixels = torch.stack(whole).to(self.device)
-        return pixels.to(self.dtype)
+def _transformed(transform: Callable[[PIL.Image.Image], Tensor], pictures: list[PIL.Image.Image]) -> Tensor:
+    return torch.stack(list(map(transform, pictures)))
 
 
 class OpenClipTokens:
@@ -423,11 +394,11 @@ class OpenClipNetwork(LibraryNetwork):
         """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
         tokens = backbone.tokens
         assert isinstance(tokens, OpenClipTokens)
-        pixels = OpenClipPixels.of(backbone.card["preprocess"], device, dtype)
+        pixels = pixels_of(backbone.card["preprocess"], device, dtype)
         prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
-            prepare = DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
+            prepare = networks.DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
         )
@@ -454,7 +425,8 @@ class OpenClipNetwork(LibraryNetwork):
             patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
-            encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
+            near = TOLERANCE[precision]
+            encode_images = networks.CompiledTower(encode_images, tolerance=near, where=backbone.name)
 
         def images(pictures: Sequence[ndarray]) -> Tensor:
             return encode_images(prepare(pictures))

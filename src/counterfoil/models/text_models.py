@@ -29,16 +29,10 @@ from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
+from counterfoil.models import settings as declared
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
-from counterfoil.models.settings import (
-    ClassifierSettings,
-    LanguageModelSettings,
-    PlausibilitySettings,
-    SentenceSettings,
-    settings_of,
-)
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -185,7 +179,7 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = settings_of(LanguageModelSettings, options.settings, where=where)
+    settings = declared.settings_of(declared.LanguageModelSettings, options.settings, where=where)
     library, config = loading.configuration_of(argument, where)
     named = " ".join(getattr(config, "architectures", None) or ())
     masked = "MaskedLM" in named or "ForPreTraining" in named
@@ -234,7 +228,7 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
     """
     where = f"text-classifier:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = settings_of(ClassifierSettings, options.settings, where=where)
+    settings = declared.settings_of(declared.ClassifierSettings, options.settings, where=where)
     score, wanted = settings.score, settings.label
     library, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
@@ -264,7 +258,7 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
     """
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    score = settings_of(PlausibilitySettings, options.settings, where=where).score
+    score = declared.settings_of(declared.PlausibilitySettings, options.settings, where=where).score
     library, config = loading.configuration_of(argument, where)
     if config.model_type != "t5":
         raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
@@ -369,7 +363,7 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
     """The encoder in a local folder, or of that name on the hub."""
     where = f"text-encoder:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = settings_of(SentenceSettings, options.settings, where=where)
+    settings = declared.settings_of(declared.SentenceSettings, options.settings, where=where)
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
