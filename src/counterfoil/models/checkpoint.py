@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from counterfoil import errors
-from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
+from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
@@ -119,7 +118,7 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
     kind = card.get("kind")
     known = {**_BUILDERS, **_ON_TOP}
     if kind not in known:
-        raise errors.UnknownNameError("kind of network", str(kind), known)
+        raise UnknownNameError("kind of network", str(kind), known)
     try:
         builder = resolve(known[kind])
         if kind in _ON_TOP:
@@ -182,7 +181,7 @@ def is_checkpoint(folder: Path) -> bool:
         return False
     try:
         record = read_json(folder / CARD)
-    except errors.CounterfoilError:
+    except InputError:
         return (folder / WEIGHTS).is_file()
     return isinstance(record, dict) and record.get("format") == FORMAT
 
@@ -213,7 +212,7 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
     check_network(record["card"], where=folder / CARD)
     try:
         backbone = build(record["card"], place if place.is_dir() else None)
-    except (ModelError, errors.UnknownNameError) as error:
+    except (ModelError, UnknownNameError) as error:
         raise ModelError(str(error), where=folder) from None
     prefix = _INSIDE.get(record["card"]["kind"], "")
     model = backbone.network.state_dict()

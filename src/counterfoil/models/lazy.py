@@ -18,8 +18,6 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
-from counterfoil.models.captions.base import BatchFrames
-from counterfoil.models.dual import given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.store import digest_value, write_json
 
@@ -57,17 +55,15 @@ def lazy(
     if memo.is_file():
         try:
             known = read_json(memo)
-            identity, parts = base.Identity(**known["identity"]), known["parts"]
-            facts = identity, known["provenance"], partial(load, argument, options), memo
-            how = bool(known["limited"]), bool(known["cosine"]), parts and base.Identity(**parts)
-            return kinds[tuple(known["does"])](*facts, tuple(known["needs"]), *how)
+            identity, later = base.Identity(**known["identity"]), partial(load, argument, options)
+            how = tuple(known["needs"]), bool(known["limited"]), bool(known["cosine"])
+            return kinds[tuple(known["does"])](identity, known["provenance"], later, memo, *how)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
     loaded = load(argument, options)
     does = base.abilities(loaded)
     # A detector is not remembered: its answers are few, and it is loaded for them at once.
     if does in kinds:
-        local = getattr(loaded, "local", None)
         known = {
             "does": list(does),
             "identity": loaded.identity.to_json(),
@@ -75,7 +71,6 @@ def lazy(
             "needs": list(getattr(loaded, "needs", _Lazy.needs)),
             "limited": hasattr(loaded, "over_limit"),
             "cosine": getattr(loaded, "comparison", None) is None,
-            "parts": None if local is None else local.identity.to_json(),
         }
         write_json(memo, known)
     return loaded
@@ -109,8 +104,6 @@ class _Lazy:
     limited: bool = True
     #: Whether embeddings are compared by cosine; else the model is asked how.
     cosine: bool = True
-    #: Of the same model token by token and frame by frame, where it can be asked so.
-    parts: base.Identity | None = None
     _loaded: Any = field(default=None, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -165,35 +158,7 @@ class LazyEmbedder(_Lazy):
         """How a gallery's rows are compared where that is not the cosine."""
         return None if self.cosine else getattr(self.model(), "comparison", None)
 
-    @property
-    def local(self) -> "LazyTokenEncoder | None":
-        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
-        return None if self.parts is None else LazyTokenEncoder(self.parts, self)
-
-
-@dataclass(frozen=True, eq=False)
-class LazyTokenEncoder:
-    """The tokens and frames of a model that is loaded when a batch asks for it."""
-
-    identity: base.Identity
-    _whole: LazyEmbedder
-
-    embed_tokens = _delegated("embed_tokens")
-    token_ids = _delegated("token_ids", list)
-
-    def model(self) -> Any:
-        """The model's tokens and frames, loaded now."""
-        return self._whole.model().local
-
-    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
-        if all(is_given(item) for batch in batches for item in batch):
-            return ([given_frames(item) for item in batch] for batch in batches)
-        return self.model().embed_frames(batches, workers=workers)
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off."""
-        return self._whole.over_limit(captions)
+    local = _held("local")
 
 
 def _files(argument: str) -> list[Path]:

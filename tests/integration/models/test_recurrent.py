@@ -85,14 +85,6 @@ def test_a_training_that_fails_stays_finite():
     assert torch.isfinite(scores).all()
 
 
-def test_the_mean_of_the_cells_is_the_picture_of_vse():
-    backbone = made("vse")
-    tower, pixels = backbone.network.visual, backbone.pixels(pictures(2))
-    with torch.no_grad():
-        mean = tower.body(pixels).mean(dim=(2, 3))
-        assert torch.allclose(tower(pixels).whole, tower.projection(mean), atol=1e-6)
-
-
 @pytest.mark.parametrize("kind", recurrent.KINDS)
 def test_every_parameter_takes_part(kind):
     backbone = made(kind)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Timer
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +86,7 @@ def file(path: Path, name: str, hint: str) -> Path:
 
 
 METEOR, SPICE = "metric:meteor", "metric:spice"
-#: Seconds that a load may take; METEOR does hundreds of captions in one, SPICE some tens.
+#: Seconds that a load of SPICE may take, which does some tens of captions in one.
 _PATIENCE = 6 * 3600.0
 #: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
 _KEPT: dict[int, Any] = {}
@@ -116,8 +115,6 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     from pycocoevalcap.meteor import meteor as official
 
     program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
-    watch = Timer(_PATIENCE, program.meteor_p.kill)
-    watch.start()
     try:
         corpus, items = program.compute_score(
             {at: list(map(_plain, own)) for at, own in enumerate(references)},
@@ -129,11 +126,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
         if not isinstance(error, OSError | ValueError):
             raise
         problem = "not a score" if code is None else died(code, complaints)
-        if not watch.is_alive():
-            problem = f"not done within {_PATIENCE:g} seconds; it was ended"
         raise ModelError(problem, where=METEOR) from None
-    finally:
-        watch.cancel()
     return Meteor(np.array(items), corpus)
 
 
