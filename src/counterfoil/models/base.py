@@ -165,31 +165,16 @@ def digest_tensors(state: Mapping[str, Any]) -> str:
 
 #: What a scorer can do; a scorer declares its abilities in a class attribute `does`.
 Ability = Literal[
-    "embeds",
-    "embeds_texts",
-    "scores_pairs",
-    "picks",
-    "classifies",
-    "reads_references",
-    "learns",
-    "given_scores",
-    "given_embeddings",
-    "given_similarity",
-    "given_rankings",
-]
+    "embeds", "embeds_texts", "scores_pairs", "picks", "classifies", "reads_references", "learns",
+    "given_scores", "given_embeddings", "given_similarity", "given_rankings",
+]  # fmt: skip
 
 #: The methods that show an ability of a scorer without `does`.
 _METHODS: Mapping[str, Ability] = {
-    "of_texts": "reads_references",
-    "of_embeddings": "reads_references",
-    "of_parts": "reads_references",
-    "image_probabilities": "classifies",
-    "embed_images": "embeds",
-    "embed_captions": "embeds_texts",
-    "pick": "picks",
-    "score_pairs": "scores_pairs",
-    "score": "scores_pairs",
-}
+    "of_texts": "reads_references", "of_embeddings": "reads_references", "of_parts": "reads_references",
+    "image_probabilities": "classifies", "embed_images": "embeds", "embed_captions": "embeds_texts",
+    "pick": "picks", "score_pairs": "scores_pairs", "score": "scores_pairs",
+}  # fmt: skip
 
 
 def abilities(scorer: Any) -> tuple[Ability, ...]:

@@ -129,13 +129,12 @@ def fit(
     checkpoint: Mapping[str, Any], model: Mapping[str, Any], *, where: Path, architecture: str
 ) -> dict[str, Any]:
     """The tensors of `checkpoint` that fill `model`; temperatures may be missing and buffers left over."""
+    # A temperature is one number, as a scalar or a list of one.
+    both = {name: (checkpoint[name], model[name]) for name in model if name in checkpoint}
     wrong = [
-        f"{name} is {_shape(checkpoint[name])} instead of {_shape(model[name])}"
-        for name in model
-        if name in checkpoint
-        and tuple(checkpoint[name].shape) != tuple(model[name].shape)
-        # A temperature is one number, as a scalar or a list of one.
-        and not (checkpoint[name].numel() == model[name].numel() == 1)
+        f"{name} is {_shape(given)} instead of {_shape(own)}"
+        for name, (given, own) in both.items()
+        if given.shape != own.shape and not given.numel() == own.numel() == 1
     ]
     missing = [name for name in model if name not in checkpoint and not _NOT_WEIGHTS.fullmatch(name)]
     extra = [name for name in checkpoint if name not in model and not _NOT_WEIGHTS.fullmatch(name)]
@@ -144,10 +143,7 @@ def fit(
         parts += [f"{missing[0]} is missing ({len(missing)} are)"] if missing else []
         parts += [f"{extra[0]} is not in the model ({len(extra)} are not)"] if extra else []
         raise ModelError(f"not a checkpoint of {architecture}", where=where, given="; ".join(parts))
-    return {
-        name: checkpoint[name].reshape(model[name].shape) if name in checkpoint else model[name]
-        for name in model
-    }
+    return {**model, **{name: given.reshape(own.shape) for name, (given, own) in both.items()}}
 
 
 @contextmanager

@@ -195,7 +195,6 @@ def input_of(module: Any, run: Callable[[], Any]) -> Any:
 class Towers:
     """The two towers of a model on its device, as functions of prepared pictures and of texts."""
 
-    #: What the preparation made of each picture of a batch, to a (batch, width) tensor.
     images: Callable[[Sequence[ndarray]], Any]
     texts: Callable[[Sequence[str]], Any]
     #: Texts to the number of tokens that are computed of each, start and end marks included.

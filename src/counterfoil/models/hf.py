@@ -206,15 +206,10 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
             )
             named.append({side: int(value) for side, value in values.items() if value is not None})
         size, crop = named
-        plain = (
-            kind is not None
-            and processor.do_resize
-            and processor.do_rescale
-            and processor.do_normalize
-            and abs(processor.rescale_factor * 255 - 1) < 1e-6
-            and not getattr(processor, "do_pad", False)
-        )
-        if not plain:
+        done = (processor.do_resize, processor.do_rescale, processor.do_normalize)
+        if kind is None or not all(done) or getattr(processor, "do_pad", False):
+            return Untouched()
+        if not abs(processor.rescale_factor * 255 - 1) < 1e-6:
             return Untouched()
         crops = bool(getattr(processor, "do_center_crop", False))
         side = size.get("height", 0)

@@ -59,9 +59,8 @@ def check_place(argument: str, where: str) -> None:
             if file.is_file():
                 parse_json(read_text(file), where=file, finite=True)
     elif path.exists():
-        raise ModelError(
-            "is a file, not a folder", where=where, hint="name the folder that holds config.json"
-        )
+        hint = "name the folder that holds config.json"
+        raise ModelError("is a file, not a folder", where=where, hint=hint)
     elif not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", argument) or argument.startswith("."):
         raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
 
@@ -74,13 +73,8 @@ def weights_of(
     `kind` is its class; parameters that match `unused` may be missing.
     """
     with loading_errors("model", where):
-        model, report = (kind or library.AutoModel).from_pretrained(
-            argument,
-            trust_remote_code=False,
-            weights_only=True,
-            output_loading_info=True,
-            local_files_only=Path(argument).is_dir(),
-        )
+        how = {"trust_remote_code": False, "weights_only": True, "local_files_only": Path(argument).is_dir()}
+        model, report = (kind or library.AutoModel).from_pretrained(argument, output_loading_info=True, **how)
     optional = re.compile(f"{_UNUSED}|{unused}")
     missing = [name for name in sorted(report["missing_keys"]) if not optional.fullmatch(name)]
     wrong = sorted(str(key) for key in report.get("mismatched_keys", ()))
@@ -104,11 +98,8 @@ def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
 
 def can_cut(model: Any) -> bool:
     """Whether a caption's features depend on nothing after its end mark: CLIP's causal text tower alone."""
-    tower = getattr(model, "text_model", None)
-    return model.config.model_type == "clip" and type(tower).__name__ in (
-        "CLIPTextModel",
-        "CLIPTextTransformer",
-    )
+    kind = type(getattr(model, "text_model", None)).__name__
+    return model.config.model_type == "clip" and kind in ("CLIPTextModel", "CLIPTextTransformer")
 
 
 def length_of(config: Any, tokenizer: Any) -> int:
@@ -224,13 +215,8 @@ class HfTokens:
 
     def inputs(self, texts: Sequence[str]) -> Any:
         """The same ids with all else that the tokenizer gives to the model, such as a mask."""
-        return self.tokenizer(
-            self._cased(texts),
-            padding="longest" if self.cut else "max_length",
-            truncation=True,
-            max_length=self.length,
-            return_tensors="pt",
-        )
+        how = {"truncation": True, "max_length": self.length, "return_tensors": "pt"}
+        return self.tokenizer(self._cased(texts), padding="longest" if self.cut else "max_length", **how)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, truncated to the model's length and not padded."""

@@ -145,13 +145,10 @@ class Blip(PixelFamily):
 
         def logit() -> Tensor:
             states = model.vision_model(**self.pixels([picture])).last_hidden_state.detach()
-            last = model.text_encoder(
-                input_ids=text,
-                attention_mask=torch.ones_like(text),
-                encoder_hidden_states=states.requires_grad_(),
-                encoder_attention_mask=torch.ones(states.shape[:2], device=states.device, dtype=torch.long),
-            ).last_hidden_state
-            return model.itm_head(last[:, 0])[0, 1]
+            there = torch.ones(states.shape[:2], device=states.device, dtype=torch.long)
+            seen = {"encoder_hidden_states": states.requires_grad_(), "encoder_attention_mask": there}
+            output = model.text_encoder(input_ids=text, attention_mask=torch.ones_like(text), **seen)
+            return model.itm_head(output.last_hidden_state[:, 0])[0, 1]
 
         weighted = saliency.weighted_attention(logit, saliency.inner_layer(layers).crossattention.self)
         return saliency.squared(weighted[:, 1:])
@@ -224,12 +221,8 @@ class Vilt(PixelFamily):
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Logits, of any size."""
         patches, mask = padded(images, pairs)
-        logits: Tensor = self.model(
-            input_ids=pairs.ids[pairs.caption_of],
-            attention_mask=pairs.mask[pairs.caption_of],
-            image_embeds=patches,
-            pixel_mask=mask,
-        ).logits
+        inputs = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
+        logits: Tensor = self.model(image_embeds=patches, pixel_mask=mask, **inputs).logits
         return logits[:, 0]
 
     def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
@@ -240,13 +233,8 @@ class Vilt(PixelFamily):
             pixels = inputs["pixel_values"], inputs["pixel_mask"]
             patches, mask, (places, size) = embed(*pixels, max_image_length=most)
             tokens = torch.tensor([list(ids)], device=self.device)
-            output = self.model(
-                input_ids=tokens,
-                attention_mask=torch.ones_like(tokens),
-                image_embeds=patches,
-                pixel_mask=mask,
-                output_attentions=True,
-            )
+            seen = {"image_embeds": patches, "pixel_mask": mask, "attention_mask": torch.ones_like(tokens)}
+            output = self.model(input_ids=tokens, output_attentions=True, **seen)
         # Patches come in an order that is drawn, and of large pictures not all of them.
         where = tuple(places[0].cpu().numpy().T)
 
@@ -416,14 +404,9 @@ class VisualBert(RegionFamily):
     def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
         """The transformer over the captions and regions of `pairs`, with its `options`."""
         features, mask = padded(images, pairs)
-        return self.model.visual_bert(
-            input_ids=pairs.ids[pairs.caption_of],
-            attention_mask=pairs.mask[pairs.caption_of],
-            visual_embeds=features,
-            visual_attention_mask=mask,
-            visual_token_type_ids=torch.ones_like(mask),
-            **options,
-        )
+        words = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
+        seen = {"visual_attention_mask": mask, "visual_token_type_ids": torch.ones_like(mask)}
+        return self.model.visual_bert(visual_embeds=features, **words, **seen, **options)
 
     def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Stream:
         """VisualBERT: words, then regions."""

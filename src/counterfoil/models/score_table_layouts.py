@@ -44,16 +44,10 @@ DIRECTIONS = {
     "tneg2i": ("tneg2i", "image_score_c1"),
 }
 POSITIVE_NEGATIVE = (
-    ("positive_score", "negative_score"),
-    ("score_positive", "score_negative"),
-    ("positive", "negative"),
-    ("pos_score", "neg_score"),
-    ("score_pos", "score_neg"),
-    ("pos", "neg"),
-    ("caption_score", "negative_caption_score"),
-    ("caption_score", "foil_score"),
-    ("true_score", "false_score"),
-)
+    ("positive_score", "negative_score"), ("score_positive", "score_negative"), ("positive", "negative"),
+    ("pos_score", "neg_score"), ("score_pos", "score_neg"), ("pos", "neg"), ("true_score", "false_score"),
+    ("caption_score", "negative_caption_score"), ("caption_score", "foil_score"),
+)  # fmt: skip
 
 _CELL = re.compile(r"[ctq]([01])_?i([01])", re.IGNORECASE)
 _DRAW = re.compile(r"([ab])_d(\d+)", re.IGNORECASE)

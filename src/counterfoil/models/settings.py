@@ -39,15 +39,12 @@ def described(kind: type | None) -> list[dict[str, str]]:
     """
     if kind is None:
         return []
-    rows = fields_of(kind).items()
+    defaults = {
+        name: "" if row.default is None else str(row.default) for name, row in fields_of(kind).items()
+    }
     return [
-        {
-            "name": name,
-            "help": row.option.help,
-            "allowed": row.allowed,
-            "default": "" if row.default is None else str(row.default),
-        }
-        for name, row in rows
+        {"name": name, "help": row.option.help, "allowed": row.allowed, "default": defaults[name]}
+        for name, row in fields_of(kind).items()
     ]
 
 

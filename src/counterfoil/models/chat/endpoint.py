@@ -111,12 +111,8 @@ class Endpoint(Client[ChatRequest, Reply]):
     def payload(self, request: ChatRequest) -> tuple[Callable[[], bytes], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
         settings = self.settings
-        facts: dict[str, Any] = {
-            "model": settings.model,
-            settings.tokens_field: request.max_tokens,
-            "temperature": settings.temperature,
-            **settings.extra,
-        }
+        facts: dict[str, Any] = {"model": settings.model, settings.tokens_field: request.max_tokens}
+        facts |= {"temperature": settings.temperature, **settings.extra}
         if request.logprobs:
             facts |= {"logprobs": True, "top_logprobs": _TOP}
         if request.seed is not None:
@@ -162,15 +158,11 @@ class Endpoint(Client[ChatRequest, Reply]):
         listed = (choice.get("logprobs") or {}).get("content") or []
         first = listed[0]["top_logprobs"] if listed else []
         top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
-        return Reply(
-            text=content or "",
-            refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
-            top=top or None,
-            prompt_tokens=int(usage.get("prompt_tokens") or 0),
-            completion_tokens=int(usage.get("completion_tokens") or 0),
-            model=str(body.get("model") or self.settings.model),
-            truncated=choice.get("finish_reason") == "length",
-        )
+        ending = choice.get("finish_reason")
+        refused = bool(message.get("refusal")) or ending == "content_filter"
+        tokens = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
+        model = str(body.get("model") or self.settings.model)
+        return Reply(content or "", refused, top or None, *tokens, model, ending == "length")
 
     def refusal(self, message: str) -> Reply:
         """A refusal without words."""

@@ -132,11 +132,8 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
         for items in (question.captions, question.images)
         if len(items) > 1 and (protocol == "choose" or items is question.captions)
     ]
-    orders = option_orders(
-        [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for _, items in lists],
-        order=order,
-        seed=seed,
-    )
+    options_of = [[text_of(i) if isinstance(i, Caption) else i.id for i in items] for _, items in lists]
+    orders = option_orders(options_of, order=order, seed=seed)
     for (number, items), own in zip(lists, orders, strict=True):
         question, options = questions[number], [items[place] for place in own]
         lettered = list(zip(_LETTERS, options, strict=False))
@@ -149,10 +146,8 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
             shown = tuple(map(text_of, options))
             lines = "\n".join(f"({letter}) {text_of(caption)}" for letter, caption in lettered)
             words = filled(prompts.question, lines)
-            requests += [
-                Turn(number, "caption", place, (image, words), own, shown)
-                for place, image in enumerate(question.images)
-            ]
+            for place, image in enumerate(question.images):
+                requests.append(Turn(number, "caption", place, (image, words), own, shown))
         else:
             # Each letter stands in front of its image.
             labelled = [part for letter, image in lettered for part in (f"({letter})", image)]
@@ -339,14 +334,12 @@ def yes_no_logprobs(top: Sequence[tuple[str, float]]) -> tuple[float, float] | N
     >>> yes_no_logprobs([("The", -0.1), ("A", -3.0)]) is None
     True
     """
-    logprobs = {
-        word: [logprob for token, logprob in top if token.strip().strip("Ġ▁").lower() == word]
-        for word in ("yes", "no")
-    }
-    if not any(logprobs.values()):
+    named = [(token.strip().strip("Ġ▁").lower(), logprob) for token, logprob in top]
+    both = [[logprob for word, logprob in named if word == wanted] for wanted in ("yes", "no")]
+    if not any(both):
         return None
     least = min(logprob for _, logprob in top)
-    yes, no = (_log_sum(values) if values else least for values in logprobs.values())
+    yes, no = (_log_sum(values) if values else least for values in both)
     return yes, no
 
 

@@ -119,11 +119,8 @@ class ChatScorer:
     @property
     def identity(self) -> base.Identity:
         """Everything that answers depend on; a reading of `auto` is first found out."""
-        sent, settings, by_logprobs = (
-            self.endpoint.settings,
-            self.settings,
-            self.found_reading() == "logprobs",
-        )
+        sent, settings = self.endpoint.settings, self.settings
+        by_logprobs = self.found_reading() == "logprobs"
         ordered = self.prompts.protocol in ("choose", "two-images")
         options = {
             "protocol": self.prompts.protocol,
@@ -200,24 +197,19 @@ class ChatScorer:
 
     def spent(self) -> str:
         """What was sent and used, and what had no answer, in one line."""
-        used = self.endpoint.spent
+        used, again = self.endpoint.spent, f"{self.endpoint.spent.retried:,} of them again"
         tokens = used.prompt_tokens, used.completion_tokens
         prices = self.settings.input_price, self.settings.output_price
         cost = sum(price * many / 1e6 for price, many in zip(prices, tokens, strict=True))
         words = [
             f"answers read as {'log-probabilities' if self.reading == 'logprobs' else 'text'}",
-            f"{used.requests:,} requests ({used.retried:,} of them again), "
-            f"{used.cached:,} answers from before",
+            f"{used.requests:,} requests ({again}), {used.cached:,} answers from before",
             f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens",
-            *([f"cost {cost:,.4f}"] if any(prices) else []),
+            f"cost {cost:,.4f}" if any(prices) else "",
             f"{self.refused:,} refused, {self.unread:,} not readable",
-            *(
-                [f"{self.truncated:,} cut off at {self.settings.max_tokens:,} tokens"]
-                if self.truncated
-                else []
-            ),
+            f"{self.truncated:,} cut off at {self.settings.max_tokens:,} tokens" if self.truncated else "",
         ]
-        return "; ".join(words)
+        return "; ".join(filter(None, words))
 
     def _sent(self, parts: protocols.Parts) -> protocols.Parts:
         """What of a prompt is sent; raises `InputError` where images that are not sent are the options."""
