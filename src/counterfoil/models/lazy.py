@@ -64,15 +64,10 @@ def lazy(
     does = base.abilities(loaded)
     # A detector is not remembered: its answers are few, and it is loaded for them at once.
     if does in kinds:
-        known = {
-            "does": list(does),
-            "identity": loaded.identity.to_json(),
-            "provenance": dict(getattr(loaded, "provenance", {})),
-            "needs": list(getattr(loaded, "needs", _Lazy.needs)),
-            "limited": hasattr(loaded, "over_limit"),
-            "cosine": getattr(loaded, "comparison", None) is None,
-        }
-        write_json(memo, known)
+        needs, provenance = getattr(loaded, "needs", _Lazy.needs), getattr(loaded, "provenance", {})
+        known = {"does": list(does), "identity": loaded.identity.to_json(), "provenance": dict(provenance)}
+        known |= {"needs": list(needs), "limited": hasattr(loaded, "over_limit")}
+        write_json(memo, {**known, "cosine": getattr(loaded, "comparison", None) is None})
     return loaded
 
 

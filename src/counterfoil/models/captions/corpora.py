@@ -20,12 +20,8 @@ from counterfoil.store import digest_file
 #: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
 LONGEST_SENTENCE = 66
 
-LAYOUTS = (
-    "{ID: [CAPTION]}",
-    '{ID: {"sentences": [CAPTION]}}',
-    "[CAPTION]",
-    "COCO's annotations with image_id and caption",
-)
+_COCO = "COCO's annotations with image_id and caption"
+LAYOUTS = ("{ID: [CAPTION]}", '{ID: {"sentences": [CAPTION]}}', "[CAPTION]", _COCO)
 
 
 def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[str]]:

@@ -66,13 +66,9 @@ class BlipCaptioner(Captioner):
         ids, mask = padded_ids([row.ids for row in rows], 0, self.device)
         # The picture's positions are not among the text's.
         keep = keep - torch.tensor([[picture.size] for picture in seen], device=self.device)
-        return self.decode(
-            keep,
-            input_ids=ids,
-            attention_mask=mask,
-            encoder_hidden_states=torch.cat([self.states(picture.inputs["pixels"]) for picture in seen]),
-            use_cache=False,
-        ).logits
+        states = torch.cat([self.states(picture.inputs["pixels"]) for picture in seen])
+        inputs = {"input_ids": ids, "attention_mask": mask, "encoder_hidden_states": states}
+        return self.decode(keep, use_cache=False, **inputs).logits
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
@@ -86,15 +82,11 @@ class BlipCaptioner(Captioner):
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt."""
-        return self.decode(
-            keep,
-            input_ids=ids,
-            attention_mask=self._mask(ids, lengths),
-            # That there is a picture is all it says: its keys and values are in the cache.
-            encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
-            use_cache=True,
-            **cache_argument(self.model.text_decoder, stacked([prefix.cache for prefix in prefixes])),
-        ).logits
+        cache = cache_argument(self.model.text_decoder, stacked([prefix.cache for prefix in prefixes]))
+        # That there is a picture is all that the states say: its keys and values are in the cache.
+        inputs = {"input_ids": ids, "encoder_hidden_states": torch.cat([prefix.more for prefix in prefixes])}
+        mask = self._mask(ids, lengths)
+        return self.decode(keep, use_cache=True, attention_mask=mask, **inputs, **cache).logits
 
 
 class GitCaptioner(Captioner):
@@ -110,14 +102,10 @@ class GitCaptioner(Captioner):
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt; their positions count from it, not from the picture."""
         places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
-        return self.model(
-            input_ids=ids,
-            attention_mask=self._mask(ids, lengths),
-            position_ids=places[None].expand(len(ids), -1),
-            use_cache=True,
-            logits_to_keep=keep,
-            **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
-        ).logits
+        cache = cache_argument(self.model, stacked([prefix.cache for prefix in prefixes]))
+        inputs = {"input_ids": ids, "position_ids": places[None].expand(len(ids), -1), **cache}
+        mask = self._mask(ids, lengths)
+        return self.model(use_cache=True, logits_to_keep=keep, attention_mask=mask, **inputs).logits
 
 
 CAPTIONERS: dict[str, type[Captioner]] = {"blip": BlipCaptioner, "git": GitCaptioner}
@@ -137,18 +125,13 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     if first is None or end is None:
         problem = "its tokenizer has no token that begins a caption, or none that ends it"
         raise ModelError(problem, where=where, given=f"begin {first}, end {end}")
+
+    def pixels(picture: ndarray) -> Tensor:
+        image = PIL.Image.fromarray(picture)
+        return opened.processor.image_processor(images=image, return_tensors="pt")["pixel_values"]
+
+    computed = {"model": opened.model, "device": opened.device, "dtype": opened.dtype}
+    limits = {"vocabulary": int(text.vocab_size), "positions": int(text.max_position_embeddings)}
     prompt = (int(first), *plain_ids(tokenizer, instruction))
-    return kind(
-        model=opened.model,
-        device=opened.device,
-        dtype=opened.dtype,
-        vocabulary=int(text.vocab_size),
-        read=prompt,
-        prompt=prompt,
-        positions=int(text.max_position_embeddings),
-        words=lambda caption: tuple(plain_ids(tokenizer, caption)),
-        end=int(end),
-        pixels=lambda picture: opened.processor.image_processor(
-            images=PIL.Image.fromarray(picture), return_tensors="pt"
-        )["pixel_values"],
-    )
+    read = {"read": prompt, "prompt": prompt, "words": lambda caption: tuple(plain_ids(tokenizer, caption))}
+    return kind(**computed, **limits, **read, end=int(end), pixels=pixels)

@@ -39,8 +39,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     chosen = settings_of(LikelihoodSettings, options.settings, where=where)
     alpha = _alpha(chosen)
     decoder: captioners.Captioner | ImageTextDecoder
-    facts: dict[str, Any] = {}
-    computed: dict[str, str] = {}
+    facts, computed = dict[str, Any](), dict[str, str]()
     if argument.startswith("open-clip:"):
         allowed = "a captioner of transformers, such as BLIP, GIT or PaliGemma"
         raise ModelError("CoCa's captions are not scored", where=where, allowed=allowed)
@@ -59,28 +58,18 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     def value(part: ndarray) -> float:
         return float(part[:, 0].sum() if chosen.length == "sum" else part[:, 0].mean())
 
-    return GenerativeScorer(
-        identity=replace(model.identity, options=facts),
-        decoder=decoder,
-        row=words.row,
-        values=lambda texts, parts: [
-            value(part) - alpha * without for part, without in zip(parts, prior(texts), strict=True)
-        ],
-        too_long=words.too_long,
-        provenance={**model.versions, **computed},
-    )
+    def values(texts: Sequence[str], parts: Sequence[ndarray]) -> list[float]:
+        return [value(part) - alpha * without for part, without in zip(parts, prior(texts), strict=True)]
+
+    identity, provenance = replace(model.identity, options=facts), {**model.versions, **computed}
+    return GenerativeScorer(identity, decoder, words.row, values, words.too_long, provenance)
 
 
 def _described(settings: LikelihoodSettings, words: "Words") -> dict[str, Any]:
     """What of the settings scores depend on, for identities."""
-    facts: dict[str, Any] = {
-        "length": settings.length,
-        "end": settings.end,
-        "prompt": list(words.prompt),
-        # Word after word; caches know it by this name.
-        "prediction": "causal",
-        "unconditional": settings.unconditional,
-    }
+    facts: dict[str, Any] = {"length": settings.length, "end": settings.end, "prompt": list(words.prompt)}
+    # Word after word; caches know it by this name.
+    facts |= {"prediction": "causal", "unconditional": settings.unconditional}
     return facts if settings.unconditional == "none" else {**facts, "alpha": _alpha(settings)}
 
 

@@ -48,13 +48,9 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     spellings = {answer: [[one] for one in ids] for answer, ids in answers.items()}
     facts = {"score": score, "template": decoder.template.digest, "answers": spellings}
     identity = replace(model.identity, prompt=question, options={**model.identity.options, **facts})
+    provenance = {**model.versions, "computed": sharing(decoder)}
     return GenerativeScorer(
-        identity=identity,
-        decoder=decoder,
-        row=ask.row,
-        values=lambda _, parts: list(map(value, parts)),
-        too_long=lambda text: ask.shortened(text) != text,
-        provenance={**model.versions, "computed": sharing(decoder)},
+        identity, decoder, ask.row, lambda _, parts: list(map(value, parts)), ask.too_long, provenance
     )
 
 
@@ -82,6 +78,10 @@ class Question:
         """The row of a caption, cut to what the model reads."""
         prompt = self.template.text(filled(self.question, self.shortened(text)))
         return TextRow(prompt, np.array([self.answers]))
+
+    def too_long(self, text: str) -> bool:
+        """Whether a caption is cut."""
+        return self.shortened(text) != text
 
     def shortened(self, text: str) -> str:
         """The beginning of a caption that the model has room for."""
