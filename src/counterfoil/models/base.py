@@ -79,15 +79,6 @@ def identity_of(scorer: Any) -> Identity:
     arrays among its attributes: also in lists, dictionaries and objects, behind bound methods, partial
     functions and closures. They are read at every call, so a network that is trained on between two runs has
     two identities. A scorer that holds none keeps its identity as it is.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Bilinear:
-    ...     matrix: np.ndarray
-    ...     identity: Identity = Identity("bilinear")
-    >>> one, other = (identity_of(Bilinear(np.full((2, 2), value))) for value in (0.0, 1.0))
-    >>> one.name == other.name, one.key == other.key
-    (True, False)
     """
     identity: Identity = scorer.identity
     if identity.weights:
@@ -300,9 +291,6 @@ class Picks:
 
     `captions[i]` is the caption picked for image i, `images[c]` the image picked for caption c; either is
     empty where there is one.
-
-    >>> Picks((0, 1), (0, -1)).answered
-    False
     """
 
     captions: tuple[int, ...]
@@ -353,15 +341,7 @@ DEFAULT = Options()
 
 
 def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
-    """Raise `InputError` where `options` asks for what `scorer` has no use for.
-
-    A seed and a device may always stand.
-
-    >>> reject_unused_options("blind:constant", Options(seed=3))
-    >>> reject_unused_options("blind:constant", Options(prompt="a photo of {}"))
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: blind:constant: has no use for the option 'prompt'; given: a photo of {}
-    """
+    """Raise `InputError` where `options` asks for what `scorer` has no use for; seed and device may stand."""
     for option in fields(options):
         value = getattr(options, option.name)
         if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
@@ -440,11 +420,7 @@ def truncated(scorer: Any, captions: Sequence[Caption]) -> int:
 
 
 def cosines(captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
-    """The cosine of captions[i] with images[i], unit vectors both, summed in float64; in [-1, 1].
-
-    >>> cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32) / np.float32(2**0.5)).round(6)
-    array([0.707107, 0.707107])
-    """
+    """The cosine of captions[i] with images[i], unit vectors both, summed in float64; in [-1, 1]."""
     return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
 
 

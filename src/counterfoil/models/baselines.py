@@ -56,10 +56,7 @@ class Constant(_Alike):
 
 @dataclass(frozen=True)
 class Random(_Alike):
-    """Every pair draws its score from [0, 1) by a digest of seed, caption and image id.
-
-    Compared with each other, captions are random directions.
-    """
+    """Every pair draws its score from [0, 1) by a digest of seed, caption and image id."""
 
     needs = ()
 
@@ -100,12 +97,7 @@ class Length:
     identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """Words between blanks; raises `DataError` where a caption's text is not at hand.
-
-        >>> captions = [Caption("0", "a red cat"), Caption("1", "cat")]
-        >>> Length(base.Identity("blind:length")).score([Image("a"), Image("a")], captions)
-        array([3., 1.])
-        """
+        """Words between blanks; raises `DataError` where a caption's text is not at hand."""
         words = map(str.split, map(base.text_of, captions))
         return np.fromiter(map(len, words), dtype=np.float64, count=len(captions))
 
@@ -164,11 +156,7 @@ _BLIND = ("constant", "random", "length")
 
 
 def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
-    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`).
-
-    >>> load_blind("constant").score([Image("a")], [Caption("0", "a cat")])
-    array([0.])
-    """
+    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`)."""
     name = f"blind:{argument}"
     if argument == "constant-image":
         hint = "--backbone open-clip:ARCH/PRETRAINED"
@@ -229,10 +217,7 @@ def load_pixels(argument: str, options: base.Options = base.DEFAULT) -> "Colours
 
 @dataclass(frozen=True)
 class Colours:
-    """Which colours a caption names, against which the image shows, and how much of its colour they are.
-
-    A caption that names no colour scores 0 with every image.
-    """
+    """Which colours a caption names, against which the image shows, and how much of its colour they are."""
 
     does = ("scores_pairs",)
 

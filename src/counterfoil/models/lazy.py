@@ -38,7 +38,7 @@ def lazy(
 ) -> Any:
     """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
 
-    Settings called `named_models` name a further model, and one on a hub is not remembered either.
+    A model on a hub, also behind the settings `named_models`, is not remembered.
     """
     files = _files(argument)
     further = [options.settings[name] for name in named_models if options.settings.get(name)]

@@ -333,10 +333,7 @@ def network_scorer(
     files: Mapping[str, str] | None = None,
     recipe: str = "",
 ) -> DualEncoder | Detector:
-    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded.
-
-    `weights` and `files` are digests of its weights and its tokenizer's files.
-    """
+    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded."""
     detects = isinstance(backbone.network, DetectorNetwork)
     context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
     network, computed = to_device(backbone.network, context.device, context.dtype)
@@ -384,10 +381,7 @@ class HostPixels:
 
 @dataclass(frozen=True, eq=False)
 class DevicePixels:
-    """Pictures of any size to the pixels that a tower takes, on its device.
-
-    Resizing is PyTorch's antialiased one in float32, rounded once; Pillow rounds after each of two passes.
-    """
+    """Pictures of any size to a tower's pixels on its device, by PyTorch's antialiased resizing."""
 
     resized: Resized
     mean: Sequence[float]
@@ -413,10 +407,7 @@ class DevicePixels:
 
 
 class CompiledTower:
-    """(batch, 3, height, width) pixels to (batch, width) features, by a program made at the first call.
-
-    On the first batch it must agree with the tower up to `tolerance`.
-    """
+    """A tower as a program made at the first call, which must agree with the tower on the first batch."""
 
     def __init__(self, tower: Callable[[Tensor], Tensor], *, tolerance: float, where: str) -> None:
         self.tower, self.tolerance, self.where = tower, tolerance, where

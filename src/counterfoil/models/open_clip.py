@@ -66,10 +66,7 @@ def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool
 
 
 def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]:
-    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without one.
-
-    counterfoil's checkpoints have it in their card, open_clip's in `open_clip_config.json` beside them.
-    """
+    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without one."""
     own = metadata_of(notes).get("quick_gelu")
     if isinstance(own, bool):
         return own, "the checkpoint says so"
@@ -121,11 +118,7 @@ def decide_activation(
 
 
 def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
-    """The model with its weights, the name of its tokenizer, and its activation.
-
-    `argument` is `ARCH/TAG`, `ARCH/path/to/checkpoint` or `local-dir:FOLDER`; with `random` an architecture
-    alone is a model of random weights.
-    """
+    """The model with its weights, the name of its tokenizer, and its activation."""
     if argument.startswith(("local-dir:", "hf-hub:")):
         model = _created(library, argument, where, **_WHOLE)
         return model, argument, Activation(_builds(library, argument), "its configuration says so")
@@ -185,10 +178,7 @@ def library_of() -> Any:
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
-
-    `ARCH-gelu/...` takes GELU for weights of QuickGELU all the same, and the identity records it.
-    """
+    """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`."""
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
@@ -293,10 +283,7 @@ def _transformed(transform: Callable[[PIL.Image.Image], Tensor], pictures: list[
 
 
 class OpenClipTokens:
-    """Texts to token ids, cut behind the last end mark of the batch where the text tower is `causal`.
-
-    Ids are remembered, since captions are counted first and embedded later.
-    """
+    """Texts to token ids, remembered, and cut behind the last end mark of a batch under a causal tower."""
 
     def __init__(self, tokenizer: Any, causal: clip_fast.CausalText | None = None) -> None:
         self.tokenizer, self.causal = tokenizer, causal

@@ -249,10 +249,7 @@ def pcme(
 
 
 def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
-    """What is kept of each item for evaluation, as one flat float32 row.
-
-    A point at length one; several, one after the other; or a Gaussian: its mean, then its log-variances.
-    """
+    """One flat float32 row per item: points at length one, or the mean and log-variances of a Gaussian."""
     points = functional.normalize(encoded.points.float(), dim=-1)
     if encoded.log_variance is not None:
         return torch.cat([points, encoded.log_variance.float()], dim=1)

@@ -135,11 +135,7 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
 
 
 def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
-    """Names of files without the word that all begin with, up to a hyphen: released answers name the model.
-
-    >>> without_prefix(["gpt4v-add_att", "gpt4v-swap_obj", "gpt4v-add_att"])
-    ('add_att', 'swap_obj', 'add_att')
-    """
+    """Names of files without the word (of a model) that all begin with, up to a hyphen."""
     named = [name.partition("-") for name in subsets]
     alike = len({first for first, _, _ in named}) == 1 and all(hyphen for _, hyphen, _ in named)
     return tuple(rest for _, _, rest in named) if alike else tuple(subsets)

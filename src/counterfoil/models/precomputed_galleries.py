@@ -58,10 +58,7 @@ class PrecomputedEmbeddings:
 
 
 def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmbeddings:
-    """The embeddings in the npz file `argument`.
-
-    Of captions alone they answer questions that compare captions with each other.
-    """
+    """The embeddings in the npz file `argument`; of captions alone they are compared with each other."""
     reject_unused_options(f"embeddings:{argument}", options)
     path = Path(argument)
     arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
@@ -248,12 +245,7 @@ def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRanki
 
 
 def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> RankedLists:
-    """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids.
-
-    >>> lists = to_lists({"17": [4, 2], "9": ["2"]})
-    >>> lists["17"], lists["9"], lists.lengths
-    (('4', '2'), ('2',), array([2, 1]))
-    """
+    """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids."""
     place: dict[str, int] = {}
     parts = []
     for query, ids in ranked.items():

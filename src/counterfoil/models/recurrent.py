@@ -143,14 +143,7 @@ def backbone(
     seed: int = 0,
     regions: RegionFile | None = None,
 ) -> Backbone:
-    """A new network of a kind that knows the words of `captions`, with weights drawn from `seed`.
-
-    With `regions` it reads features of regions as wide as those of the first image there, and no pictures.
-
-    >>> found = backbone(["A red star."], kind="vsrn", sizes=Sizes(picture=32, channels=(8, 16)))
-    >>> tuple(found.network.encode_texts(found.tokens(["a red moon", "a star"])).points.shape)
-    (2, 128)
-    """
+    """A new network that knows the words of `captions`, of `regions` where given, else of pixels."""
     if kind not in KINDS:
         raise UnknownNameError("kind of recurrent network", kind, KINDS)
     card = {"kind": kind, "vocabulary": small.words_of(captions), **asdict(sizes or Sizes())}
@@ -184,11 +177,6 @@ def _made(card: Mapping[str, Any], seed: int) -> Backbone:
 
 
 def padded_regions(images: Sequence[ndarray]) -> Tensor:
-    """(batch, most regions, 1 + width): the features of each region after a 1, and zeros for padding.
-
-    >>> import numpy as np
-    >>> padded_regions([np.full((1, 2), 5, np.float32), np.full((2, 2), 7, np.float32)])[0].tolist()
-    [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
-    """
+    """(batch, most regions, 1 + width): the features of each region after a 1, and zeros for padding."""
     rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
     return pad_sequence(rows, batch_first=True)

@@ -96,11 +96,7 @@ class RegionFile:
 
 @dataclass(frozen=True, repr=False)
 class RegionReader:
-    """The `ImageReader` of networks on regions.
-
-    It prints as the digest of the regions, for identities; a network that is not told where its regions lie
-    has None in their place.
-    """
+    """The `ImageReader` of networks on regions; it prints as the digest of the regions, for identities."""
 
     width: int
     regions: RegionFile | None = None

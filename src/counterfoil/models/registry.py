@@ -135,8 +135,7 @@ KINDS = ("open-clip", "hf")
 def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     """The model that `spec` names, all of its parameters in fp32 and trainable, on the CPU.
 
-    `open-clip:ARCH` alone starts from random weights (torch's random state decides which); other names are
-    those of scorers. Captions are cut to the longest of their batch where the tower is causal.
+    `open-clip:ARCH` alone starts from random weights; torch's random state decides which.
     """
     kind, colon, argument = spec.partition(":")
     if kind not in KINDS:

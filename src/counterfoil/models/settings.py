@@ -32,11 +32,7 @@ def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Ki
 
 
 def described(kind: type | None) -> list[dict[str, str]]:
-    """Name, help, allowed values and default of each setting of a kind, as texts.
-
-    >>> described(PlausibilitySettings)
-    [{'name': 'score', 'help': 'The probability, or its logit.', 'allowed': 'probability, logit', ...
-    """
+    """Name, help, allowed values and default of each setting of a kind, as texts."""
     if kind is None:
         return []
     defaults = {

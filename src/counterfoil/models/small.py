@@ -177,8 +177,6 @@ class SmallNetwork(PlacesNetwork):
 def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int = 0) -> Backbone:
     """A new network that knows the words of `captions`, with weights drawn from `seed`.
 
-    torch's own random state stays as it is.
-
     >>> made = backbone(["A red star is above a moon."], sizes=Sizes(picture=32, channels=(8, 16)))
     >>> made.tokens(["A red moon", "a blue star."]).tolist()
     [[3, 7, 6, 0], [3, 1, 8, 2]]

@@ -173,10 +173,7 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
 
 
 def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A language model in a local folder, or of that name on the hub.
-
-    `architectures` in its configuration says which kind it is, or the setting `kind`.
-    """
+    """A language model; its configuration or the setting `kind` says of which kind it is."""
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = declared.settings_of(declared.LanguageModelSettings, options.settings, where=where)

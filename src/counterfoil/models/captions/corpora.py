@@ -25,11 +25,7 @@ LAYOUTS = ("{ID: [CAPTION]}", '{ID: {"sentences": [CAPTION]}}', "[CAPTION]", _CO
 
 
 def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[str]]:
-    """The captions of each image or video in a JSON file.
-
-    The layouts are those of VATEX, of ActivityNet (sentences of more than `LONGEST_SENTENCE` words left out),
-    a list of captions (each by itself), and COCO's.
-    """
+    """The captions of each image or video in a JSON file, laid out as VATEX's, ActivityNet's or COCO's."""
     if not path.is_file():
         allowed = [*allowed, "a JSON file of captions"]
         raise DataError("no such file", where=where, given=path, allowed=allowed)
@@ -159,11 +155,7 @@ class Counting:
     def frequencies(
         self, candidates: Sequence[CaptionTokens], references: TokenGroups | None, documents: Documents | None
     ) -> Frequencies | None:
-        """The document frequencies that the setting `idf` asks for, None where every token counts alike.
-
-        References are those of the rows `documents`; of all rows a reference of several candidates counts as
-        often.
-        """
+        """The document frequencies that the setting `idf` asks for, None where every token counts alike."""
         if self.corpus is not None:
             return self.corpus.frequencies(self.local)
         if self.counted == "none" or not len(candidates):
@@ -176,10 +168,7 @@ class Counting:
 
 
 class Phrases:
-    """Captions with their weights, each made once.
-
-    Without frequencies every token weighs 1; where marks do not count, those of begin and end weigh 0.
-    """
+    """Captions with their weights, each made once; marks of begin and end may weigh 0."""
 
     def __init__(self, frequencies: Frequencies | None, *, marks: bool) -> None:
         self._frequencies = frequencies

@@ -33,11 +33,7 @@ from counterfoil.models.text_models import TextEncoder
 
 
 def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
-    """The metric called `name`, such as "clip-s", around the model that `backbone` loads.
-
-    `backbone` gets `options` with the metric's prefix as the prompt; a prompt in `options` takes the place of
-    the prefix.
-    """
+    """The metric called `name`, such as "clip-s", around the model that `backbone` loads with the prefix."""
     where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
     prompted = options.prompt != "{}"
@@ -130,10 +126,7 @@ class FrameMetric(Counting):
         references: TokenGroups | None,
         documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`.
-
-        Document frequencies are taken over these rows, or over the corpus (`for_corpus`).
-        """
+        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`."""
         assert images is not None
         rare = self.frequencies(candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
@@ -161,8 +154,7 @@ class TokenMetric(Counting):
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row: F1, or the part that is set.
 
-        As in BERTScore the marks of begin and end may be found and weigh nothing themselves. Raises
-        `DataError` for a row without references. See `token_match` in `counterfoil.metrics.captions`.
+        As in BERTScore the marks of begin and end may be found and weigh nothing themselves.
         """
         assert references is not None
         phrase = Phrases(self.frequencies(candidates, references, documents), marks=False)

@@ -26,11 +26,7 @@ _INSTALL = "install a Java runtime, version 8 or later (such as the package defa
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
-    """The lines that say something of a failure: neither blank, nor a place in a program, nor chatter.
-
-    >>> list(telling(["NOTE: Picked up X", "Exception: no such file", "  at Main.main(Main.java:1)", ""]))
-    ['Exception: no such file']
-    """
+    """The lines that say something of a failure: neither blank, nor a place in a program, nor chatter."""
     for line in lines:
         if line.strip() and not line.lstrip().startswith(_CHATTER) and not line.lstrip().startswith("at "):
             yield line.strip()

@@ -103,11 +103,7 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
 
 
 def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
-    """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt.
-
-    >>> deciding_settings(KINDS["pac-s"].official, KINDS["pac-s"])
-    {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
-    """
+    """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt."""
     names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
     return {name: getattr(settings, name) for name in names}
 

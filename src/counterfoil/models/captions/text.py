@@ -37,10 +37,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class TextMeasure:
-    """A metric of texts.
-
-    `items` gives a number per row of words, `whole` one for all; None is their mean.
-    """
+    """A metric of texts: `items` gives a number per row of words, `whole` one for all (else the mean)."""
 
     does = ("reads_references",)
 
@@ -118,8 +115,6 @@ def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngr
 
 def load(name: str, options: Options) -> TextMeasure:
     """The metric called `name` ("cider"), as `options.settings` has it (see `registry.Settings`).
-
-    `length` counts words: PAC-S (Table 4) prefers "the longer caption" and does not say longer in what.
 
     >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
     array([0.6667])

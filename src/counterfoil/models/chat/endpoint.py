@@ -60,10 +60,7 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer.
-
-    `refused` says that the model or its filter declined; `text` is all that came.
-    """
+    """One answer: `text` is all that came, `refused` says that the model or its filter declined."""
 
     text: str
     refused: bool

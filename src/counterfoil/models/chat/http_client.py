@@ -86,10 +86,7 @@ class Spent:
 
 
 class Client(ABC, Generic[Asked, Answer]):
-    """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written or shown.
-
-    Redirects are not followed.
-    """
+    """An endpoint with its kept answers; `key` is nowhere written or shown, and no redirect is followed."""
 
     kind: str
     path: str
@@ -134,10 +131,7 @@ class Client(ABC, Generic[Asked, Answer]):
         """The answer once it is kept."""
 
     def ask(self, requests: Sequence[Asked]) -> Iterator[Answer]:
-        """The answer to each request, in order; equal requests are sent once.
-
-        A few are prepared ahead, so that images of a large benchmark are never all in memory.
-        """
+        """The answer to each request, in order; equal requests are sent once, a few prepared ahead."""
         under_way: dict[str, Future[Answer]] = {}
         stop = self._stop = Future()
         limit = self.settings.concurrency

@@ -40,11 +40,7 @@ _IMAGE_QUESTION = 'Which of these images does the caption "{}" describe? Answer 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The words of a protocol; each template has one {} for the caption or the list of captions.
-
-    >>> Prompts.of("yes-no", question="Is this {}?", where="chat:URL#MODEL").question
-    'Is this {}?'
-    """
+    """The words of a protocol; each template has one {} for the caption or the list of captions."""
 
     protocol: str
     question: str
