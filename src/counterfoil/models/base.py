@@ -169,14 +169,7 @@ _METHODS: Mapping[str, Ability] = {
 
 
 def abilities(scorer: Any) -> tuple[Ability, ...]:
-    """The abilities that a scorer declares in `does`, or those that its methods show where it has no `does`.
-
-    >>> class Longest:
-    ...     def score(self, images, captions):
-    ...         return [len(caption.text) for caption in captions]
-    >>> abilities(Longest())
-    ('scores_pairs',)
-    """
+    """The abilities that a scorer declares in `does`; where it has none, those that its methods show."""
     declared: Sequence[Ability] | None = getattr(scorer, "does", None)
     if declared is not None:
         return tuple(declared)

@@ -103,9 +103,7 @@ def decide_activation(
             return Activation(name, "asked for by name" if quick else "open_clip has no other")
         problem = "nothing in this file says whether its weights were trained with QuickGELU or GELU"
         hint = f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
-        hint += (
-            f"(CLIP_COCO, NegCLIP, PAC-S), {plain} for LAION's and others; the wrong one gives wrong scores"
-        )
+        hint += f"(CLIP_COCO, NegCLIP, PAC-S), {plain} for LAION's and others; else scores are off"
         raise ModelError(problem, where=where, hint=hint)
     if needs_quick == quick:
         return Activation(name, evidence)

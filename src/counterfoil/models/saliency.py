@@ -57,11 +57,7 @@ class PairSaliency:
     def maps(
         self, method: str, image: Image, caption: Caption, parts: Sequence[tuple[int, int]]
     ) -> tuple[Float[ndarray, "rows columns"], Float[ndarray, "parts rows columns"]]:
-        """The heatmap of the caption, and that of each of its parts (first letter, one behind the last).
-
-        A part's is the mean over its tokens; 0 everywhere where the caption is too long for the model to read
-        it.
-        """
+        """The heatmap of the caption, and of each part (first letter, one behind the last) by its tokens."""
         (text,) = prompted(self.identity, [caption])
         (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}
         try:
