@@ -347,14 +347,11 @@ def test_layouts(wrap, state, tmp_path):
     assert same(read_checkpoint(tmp_path / "model.pt").tensors, state)
 
 
-def test_safetensors_and_what_they_say(state, tmp_path):
+def test_what_files_say_beside_the_weights_is_kept(state, tmp_path):
     save_file(state, tmp_path / "model.safetensors", metadata={"counterfoil": '{"quick_gelu": true}'})
     found = read_checkpoint(tmp_path / "model.safetensors")
     assert same(found.tensors, state)
     assert found.notes["counterfoil"] == '{"quick_gelu": true}'
-
-
-def test_plain_values_beside_the_weights_are_kept(state, tmp_path):
     torch.save({"model_state_dict": state, "epoch": 9, "loss": 0.25}, tmp_path / "model.pt")
     assert read_checkpoint(tmp_path / "model.pt").notes == {"epoch": 9, "loss": 0.25}
 
