@@ -157,9 +157,9 @@ class Endpoint(Client[ChatRequest, Reply]):
         top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
         ending = choice.get("finish_reason")
         refused = bool(message.get("refusal")) or ending == "content_filter"
-        tokens = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
+        asked, written = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
         model = str(body.get("model") or self.settings.model)
-        return Reply(content or "", refused, top or None, *tokens, model, ending == "length")
+        return Reply(content or "", refused, top or None, asked, written, model, ending == "length")
 
     def refusal(self, message: str) -> Reply:
         """A refusal without words."""

@@ -130,8 +130,8 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         image = PIL.Image.fromarray(picture)
         return opened.processor.image_processor(images=image, return_tensors="pt")["pixel_values"]
 
-    computed = {"model": opened.model, "device": opened.device, "dtype": opened.dtype}
-    limits = {"vocabulary": int(text.vocab_size), "positions": int(text.max_position_embeddings)}
+    computed: Any = {"model": opened.model, "device": opened.device, "dtype": opened.dtype}
+    limits: Any = {"vocabulary": int(text.vocab_size), "positions": int(text.max_position_embeddings)}
     prompt = (int(first), *plain_ids(tokenizer, instruction))
-    read = {"read": prompt, "prompt": prompt, "words": lambda caption: tuple(plain_ids(tokenizer, caption))}
+    read: Any = {"read": prompt, "prompt": prompt, "words": lambda text: tuple(plain_ids(tokenizer, text))}
     return kind(**computed, **limits, **read, end=int(end), pixels=pixels)

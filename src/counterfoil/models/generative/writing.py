@@ -49,10 +49,10 @@ class CaptionWriter:
                 given, start = self.inputs(pictures)
                 ids = self.opened.model.generate(**given, **how)
             except Exception as error:
-                name, given = self.identity.name, f"{type(error).__name__}: {one_line(error)}"
+                name, words = self.identity.name, f"{type(error).__name__}: {one_line(error)}"
                 out = "out of memory" in str(error).lower()
                 hint = "let it read fewer images together" if out else None
-                raise ModelError("the model failed", where=name, given=given, hint=hint) from None
+                raise ModelError("the model failed", where=name, given=words, hint=hint) from None
         texts = self.opened.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
