@@ -40,16 +40,15 @@ def in_cache(name: str) -> bool:
 @contextmanager
 def cache_alone_where_unreachable() -> Iterator[str]:
     """What `unreachable` says; where it says something, the libraries look in their cache alone meanwhile."""
-    try:
-        from huggingface_hub import constants
-    except ImportError:
+    if not (reason := unreachable()):
         yield ""
         return
-    reason = unreachable()
+    from huggingface_hub import constants
+
     # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
     before = constants.HF_HUB_OFFLINE
     try:
-        constants.HF_HUB_OFFLINE = before or bool(reason)
+        constants.HF_HUB_OFFLINE = True
         yield reason
     finally:
         constants.HF_HUB_OFFLINE = before

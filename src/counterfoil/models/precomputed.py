@@ -65,7 +65,6 @@ class PrecomputedTable:
     side: str | None = None
 
     def __len__(self) -> int:
-        """Number of entries, one per question."""
         return len(self.values) if self.values is not None else len(next(iter(self.right.values())))
 
     def take(self, rows: Int64[ndarray, "rows"]) -> "PrecomputedTable":
