@@ -1,8 +1,8 @@
 """The protocols of scorers and their identities: a number for an image and a caption.
 
-A scorer never sees a benchmark. Two networks under one name must never share what a cache keeps: an identity
-says which weights it is of, or which version of the code where there are none; of a scorer that says neither,
-its torch modules, tensors and NumPy arrays are looked for among its attributes (`identity_of`).
+A scorer never sees a benchmark. Two networks under one name must never share what a cache keeps, so an
+identity says which weights it is of, or which version of the code; of a scorer that says neither, its
+attributes are searched for weights (`identity_of`).
 """
 
 import hashlib
@@ -44,10 +44,8 @@ class Identity:
     #: Digest or description of what is done to pixels before the model sees them.
     preprocessing: str = ""
     precision: str = "fp32"
-    #: Template with `{}` for the caption.
     prompt: str = "{}"
-    #: Anything else that changes answers: overrides, the kind of device, seeds. Versions of libraries change
-    #: the seventh digit and belong to the provenance of a run.
+    #: Anything else that changes answers: overrides, the kind of device, seeds.
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -66,7 +64,6 @@ CaptionBatches = Sequence[Sequence[Caption]]
 PairBatches = Sequence[Sequence[tuple[Image, Caption]]]
 BatchVectors = Iterator[Float[np.ndarray, "batch width"]]
 BatchNumbers = Iterator[Float[np.ndarray, "batch"]]
-#: Vectors of one item for each of some pairs.
 PairVectors = Float[ndarray, "pairs width"]
 
 
@@ -82,15 +79,6 @@ def identity_of(scorer: Any) -> Identity:
     arrays among its attributes: also in lists, dictionaries and objects, behind bound methods, partial
     functions and closures. They are read at every call, so a network that is trained on between two runs has
     two identities. A scorer that holds none keeps its identity as it is.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Bilinear:
-    ...     matrix: np.ndarray
-    ...     identity: Identity = Identity("bilinear")
-    >>> one, other = (identity_of(Bilinear(np.full((2, 2), value))) for value in (0.0, 1.0))
-    >>> one.name == other.name, one.key == other.key
-    (True, False)
     """
     identity: Identity = scorer.identity
     if identity.weights:
@@ -102,13 +90,9 @@ def identity_of(scorer: Any) -> Identity:
 def check_kept(identity: Identity) -> None:
     """Raise `InputError` where an identity says nothing that would change with the weights or the code."""
     if not (identity.weights or identity.revision):
-        raise InputError(
-            "what this scorer computes cannot be kept: its identity has neither weights nor a revision, so "
-            "another model of this name would get its scores",
-            where=identity.name,
-            hint='Identity(NAME, revision="1") with a number that you raise when the code changes, '
-            "Identity(NAME, weights=DIGEST), or no cache",
-        )
+        problem = "what this scorer computes cannot be kept: its identity has neither weights nor a revision"
+        hint = 'Identity(NAME, revision="1") with a number that you raise when the code changes, or no cache'
+        raise InputError(problem, where=identity.name, hint=hint)
 
 
 def _digests(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[str, str]]:
@@ -172,42 +156,20 @@ def digest_tensors(state: Mapping[str, Any]) -> str:
 
 #: What a scorer can do; a scorer declares its abilities in a class attribute `does`.
 Ability = Literal[
-    "embeds",
-    "embeds_texts",
-    "scores_pairs",
-    "picks",
-    "classifies",
-    "reads_references",
-    "learns",
-    "given_scores",
-    "given_embeddings",
-    "given_similarity",
-    "given_rankings",
-]
+    "embeds", "embeds_texts", "scores_pairs", "picks", "classifies", "reads_references", "learns",
+    "given_scores", "given_embeddings", "given_similarity", "given_rankings",
+]  # fmt: skip
 
 #: The methods that show an ability of a scorer without `does`.
 _METHODS: Mapping[str, Ability] = {
-    "of_texts": "reads_references",
-    "of_embeddings": "reads_references",
-    "of_parts": "reads_references",
-    "image_probabilities": "classifies",
-    "embed_images": "embeds",
-    "embed_captions": "embeds_texts",
-    "pick": "picks",
-    "score_pairs": "scores_pairs",
-    "score": "scores_pairs",
-}
+    "of_texts": "reads_references", "of_embeddings": "reads_references", "of_parts": "reads_references",
+    "image_probabilities": "classifies", "embed_images": "embeds", "embed_captions": "embeds_texts",
+    "pick": "picks", "score_pairs": "scores_pairs", "score": "scores_pairs",
+}  # fmt: skip
 
 
 def abilities(scorer: Any) -> tuple[Ability, ...]:
-    """The abilities that a scorer declares in `does`, or those that its methods show where it has no `does`.
-
-    >>> class Longest:
-    ...     def score(self, images, captions):
-    ...         return [len(caption.text) for caption in captions]
-    >>> abilities(Longest())
-    ('scores_pairs',)
-    """
+    """The abilities that a scorer declares in `does`; where it has none, those that its methods show."""
     declared: Sequence[Ability] | None = getattr(scorer, "does", None)
     if declared is not None:
         return tuple(declared)
@@ -253,16 +215,7 @@ class PairScorer(Identified, Protocol):
 
 
 def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
-    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch.
-
-    >>> class Longest:
-    ...     identity = Identity("longest")
-    ...     def score(self, images, captions):
-    ...         return np.array([len(caption.text) for caption in captions])
-    >>> image, captions = Image("a"), (Caption("0", "a cat"), Caption("1", "a red cat"))
-    >>> list(stream_pairs(Longest(), [[(image, caption)] for caption in captions]))
-    [array([5]), array([9])]
-    """
+    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch."""
     if isinstance(scorer, PairScorer):
         return scorer.score_pairs(batches, workers=workers)
     return starmap(scorer.score, (map(list, zip(*batch, strict=True)) for batch in batches))
@@ -314,7 +267,6 @@ class Classifier(Identified, Protocol):
         """How long the model finds each caption; the engine batches captions of like length."""
 
 
-#: What becomes of questions without an answer, as in `Options.unanswered`.
 Unanswered = Literal["refuse", "wrong", "leave-out"]
 
 
@@ -330,11 +282,8 @@ class QuestionItems:
 class Picks:
     """What was picked in one question: places among its items, -1 where the answer is refused or unread.
 
-    `captions[i]` is the caption picked for image i, empty where there is one caption; `images[c]` the image
-    picked for caption c, empty where there is one image.
-
-    >>> Picks((0, 1), (0, -1)).answered
-    False
+    `captions[i]` is the caption picked for image i, `images[c]` the image picked for caption c; either is
+    empty where there is one.
     """
 
     captions: tuple[int, ...]
@@ -350,7 +299,6 @@ class Picks:
 class QuestionScorer(Identified, Protocol):
     """Once per question, with its items together. A scorer declares the ability "picks" in `does`."""
 
-    #: What becomes of questions without an answer.
     unanswered: Unanswered
 
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
@@ -363,25 +311,20 @@ class Options:
 
     #: "auto" is a GPU where there is one.
     device: str = "auto"
-    #: "fp32", "bf16" or "fp16".
     precision: str = "fp32"
-    #: Template with `{}` for the caption.
     prompt: str = "{}"
     #: Column of a given table; None guesses from the header.
     column: str | None = None
     #: Each row of a given table answers a question of its own, whatever ids look like, as of rated captions.
     whole_rows: bool = False
-    #: What becomes of questions that a given table of outcomes, or a model that may refuse, has no answer to:
-    #: "refuse", "wrong" (they count as wrong) or "leave-out" (they are not measured).
+    #: What becomes of questions without an answer: "refuse", "wrong" or "leave-out".
     unanswered: str = "refuse"
-    #: Seed of scorers that draw numbers.
     seed: int = 0
     #: An npz file with the ids of the images and captions that a given similarity is of.
     ids: Path | None = None
     #: Of a caption metric: the model behind it, as a scorer is named (`metric:clip-s` needs one).
     backbone: str = ""
-    #: Settings that differ from the default, {"protocol": "retrieval"}; of a caption metric from the
-    #: official ones, {"references": "paper"}.
+    #: Settings that differ from the default, {"protocol": "retrieval"}.
     settings: Mapping[str, str] = field(default_factory=dict)
     #: The key of an endpoint. It is sent to that endpoint alone, and never shown or written.
     api_key: str = field(default="", repr=False)
@@ -391,15 +334,7 @@ DEFAULT = Options()
 
 
 def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
-    """Raises `InputError` where `options` asks for something that `scorer` has no use for.
-
-    A seed and a device are never too much: one command line may set them for other things as well.
-
-    >>> reject_unused_options("blind:constant", Options(seed=3))
-    >>> reject_unused_options("blind:constant", Options(prompt="a photo of {}"))
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: blind:constant: has no use for the option 'prompt'; given: a photo of {}
-    """
+    """Raise `InputError` where `options` asks for what `scorer` has no use for; seed and device may stand."""
     for option in fields(options):
         value = getattr(options, option.name)
         if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
@@ -409,7 +344,6 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
 #: Loads a scorer; it travels to other processes by pickle.
 Source = Callable[[], Any]
 
-#: The sources of the scorers that live now, by `id`.
 _SOURCES: dict[int, Source] = {}
 
 
@@ -421,27 +355,12 @@ def remember_source(scorer: Any, source: Source) -> None:
 
 
 def source_of(scorer: Any) -> Source | None:
-    """What loads a scorer like this one; None of a scorer that was not loaded by its name.
-
-    >>> class Longest:
-    ...     identity = Identity("longest", revision="1")
-    >>> scorer = Longest()
-    >>> source_of(scorer) is None
-    True
-    >>> remember_source(scorer, Longest)
-    >>> source_of(scorer) is Longest
-    True
-    """
+    """What loads a scorer like this one; None of a scorer that was not loaded by its name."""
     return _SOURCES.get(id(scorer))
 
 
 def check_template(template: str, what: str, *, where: str, allowed: str) -> str:
-    """The template; raises `InputError` where it has no place, or several, for the caption.
-
-    >>> check_template("Is it so?", "the question", where="vqa:model", allowed="Is it {}?")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: vqa:model: the question needs one {} for the caption; ...
-    """
+    """The template; raises `InputError` where it has no place, or several, for the caption."""
     if template.count("{}") != 1:
         what = f"{what} needs one {{}} for the caption"
         raise InputError(what, where=where, given=template or "(empty)", allowed=allowed)
@@ -494,13 +413,7 @@ def truncated(scorer: Any, captions: Sequence[Caption]) -> int:
 
 
 def cosines(captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
-    """The cosine of captions[i] with images[i], unit vectors both.
-
-    Summed in float64, in [-1, 1] up to rounding: what every dual encoder compares with.
-
-    >>> cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32) / np.float32(2**0.5)).round(6)
-    array([0.707107, 0.707107])
-    """
+    """The cosine of captions[i] with images[i], unit vectors both, summed in float64; in [-1, 1]."""
     return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
 
 

@@ -1,9 +1,6 @@
 """Baselines: scorers that never look at the image, and one that sees nothing but colours.
 
-They say what a benchmark gives away. One on which a blind scorer beats chance can be answered without
-looking. `Colours` reads which basic colours an image shows and which colour words a caption names; shapes,
-places, sizes and counts are beyond it: it is good where the edit changes a colour, and ties where things only
-change places.
+One on which a blind scorer beats chance can be answered without looking.
 """
 
 import hashlib
@@ -22,11 +19,10 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import base
 from counterfoil.store import digest, digest_value
 
-#: Numbers in a random direction.
 _WIDTH = 32
 
 
@@ -60,11 +56,7 @@ class Constant(_Alike):
 
 @dataclass(frozen=True)
 class Random(_Alike):
-    """Every pair draws its score from [0, 1) by a digest of seed, caption and image id.
-
-    The same pair gets the same score whatever the order, the batch or the other pairs; another seed gives
-    other scores. Compared with each other, captions are random directions.
-    """
+    """Every pair draws its score from [0, 1) by a digest of seed, caption and image id."""
 
     needs = ()
 
@@ -97,11 +89,7 @@ class Random(_Alike):
 
 @dataclass(frozen=True)
 class Length:
-    """A pair scores the number of words of its caption: longer wins, as in PAC-S's length baseline.
-
-    Captions of equal length tie, and one caption ties with itself on any two images, so every image question
-    is a tie.
-    """
+    """A pair scores the number of words of its caption: longer wins, as in PAC-S's length baseline."""
 
     does = ("scores_pairs",)
     needs = ("captions",)
@@ -109,22 +97,14 @@ class Length:
     identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """Words between blanks; raises `DataError` where a caption's text is not at hand.
-
-        >>> captions = [Caption("0", "a red cat"), Caption("1", "cat")]
-        >>> Length(base.Identity("blind:length")).score([Image("a"), Image("a")], captions)
-        array([3., 1.])
-        """
+        """Words between blanks; raises `DataError` where a caption's text is not at hand."""
         words = map(str.split, map(base.text_of, captions))
         return np.fromiter(map(len, words), dtype=np.float64, count=len(captions))
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantImage:
-    """A model that sees one and the same picture in place of every image: what its captions alone tell it.
-
-    Each caption scores what the model gives it with that picture.
-    """
+    """A model that sees one and the same picture in place of every image: what captions alone tell it."""
 
     does = ("scores_pairs",)
     needs = ("captions",)
@@ -151,59 +131,32 @@ class ConstantImage:
 
 #: The mean colour of the photographs that CLIP was trained on, out of 255.
 _MEAN_COLOUR = (123, 117, 104)
-#: The side of a mean image, in pixels.
 _MEAN_SIDE = 224
 
 
 def constant_image(model: Any, options: base.Options) -> ConstantImage:
-    """`blind:constant-image`: `model` with the mean image, or the one that `--set image=PATH` names.
-
-    Without it every pixel has the mean colour of photographs; of a folder it is the mean of its images, each
-    made 224 x 224 pixels first. Raises `InputError` for a model that scores no pairs, `DataError` where the
-    file is no image, or the folder holds none.
-    """
+    """`blind:constant-image`: `model` with a picture of the mean colour, or that of `--set image=PATH`."""
     name = "blind:constant-image"
     _check_settings(options, ("image",), where=name)
     blind = "images" not in getattr(model, "needs", ("images",))
     if blind or not {"embeds", "scores_pairs"} & set(base.abilities(model)):
-        raise InputError(
-            "needs a model that looks at images behind it", where=name, given=model.identity.name
-        )
+        problem = "needs a model that looks at images behind it"
+        raise InputError(problem, where=name, given=model.identity.name)
     pixels = np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
     if path := options.settings.get("image"):
-        pixels = _mean_image(Path(path))
+        picture = Image(path, FileSource(Path(path))).decode()
+        pixels = np.asarray(picture.resize((_MEAN_SIDE, _MEAN_SIDE)))
     known = base.identity_of(model)
     options_of = {**known.options, "image": digest(pixels.tobytes())}
     identity = replace(known, name=f"{name} {known.name}", options=options_of)
     return ConstantImage(identity, model, Image("the mean image", PixelSource(pixels)))
 
 
-def _mean_image(path: Path) -> ndarray:
-    """The pixels of an image file, or the mean of those in a folder."""
-    files, endings = [path], PIL.Image.registered_extensions()
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in endings)
-    if not files:
-        raise DataError("no images in the folder", where=path)
-    total = np.zeros((_MEAN_SIDE, _MEAN_SIDE, 3))
-    for file in files:
-        picture = Image(file.name, FileSource(file)).decode()
-        total += np.asarray(picture.resize((_MEAN_SIDE, _MEAN_SIDE)), dtype=np.float64)
-    return (total / len(files)).round().astype(np.uint8)
-
-
-#: The blind scorers that learn nothing.
 _BLIND = ("constant", "random", "length")
 
 
 def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
-    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`).
-
-    Raises `UnknownNameError` for any other.
-
-    >>> load_blind("constant").score([Image("a")], [Caption("0", "a cat")])
-    array([0.])
-    """
+    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`)."""
     name = f"blind:{argument}"
     if argument == "constant-image":
         hint = "--backbone open-clip:ARCH/PRETRAINED"
@@ -218,20 +171,16 @@ def load_blind(argument: str, options: base.Options = base.DEFAULT) -> Any:
     base.reject_unused_options(name, options)
     if argument == "random":
         return Random(base.Identity(name, revision="1", options={"seed": options.seed}), options.seed)
-    if argument == "constant":
-        return Constant(base.Identity(name, revision="1"))
-    return Length(base.Identity(name, revision="1"))
+    return (Constant if argument == "constant" else Length)(base.Identity(name, revision="1"))
 
 
 def _check_settings(options: base.Options, taken: Sequence[str], *, where: str) -> None:
     """Raise `UnknownNameError` for a setting that is one of other blind scorers."""
-    for key in options.settings:
-        if key not in taken:
-            raise UnknownNameError("setting", key, taken, where=where)
+    if unknown := [key for key in options.settings if key not in taken]:
+        raise UnknownNameError("setting", unknown[0], taken, where=where)
 
 
-#: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry
-#: the name in plain sight: a pixel is called after the nearest of them.
+#: The eleven basic colour words of English (Berlin and Kay, 1969), with the colours of CSS that they name.
 ANCHORS: Mapping[str, tuple[str, ...]] = {
     "black": ("#000000", "#1c1c1c"),
     "white": ("#ffffff", "#f5f5f5", "#fffaf0", "#f0f8ff"),
@@ -250,8 +199,7 @@ _NEUTRAL = ("black", "white", "grey")
 _OTHER_SPELLINGS = {"gray": "grey", "violet": "purple"}
 _WORD = re.compile(rf"\b({'|'.join([*_NAMES, *_OTHER_SPELLINGS])})\b", re.IGNORECASE)
 
-#: A colour on less than the first part of the pixels is not there (edges mix colours), on more than the
-#: second it is; between them it is there in proportion.
+#: A colour on less than the first part of the pixels is not there, on more than the second it is.
 _ABSENT, _PRESENT = 0.001, 0.004
 #: Larger pictures are sampled down to this side.
 _SIDE = 256
@@ -269,20 +217,14 @@ def load_pixels(argument: str, options: base.Options = base.DEFAULT) -> "Colours
 
 @dataclass(frozen=True)
 class Colours:
-    """Which colours a caption names, against which the image shows, and how much of its colour they are.
-
-    A caption that names no colour scores 0 with every image; the same colours elsewhere in the picture tie.
-    """
+    """Which colours a caption names, against which the image shows, and how much of its colour they are."""
 
     does = ("scores_pairs",)
 
     identity: base.Identity
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """`agreement` of each caption's colour words with its image.
-
-        Raises `DataError` for captions and images that are not at hand, and for images that cannot be read.
-        """
+        """`agreement` of each caption's colour words with its image."""
         return next(self.score_pairs([list(zip(images, captions, strict=True))]))
 
     def score_pairs(self, batches: base.PairBatches, *, workers: int = 0) -> base.BatchNumbers:
@@ -296,10 +238,8 @@ class Colours:
         shown = [list({id(image): image for image, words in batch if words}.values()) for batch in named]
         with closing(prepared(shown, _shares, workers=workers)) as stream:
             for batch, images, parts in zip(named, shown, stream, strict=True):
-                seen = {
-                    id(image): dict(zip(_NAMES, row.tolist(), strict=True))
-                    for image, row in zip(images, parts, strict=True)
-                }
+                rows = [dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts]
+                seen = dict(zip(map(id, images), rows, strict=True))
                 scores = [agreement(words, seen[id(image)]) if words else 0.0 for image, words in batch]
                 yield np.asarray(scores, dtype=np.float64)
 
@@ -312,9 +252,9 @@ def _shares(picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
 def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:
     """The sum over `words` of 2 p - 1, with p in [0, 1] how surely the colour is there, plus the coverage.
 
-    `parts` are the shares of the colours in the picture. Coverage, in [0, 1] and in whole hundredths, is how
-    much of what is not black, white or grey (unless named) bears a named colour: of two pictures that both
-    show red, "a red star" fits the one with less besides.
+    `parts` are the shares of the colours in the picture. Coverage, in whole hundredths, is how much of what
+    is not black, white or grey (unless named) bears a named colour: of two pictures that both show red, "a
+    red star" fits the one with less besides.
 
     >>> agreement(["red"], {"red": 0.1, "blue": 0.3, "white": 0.6})
     1.25

@@ -25,10 +25,7 @@ ScoreFunction = Callable[[list[PIL.Image.Image], list[str]], Any]
 
 @dataclass(frozen=True, eq=False)
 class FunctionScorer:
-    """A `Scorer` that calls a function with a list of RGB pictures and a list of as many captions.
-
-    The function returns one number per pair: a list, a NumPy array or a tensor of shape (pairs,).
-    """
+    """A `Scorer` that calls a function with lists of RGB pictures and captions, for one number per pair."""
 
     identity: base.Identity
     function: ScoreFunction
@@ -37,15 +34,12 @@ class FunctionScorer:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
         given = self.function([image.decode() for image in images], [base.text_of(c) for c in captions])
         try:
-            # NumPy knows no bfloat16.
             plain = given.detach().cpu().double() if hasattr(given, "detach") else given
             values = np.asarray(plain, dtype=np.float64)
         except (TypeError, ValueError, OverflowError, RuntimeError, NotImplementedError) as error:
-            allowed = "a list, an array or a tensor of numbers"
+            problem, allowed = "the function gave no numbers", "a list, an array or a tensor of numbers"
             given = f"{type(given).__name__} ({error})"
-            raise ScoreError(
-                "the function gave no numbers", where=self.identity.name, given=given, allowed=allowed
-            ) from None
+            raise ScoreError(problem, where=self.identity.name, given=given, allowed=allowed) from None
         if values.shape != (len(images),):
             problem = "the function gave scores of another shape"
             allowed = f"({len(images)},): one score per image and caption"
@@ -55,24 +49,21 @@ class FunctionScorer:
 
 @dataclass(frozen=True, eq=False)
 class ModuleEncoder(base.ComparedByCosine):
-    """An `Embedder` around a torch module with `encode_image` and `encode_text`, as models of open_clip are.
+    """An `Embedder` around a torch module with `encode_image` and `encode_text`.
 
-    Embeddings are normalised in float32 and compared by cosine. The module stays on its device and in its
-    mode of training, except while it encodes. Its weights are digested at every evaluation, so a module that
-    is trained on between two of them is another scorer.
+    The module stays on its device and in its mode of training, except while it encodes; its weights are
+    digested at every evaluation.
     """
 
     identity: base.Identity
     model: Any
-    #: A PIL picture to a tensor.
     preprocess: Callable[[PIL.Image.Image], Any]
-    #: A list of texts to a tensor of tokens.
     tokenizer: Callable[[list[str]], Any]
 
     def embed_images(self, batches: base.ImageBatches, *, workers: int = 0) -> base.BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
-        Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
+        `workers` are used where `preprocess` can be sent to them.
         """
         torch = import_torch()
         preparation = partial(_as_array, self.preprocess)
@@ -150,22 +141,16 @@ def scorer(
             hint = "open_clip.create_model_and_transforms and open_clip.get_tokenizer give them"
             raise InputError(problem, where=called, allowed=allowed, hint=hint)
         device = next(iter(model.parameters())).device
-        described = {"preprocess": _described(preprocess), "tokenizer": _described(tokenizer)}
-        on = {"device": device.type}
-        identity = base.Identity(called, version, preprocessing=str(described), options=on)
+        # The `repr` without a place in memory; transforms of torchvision say what they do.
+        both = {"preprocess": preprocess, "tokenizer": tokenizer}
+        described = str({name: base.ADDRESS.sub("", repr(function)) for name, function in both.items()})
+        identity = base.Identity(called, version, preprocessing=described, options={"device": device.type})
         return ModuleEncoder(identity, model, preprocess, tokenizer)
     if not callable(model) or hasattr(model, "identity"):
-        raise InputError(
-            "this is no function of images and captions, and no module with encode_image and encode_text",
-            given=type(model).__name__,
-            hint="a scorer that is loaded needs no scorer(...) around it",
-        )
+        problem = "this is no function of images and captions, and no module with two encoders"
+        hint = "a scorer that is loaded needs no scorer(...) around it"
+        raise InputError(problem, given=type(model).__name__, hint=hint)
     if preprocess is not None or tokenizer is not None:
         given = "tokenizer" if preprocess is None else "preprocess"
         raise InputError("a function gets pictures and texts as they are", where=called, given=given)
     return FunctionScorer(base.Identity(called, version), model)
-
-
-def _described(function: Any) -> str:
-    """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
-    return base.ADDRESS.sub("", repr(function))

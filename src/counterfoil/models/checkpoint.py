@@ -10,20 +10,12 @@ weights an open_clip model is one that open_clip reads, and a transformers model
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from counterfoil.errors import (
-    CounterfoilError,
-    DataError,
-    InputError,
-    MissingExtraError,
-    ModelError,
-    UnknownNameError,
-)
+from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
@@ -31,6 +23,7 @@ from counterfoil.models.checkpoint_files import fit, metadata_of, opened, packed
 from counterfoil.models.runtime import import_torch
 from counterfoil.models.settings import CheckpointSettings, settings_of
 from counterfoil.outputs import UNFINISHED, overwriting
+from counterfoil.registry import resolve
 from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
 
 if TYPE_CHECKING:
@@ -65,10 +58,8 @@ _INSIDE = {"open-clip": "model.", "hf": "model."}
 def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     """Write a checkpoint into `folder`, over the one that may be there.
 
-    `facts` are plain values about the training: recipe, step, measures of validation. Files appear whole or
-    not at all, the weights and the card together once both are on the disk. Raises `StorageError` where they
-    cannot be written (a checkpoint that was there stays as it was) and `InputError` where the folder holds a
-    card of something else.
+    `facts` are plain values about the training. Files appear whole or not at all, the weights and the card
+    together once both are on the disk; where they cannot be written, a checkpoint that was there stays.
     """
     folder = Path(folder)
     check_target(folder)
@@ -85,13 +76,8 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
         state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
         places.add(own.data_ptr())
     card = json.loads(canonical_json(backbone.card))
-    record: dict[str, Any] = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "card": card,
-        "facts": json.loads(canonical_json(facts)),
-        "weights": digest_tensors(state),
-    }
+    record: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "card": card}
+    record |= {"facts": json.loads(canonical_json(facts)), "weights": digest_tensors(state)}
     if card["kind"] == "open-clip":
         # The entry in which `open-clip:ARCH/FILE` looks for the activation of the weights.
         record["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
@@ -114,12 +100,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
 
 
 def read(folder: Path) -> "Backbone":
-    """The network of a checkpoint with its weights, on the CPU, ready to answer or to be trained further.
-
-    Raises `ModelError` for folders that hold no checkpoint, files that are cut off or damaged, weights of
-    another model, a card that was changed by hand or written by a newer version, and `MissingExtraError`
-    where a library the model needs is not installed.
-    """
+    """The network of a checkpoint with its weights, on the CPU, ready to answer or to be trained further."""
     return _read(Path(folder))[0]
 
 
@@ -133,26 +114,19 @@ def facts(folder: Path) -> Mapping[str, Any]:
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
-    """The network that a card describes, with fresh weights.
-
-    `folder` is where files of tokenizers and image processors lie; without it they are fetched from where the
-    model once came from. Raises `ModelError` for cards that describe no network known here.
-    """
+    """The network that a card describes, with fresh weights; its tokenizer is read from `folder`."""
     kind = card.get("kind")
     known = {**_BUILDERS, **_ON_TOP}
     if kind not in known:
         raise UnknownNameError("kind of network", str(kind), known)
-    module, _, function = known[kind].partition(":")
     try:
-        builder = getattr(import_module(module), function)
+        builder = resolve(known[kind])
         if kind in _ON_TOP:
             arguments = {name: value for name, value in card.items() if name not in ("kind", "on")}
             backbone: "Backbone" = builder(build(card["on"], folder), **arguments)
         else:
             backbone = builder(card, folder)
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("counterfoil"):
-            raise
         raise MissingExtraError(error.name or "torch", "models") from None
     except (KeyError, TypeError) as error:
         problem = "the card does not describe a network completely"
@@ -161,11 +135,7 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
 
 
 def load(argument: str, options: Options = DEFAULT) -> Any:
-    """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors.
-
-    The setting `regions` names the files of regions, which a network needs that was trained on regions.
-    Raises what `read` raises, and `InputError` for options that mean nothing to the model.
-    """
+    """The checkpoint in the folder `argument` as a scorer: an `Embedder`, or a `Classifier` for detectors."""
     from counterfoil.models.networks import network_scorer
 
     where = f"ckpt:{argument}"
@@ -174,21 +144,15 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     regions = settings_of(CheckpointSettings, options.settings, where=where).regions
     backbone = regions_of(backbone, regions, where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
-    files = {
-        str(file.relative_to(processor)): digest_file(file)
-        for file in sorted(path for path in processor.rglob("*") if path.is_file())
-    }
-    recipe = record["facts"].get("recipe") or {}
-    name = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else ""
-    weights = record["weights"]
+    kept = sorted(path for path in processor.rglob("*") if path.is_file())
+    files = {str(file.relative_to(processor)): digest_file(file) for file in kept}
+    recipe = record["facts"].get("recipe")
+    name, weights = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "", record["weights"]
     return network_scorer(backbone, options, where=where, weights=weights, files=files, recipe=name)
 
 
 def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, hint: str) -> "Backbone":
-    """The network with the regions that `path` names, where it reads regions; itself where it reads pixels.
-
-    Raises `InputError` where only one of network and path is there, and what reading the files raises.
-    """
+    """The network with the regions that `path` names, where it reads regions; else itself."""
     if not path and "images" in backbone.needs:
         return backbone
     if not path:
@@ -212,16 +176,12 @@ def is_training(folder: Path) -> bool:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a folder holds a checkpoint, or what was one: its card says so, or its weights lie there.
-
-    >>> is_checkpoint(Path(__file__).parent)
-    False
-    """
+    """Whether a folder holds a checkpoint, or what was one: its card says so, or its weights lie there."""
     if not (folder / CARD).is_file():
         return False
     try:
         record = read_json(folder / CARD)
-    except CounterfoilError:
+    except InputError:
         return (folder / WEIGHTS).is_file()
     return isinstance(record, dict) and record.get("format") == FORMAT
 
@@ -298,10 +258,10 @@ def _card(folder: Path) -> Mapping[str, Any]:
 
 
 def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What counts of card.json and the card within the weights; raises `ModelError` for a changed card.
+    """What counts of card.json and the card within the weights.
 
     They differ in all three where a machine stopped between the two files of a save: then the weights are
-    whole, and what they say of themselves counts.
+    whole, and what they say counts.
     """
     if not inside or inside == outside:
         return outside

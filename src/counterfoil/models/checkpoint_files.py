@@ -26,8 +26,7 @@ WEIGHTS = ("state_dict", "model_state_dict", "model", "module", "weights")
 _NOT_WEIGHTS = re.compile(
     r"(.*\.)?(attn_mask|position_ids|input_resolution|context_length|vocab_size)|logit_(scale|bias)"
 )
-#: What training scripts put beside the weights: their command line, and numbers that NumPy computed. To
-#: restore them runs no code: the first takes attributes, the others bytes.
+#: What training scripts put beside the weights: their command line and NumPy's numbers. They run no code.
 _BESIDE: list[Any] = [
     argparse.Namespace,
     # Never NumPy's own: it would take the bytes of an object for a pointer.
@@ -46,14 +45,9 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """The weights in a safetensors file or a PyTorch archive.
+    """The weights in a safetensors file or a PyTorch archive; code in it is never run.
 
-    Layouts: the tensors themselves, or under `state_dict`, `model_state_dict` or `model`; prefixes `module.`
-    and `_orig_mod.` are taken off. `notes` are the plain values beside the weights (epoch, loss, metadata of
-    safetensors).
-
-    Raises `ModelError` for files that do not exist, are cut off, hold no tensors, or hold anything that only
-    running code from the file could restore; such code is never run.
+    `notes` are the plain values beside the weights (epoch, loss, metadata of safetensors).
     """
     if path.is_dir():
         hint = "name the file in it, or use hf:FOLDER"
@@ -87,8 +81,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 def packed(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> tuple[bytes, memoryview]:
     """A safetensors file in two parts, its header and its tensors; equal weights give equal bytes.
 
-    The library writes the metadata in an order that changes from one process to the next. Here they stand
-    sorted, before the tensors, which the library orders by type and name.
+    The library writes the metadata in an order that changes; here they stand sorted.
     """
     from safetensors.torch import save
 
@@ -104,11 +97,7 @@ def packed(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> tuple[byt
 
 
 def read_tensor(path: Path) -> ndarray:
-    """The one tensor that a PyTorch file holds, as numbers of its type (half precision as float32).
-
-    Raises `ModelError` for files that are not there, cut off, hold anything else, or hold what only running
-    code from the file could restore.
-    """
+    """The one tensor that a PyTorch file holds, as numbers of its type (half precision as float32)."""
     if not path.is_file():
         raise ModelError("no such file", where=path, hint="check the path")
     content = _unpickled(path)
@@ -117,15 +106,13 @@ def read_tensor(path: Path) -> ndarray:
         raise ModelError("holds no tensor", where=path, given=type(content).__name__, allowed="one tensor")
     _check_tensors({"": content}, path)
     tensor = content.detach().cpu()
-    # NumPy knows no bfloat16.
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
 def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
-    """Raise `ModelError` for weights that are larger than the file they came from, or than memory.
+    """Raise `ModelError` for weights that are larger than the file they came from.
 
-    A tensor may repeat one number along an axis, and a file of a few bytes claim terabytes so; tied weights
-    share theirs, as often as there are layers.
+    A tensor may repeat one number along an axis, and a file of a few bytes claim terabytes so.
     """
     torch = import_torch()
     for name, tensor in tensors.items():
@@ -133,29 +120,21 @@ def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
             raise ModelError("not a plain tensor", where=f"{path}, '{name}'", given=str(tensor.layout))
         claimed = tensor.numel() * tensor.element_size()
         if claimed > path.stat().st_size:
-            raise ModelError(
-                "a tensor is larger than the file",
-                where=f"{path}, '{name}'" if name else path,
-                given=f"{_shape(tensor)}, {size(claimed)}",
-                allowed=size(path.stat().st_size),
-            )
+            where, given = f"{path}, '{name}'" if name else path, f"{_shape(tensor)}, {size(claimed)}"
+            allowed = size(path.stat().st_size)
+            raise ModelError("a tensor is larger than the file", where=where, given=given, allowed=allowed)
 
 
 def fit(
     checkpoint: Mapping[str, Any], model: Mapping[str, Any], *, where: Path, architecture: str
 ) -> dict[str, Any]:
-    """The tensors of `checkpoint` that fill `model`, both by name.
-
-    Temperatures may be missing and buffers left over, since no score depends on them. Raises `ModelError`
-    where any other tensor is missing, left over or of another shape, naming the first of each kind.
-    """
+    """The tensors of `checkpoint` that fill `model`; temperatures may be missing and buffers left over."""
+    # A temperature is one number, as a scalar or a list of one.
+    both = {name: (checkpoint[name], model[name]) for name in model if name in checkpoint}
     wrong = [
-        f"{name} is {_shape(checkpoint[name])} instead of {_shape(model[name])}"
-        for name in model
-        if name in checkpoint
-        and tuple(checkpoint[name].shape) != tuple(model[name].shape)
-        # A temperature is one number, as a scalar or a list of one.
-        and not (checkpoint[name].numel() == model[name].numel() == 1)
+        f"{name} is {_shape(given)} instead of {_shape(own)}"
+        for name, (given, own) in both.items()
+        if given.shape != own.shape and not given.numel() == own.numel() == 1
     ]
     missing = [name for name in model if name not in checkpoint and not _NOT_WEIGHTS.fullmatch(name)]
     extra = [name for name in checkpoint if name not in model and not _NOT_WEIGHTS.fullmatch(name)]
@@ -164,10 +143,7 @@ def fit(
         parts += [f"{missing[0]} is missing ({len(missing)} are)"] if missing else []
         parts += [f"{extra[0]} is not in the model ({len(extra)} are not)"] if extra else []
         raise ModelError(f"not a checkpoint of {architecture}", where=where, given="; ".join(parts))
-    return {
-        name: checkpoint[name].reshape(model[name].shape) if name in checkpoint else model[name]
-        for name in model
-    }
+    return {**model, **{name: given.reshape(own.shape) for name, (given, own) in both.items()}}
 
 
 @contextmanager
@@ -187,12 +163,8 @@ def _torch_archive(path: Path) -> dict[str, Any]:
     with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
         # Of TorchScript, which PyTorch's own data archives do not have.
         if any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist()):
-            raise ModelError(
-                "a TorchScript archive, which holds code; it is not run",
-                where=path,
-                hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
-                "save others as a state dict in safetensors",
-            )
+            hint = "OpenAI's load by tag (open-clip:ViT-B-32-quickgelu/openai); save others in safetensors"
+            raise ModelError("a TorchScript archive, which holds code; it is not run", where=path, hint=hint)
     content = _unpickled(path)
     if not isinstance(content, Mapping):
         given = type(content).__name__
@@ -206,21 +178,17 @@ def _unpickled(path: Path) -> Any:
     check_archive(path)
     try:
         with torch.serialization.safe_globals(_BESIDE):
-            content = torch.load(path, map_location="cpu", weights_only=True)
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         match = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
-        raise ModelError(
-            "restoring this file means running code from it, and that is not done",
-            where=path,
-            given=match.group(1) if match else None,
-            allowed="safetensors, or a PyTorch file of tensors and plain values",
-            hint="save the state dict alone",
-        ) from None
+        problem = "restoring this file means running code from it, and that is not done"
+        given, hint = match.group(1) if match else None, "save the state dict alone"
+        allowed = "safetensors, or a PyTorch file of tensors and plain values"
+        raise ModelError(problem, where=path, given=given, allowed=allowed, hint=hint) from None
     # On a damaged file the unpickler raises anything from EOFError to KeyError.
     except Exception as error:
         problem = f"not a readable PyTorch file ({type(error).__name__})"
         raise ModelError(problem, where=path, hint="is the file cut off?") from None
-    return content
 
 
 def check_archive(path: Path) -> None:

@@ -97,10 +97,7 @@ class FastTextTower(CausalText):
         return self._finished(_pooled(x, self.text.transformer.resblocks, layout))
 
     def states(self, rows: Sequence[Sequence[int]]) -> Any:
-        """(batch, longest, width) features of all tokens up to the end mark, not normalised.
-
-        Behind its last token a row repeats it.
-        """
+        """(batch, longest, width) features of all tokens up to the end mark; a row repeats its last."""
         x, layout = self._begun(rows)
         for block in self.text.transformer.resblocks:
             _block(x, block, layout)
@@ -127,14 +124,12 @@ class FastTextTower(CausalText):
 class Tree:
     """Rows of tokens as a tree of what they begin with; a node is a token after all those before it."""
 
-    #: Token and position of every node.
     tokens: list[int]
     depths: list[int]
     #: For every row the nodes it passes, all rows made equally long by repeating the last node.
     nodes: list[list[int]]
     #: For every node a place in the flattened `nodes` where it stands.
     first: list[int]
-    #: The last position of every row.
     ends: list[int]
 
 
@@ -172,16 +167,13 @@ def grow(rows: Sequence[Sequence[int]]) -> Tree:
 class PackedLayout:
     """How the (nodes, width) states of a tower lie in its (batch, length) sequences.
 
-    Without a tree every place is a node of its own, in order, and the first token of a sequence is pooled.
+    Without a tree every place is a node, in order, and the first token is pooled.
     """
 
     batch: int
     length: int
-    #: (batch, length) nodes.
     nodes: Any = None
-    #: (nodes,) places in the flattened sequences.
     first: Any = None
-    #: (batch,) positions of the tokens that are pooled.
     ends: Any = None
 
     def spread(self, states: Any) -> Any:
@@ -221,10 +213,7 @@ def image_tower(model: Any) -> FastImageTower | None:
 
 
 def text_tower(model: Any) -> FastTextTower | None:
-    """The fast text tower of an open_clip model, or None where its structure is another.
-
-    None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
-    """
+    """The fast text tower of an open_clip model, or None where its structure is another."""
     tower = causal_text(model)
     if tower is None or not _known_blocks(tower.text.transformer):
         return None
@@ -256,11 +245,7 @@ def causal_text(model: Any) -> CausalText | None:
 def agreeing(
     model: Any, rows: Sequence[Sequence[int]], *, dtype: Any, tolerance: float
 ) -> tuple[FastImageTower | None, FastTextTower | None]:
-    """The fast towers that answer a sample as the model's own do, on its device; None for each other tower.
-
-    The sample is a synthetic picture of `dtype` and full-length ids of texts (`rows`);
-    `tolerance` is the largest difference allowed between components of unit vectors.
-    """
+    """The fast towers that answer a sample as the model's own do, on its device; None for the others."""
     device = next(model.parameters()).device
     images, texts = image_tower(model), text_tower(model)
 

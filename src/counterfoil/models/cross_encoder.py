@@ -1,9 +1,7 @@
 """Cross-encoders of every kind: a number for an image and a caption that are read together.
 
-A family of models contributes a `Matcher`: what it computes once per image, and what per pair. This module
-adds the rest: the images of later batches are read while earlier ones are computed, what belongs to an image
-is kept while its captions last, and captions go through the model in groups of like length, padded on the
-right and masked.
+A family of models contributes a `Matcher`: what it computes once per image, and what per pair. Captions go
+through the model in groups of like length, padded on the right and masked.
 """
 
 from abc import ABC, abstractmethod
@@ -31,11 +29,7 @@ State = tuple[Tensor, ...]
 
 @dataclass(frozen=True, eq=False)
 class TokenizedPairs:
-    """Pairs of images and captions as a model reads them.
-
-    Pair k is of the image `image_of[k]` and of the caption `caption_of[k]`, a row of `ids` and of `mask` (1
-    for tokens, 0 for padding, on the right).
-    """
+    """Pair k is of the image `image_of[k]` and of the caption `caption_of[k]`, a row of `ids` and `mask`."""
 
     ids: Tensor
     mask: Tensor
@@ -51,9 +45,7 @@ class TokenizedPairs:
 class Matcher(ABC):
     """A model of image-text matching on its device, and how it is asked."""
 
-    #: The class of transformers.
     kind: ClassVar[str]
-    #: Parameters that no score depends on.
     unused: ClassVar[str] = ""
 
     model: Any
@@ -71,11 +63,7 @@ class Matcher(ABC):
 
 
 def probability(logits: Tensor, match: int = 1) -> Tensor:
-    """The probability in float32 of the class that means "the caption is of the image", of two.
-
-    >>> probability(torch.tensor([[0.0, 0.0], [-1.0, 3.0]])).tolist()
-    [0.5, 0.9820137619972229]
-    """
+    """The probability in float32 of the class that means "the caption is of the image", of two."""
     return logits.float().softmax(dim=-1)[:, match]
 
 
@@ -96,11 +84,7 @@ Read = Callable[..., Generator[list[Any], None, None]]
 
 @dataclass(frozen=True, eq=False)
 class CrossEncoder:
-    """A `PairScorer` around a `Matcher`.
-
-    Each run of captions of one image costs one pass of the image tower, wherever batches are cut. Scores are
-    float32 whatever the precision of the model, and depend on batches by rounding only.
-    """
+    """A `PairScorer` around a `Matcher`; the image tower runs once for each run of captions of one image."""
 
     does = ("scores_pairs",)
 
@@ -180,8 +164,8 @@ def new_images(batches: PairBatches) -> list[list[Image]]:
 def length_groups(lengths: Sequence[int]) -> list[Int64[ndarray, "some"]]:
     """The positions of captions in groups of like length, shortest first.
 
-    In a group the longest caption has at most 8 tokens more than twice those of the shortest, so that little
-    is padding, and captions as people write them make one group.
+    The longest of a group has at most 8 tokens more than twice those of the shortest, so that little is
+    padding.
 
     >>> [group.tolist() for group in length_groups([9, 40, 12, 8])]
     [[3, 0, 2], [1]]

@@ -1,17 +1,11 @@
 """Dual encoders of every model library: batches in, unit vectors out, of whole items or of their parts.
 
-A model library contributes the preparation of pictures and its `Towers`; this module adds worker processes,
-the prompt, normalisation and comparison. Parts are the tokens of captions and the frames of videos. Tokens
-are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
-`encode_text(local=True)`); the whole caption is its mark of the end, so that the whole and the parts lie in
-one space. Frames are pictures like any others.
+Tokens are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
+`encode_text(local=True)`); the whole caption is its mark of the end. Frames are pictures like any others.
 
-Patches say what each part of a picture says by itself. Vision transformers pool what their patches say by a
-last attention. Its values, taken through its output projection, the last norm and the projection of the
-whole, lie in the joint space patch by patch ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the
-pooling token would be, if it looked at one patch alone, without what it was before. A pooling head (SigLIP)
-is run on each patch alone, which is the same idea to the letter; a small network pools by mean and maximum,
-and is given each cell as if all cells were like it.
+Patches are the values of a vision transformer's last attention, taken through its output projection, the last
+norm and the projection of the whole ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the pooling
+token would be, if it looked at one patch alone. A pooling head (SigLIP) is run on each patch alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,20 +37,14 @@ FRAMES = 32
 class TokenTower:
     """A text tower that gives all tokens and not just one."""
 
-    #: Texts to the ids of each, from the mark of the begin to that of the end; a text that is too long is cut
-    #: off as the tokenizer does.
+    #: Texts to the ids of each, from the mark of the begin to that of the end, cut as the tokenizer does.
     ids: Callable[[Sequence[str]], Sequence[Sequence[int]]]
-    #: Texts to a (texts, longest, width) tensor, projected and not normalised. What lies behind a caption's
-    #: last token means nothing.
+    #: Texts to (texts, longest, width), projected and not normalised; behind a last token means nothing.
     states: Callable[[Sequence[str]], Any]
-    #: How many ids the model reads.
     length: int
 
     def filled(self, ids: Sequence[int]) -> ndarray:
-        """The ids of a text filled up with 0 to `length`, as OpenAI's tokenizer does it.
-
-        Whatever the model's own fills up with: document frequencies are counted over all of them.
-        """
+        """The ids of a text filled up with 0 as OpenAI's tokenizer does: document frequencies count these."""
         return np.array([*ids, *[0] * (self.length - len(ids))], dtype=np.int64)
 
 
@@ -89,9 +77,7 @@ class LocalEncoder:
     def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch the unit vectors of its items' frames, float32; a picture has one.
 
-        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes. Frames that
-        are embedded already are read from their files, taken as they are and made unit vectors. Raises
-        `DataError` naming what cannot be read, and videos without frames.
+        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes.
         """
         still = [batch for batch in batches if batch and _all_pictures(batch)]
         with closing(prepared(still, self.whole.preparation, workers=workers)) as stream:
@@ -111,10 +97,9 @@ class LocalEncoder:
         return self.whole.unit_rows(self.whole.towers.images, arrays)
 
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
-        if is_given(item):
-            return given_frames(item)
-        rows, waiting, last = [], [], None
-        times: list[int] = []
+        if isinstance(item, Video) and isinstance(item.source, FrameFeatures):
+            return given_frames(item, item.source)
+        rows, waiting, times, last = [], [], list[int](), None
         # A picture is a video of one frame; closing a video closes its file.
         frames: Any = closing(item.frames()) if isinstance(item, Video) else nullcontext([item.decode()])
         with frames as pictures:
@@ -137,42 +122,18 @@ class LocalEncoder:
         return np.repeat(np.concatenate(rows), times, axis=0)
 
 
-def is_given(item: Image) -> bool:
-    """Whether a model has embedded the frames of this item already, so that none is needed."""
-    return isinstance(item, Video) and isinstance(item.source, FrameFeatures)
-
-
-def given_frames(item: Image) -> Float[ndarray, "frames width"]:
-    """The unit vectors of frames that are embedded already, of the part that is asked for.
-
-    Files that end in .pt hold one tensor and nothing else. Raises `DataError` for what cannot be read and
-    for frames of length 0, `ModelError` for a .pt file that only running code could restore.
-    """
-    assert isinstance(item, Video)
-    source = item.source
-    assert isinstance(source, FrameFeatures)
+def given_frames(item: Video, source: FrameFeatures) -> Float[ndarray, "frames width"]:
+    """The unit vectors of frames that are embedded already, of the part that is asked for."""
     features = source.checked(read_tensor(source.path)) if source.path.suffix == ".pt" else source.read()
-    return unit(item.part_of(features), where=str(source))
-
-
-def unit(rows: Float[ndarray, "frames width"], *, where: str) -> Float[ndarray, "frames width"]:
-    """Rows of length 1, float32; raises `DataError` for a row of length 0.
-
-    >>> unit(np.array([[3.0, 4.0]]), where="talk.npy")
-    array([[0.6, 0.8]], dtype=float32)
-    """
-    wide = rows.astype(np.float64)
+    wide = item.part_of(features).astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     if not lengths.all():
-        raise DataError("a frame without length", where=f"{where}, frame {int(np.argmin(lengths))}")
+        raise DataError("a frame without length", where=f"{source}, frame {int(np.argmin(lengths))}")
     return (wide / lengths).astype(np.float32)
 
 
 def _all_pictures(batch: Sequence[Image]) -> bool:
     return not any(isinstance(item, Video) for item in batch)
-
-
-# -- features of patches, in the space of captions --------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,15 +152,11 @@ class PatchEncoder:
     encode: Callable[[Sequence[ndarray]], Any]
     #: How the model sees a picture: resized and cropped, or whole.
     seen: Any = None
-    #: Rows and columns of patches; None for a square.
     grid: tuple[int, int] | None = None
     preparation: Preparation = UNTOUCHED
 
     def embed_patches(self, batches: base.ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
-        """For each batch the patches of its pictures, decoded in `workers` processes.
-
-        Raises `DataError` naming the file where an image cannot be read.
-        """
+        """For each batch the patches of its pictures, decoded in `workers` processes."""
         torch = import_torch()
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):
@@ -234,16 +191,11 @@ def input_of(module: Any, run: Callable[[], Any]) -> Any:
     return inputs[0]
 
 
-# -- the whole model --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Towers:
     """The two towers of a model on its device, as functions of prepared pictures and of texts."""
 
-    #: What the preparation made of each picture of a batch, to a (batch, width) tensor.
     images: Callable[[Sequence[ndarray]], Any]
-    #: Texts to a (batch, width) tensor.
     texts: Callable[[Sequence[str]], Any]
     #: Texts to the number of tokens that are computed of each, start and end marks included.
     count: Callable[[Sequence[str]], Sequence[int]]
@@ -261,9 +213,8 @@ class Towers:
 class DualEncoder:
     """An `Embedder` around the two towers of a model.
 
-    Embeddings are normalised in float32 whatever the precision of the towers, and compared in float64. Where
-    a `comparison` says how rows are compared (several points per item, Gaussians), the towers give finished
-    rows and nothing is normalised here.
+    Embeddings are normalised in float32 and compared in float64; with a `comparison` the towers give finished
+    rows.
     """
 
     does = ("embeds",)

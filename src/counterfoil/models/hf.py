@@ -1,14 +1,14 @@
 """Dual encoders of the package transformers, for scoring (`hf:NAME_OR_FOLDER`) and for training.
 
-Any model whose class has `get_image_features` and `get_text_features` with one vector each: CLIP, SigLIP,
-SigLIP2, ALIGN, AltCLIP and others. Scoring uses the model's own image processor; training lets worker
-processes resize pictures where that gives the same. Captions are padded to the longest of their batch where
-that is exact (CLIP: causal, pooled at the end mark); elsewhere to the full length the model was trained with.
+Any model with `get_image_features` and `get_text_features` of one vector each. Scoring uses the model's own
+image processor; training lets worker processes resize pictures where that gives the same. Captions are padded
+to the longest of their batch where that is exact (CLIP: causal, pooled at the end mark); elsewhere to the
+length the model was trained with.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,22 +21,12 @@ from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
+from counterfoil.models import networks
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.dual import DualEncoder, PatchEncoder, Towers, input_of
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import (
-    TOLERANCE,
-    Backbone,
-    CompiledTower,
-    DevicePixels,
-    Encoded,
-    LibraryNetwork,
-    Local,
-    normalised,
-    one_place,
-    processor_files,
-)
+from counterfoil.models.networks import TOLERANCE, Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 from counterfoil.models.settings import settings_of
 
@@ -45,12 +35,7 @@ _LEVELS = 1.0
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` for folders without a configuration, weights, tokenizer or image processor, models
-    without image and text features, weights that are incomplete or would need their own code, and names that
-    cannot be downloaded.
-    """
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there)."""
     where = f"hf:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), loading.library_of()
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
@@ -81,28 +66,16 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
 
 def backbone(argument: str) -> Backbone:
-    """The same model for training, in fp32 on the CPU.
-
-    Raises `ModelError` as `load` does, and for models whose images are not one tensor of pixels (SigLIP2 with
-    free proportions).
-    """
+    """The same model for training, in fp32 on the CPU."""
     where = f"hf:{argument}"
     model, revision, processor, tokenizer = _loaded(loading.library_of(), argument, where)
-    card = {
-        "kind": "hf",
-        "config": json.loads(model.config.to_json_string()),
-        "from": argument,
-        **({"revision": revision} if revision else {}),
-    }
+    card = {"kind": "hf", "config": json.loads(model.config.to_json_string()), "from": argument}
+    card |= {"revision": revision} if revision else {}
     return _around(where, model, processor, tokenizer, card)
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that a card describes, with random weights.
-
-    Tokenizer and image processor are read from `folder`, or from the model's origin where that is None.
-    Raises `ModelError` where transformers cannot build it.
-    """
+    """The architecture that a card describes, with random weights; its processor is read from `folder`."""
     where = f"hf:{card['from']}"
     library = loading.library_of()
     with loading.quiet(library):
@@ -119,21 +92,17 @@ def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any
     with loading.quiet(library):
         model, revision = loading.weights_of(library, argument, where)
         if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-            raise ModelError(
-                "the model has no image and text features",
-                where=where,
-                given=f"{type(model).__name__} (model type {model.config.model_type})",
-                allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
-                hint="an encoder of texts is hf-text:..., for metric:token-match",
-            )
+            problem = "the model has no image and text features"
+            given = f"{type(model).__name__} (model type {model.config.model_type})"
+            allowed = "dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ..."
+            hint = "an encoder of texts is hf-text:..., for metric:token-match"
+            raise ModelError(problem, where=where, given=given, allowed=allowed, hint=hint)
         return model, revision, *_processing(library, argument, where)
 
 
 def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
-    return (
-        loading.fetched(library.AutoImageProcessor, place, where, "image processor"),
-        loading.fetched(library.AutoTokenizer, place, where, "tokenizer"),
-    )
+    processor = loading.fetched(library.AutoImageProcessor, place, where, "image processor")
+    return processor, loading.fetched(library.AutoTokenizer, place, where, "tokenizer")
 
 
 def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
@@ -142,28 +111,24 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     pad = tokenizer.pad_token_id if masked else None
     network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
     preparation = preparation_for(processor, where=where)
-    pixels = HfPixels(processor, preparation)
+    pixels = _pixels_of(processor, preparation)
     # The library finds the kind of tokenizer by the kind of model.
-    files = partial(processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
+    files = partial(networks.processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
 
     def sample() -> tuple[Tensor, Tensor]:
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
         text = network.encode_texts(tokens([loading.SAMPLE])).points
         return network.encode_images(pixels([picture])).points, text
 
-    _check(
-        where, tokenizer, sample, hint="images that are more than one tensor of pixels cannot be trained on"
-    )
+    hint = "images that are more than one tensor of pixels cannot be trained on"
+    _check(where, tokenizer, sample, hint=hint)
     return Backbone(where, network, preparation, pixels, tokens, card, files)
 
 
 def _check(
     where: str, tokenizer: Any, sample: Callable[[], tuple[Tensor, Tensor]], **advice: str | None
 ) -> None:
-    """Raise `ModelError` where a picture and a caption do not give one vector each, of one width.
-
-    Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
-    """
+    """Raise `ModelError` where a picture and a caption do not give one vector each, of one width."""
     loading.check_words(tokenizer, where)
     what = "the model cannot embed a picture and a caption"
     with model_errors(what, where=where, **advice), torch.inference_mode():
@@ -174,9 +139,6 @@ def _check(
         raise ModelError(problem, where=where, given=given, allowed="one vector each, of one width")
 
 
-# -- inputs -----------------------------------------------------------------------------------------------
-
-
 def _image_tower(
     model: Any,
     processor: Any,
@@ -185,14 +147,12 @@ def _image_tower(
     context: LoadContext,
     dtype: Any,
 ) -> tuple[Callable[[Sequence[ndarray]], Mapping[str, Any]], Callable[[Sequence[ndarray]], Tensor]]:
-    """What the image tower takes of prepared pictures, and its (batch, width) features of them.
-
-    Raises `InputError` for compiling a tower whose inputs are more than one tensor of pixels.
-    """
+    """What the image tower takes of prepared pictures, and its (batch, width) features of them."""
     where, pixels_of, program = context.where, None, None
     if route.resize == "device":
         assert isinstance(resized, Resized)
-        pixels_of = DevicePixels(resized, processor.image_mean, processor.image_std, context.device, dtype)
+        levels = processor.image_mean, processor.image_std
+        pixels_of = networks.DevicePixels(resized, *levels, context.device, dtype)
 
     def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
         if pixels_of is not None:
@@ -208,8 +168,10 @@ def _image_tower(
         if not isinstance(resized, Resized):
             problem = "the model's pictures are prepared by its library alone, and its tower is not compiled"
             raise InputError(problem, where=where, given="compile=yes", hint="leave out --set compile")
-        tolerance = TOLERANCE[context.options.precision]
-        program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
+        near = TOLERANCE[context.options.precision]
+        program = networks.CompiledTower(
+            lambda pixels: tower(pixel_values=pixels), tolerance=near, where=where
+        )
 
     def images(pictures: Sequence[ndarray]) -> Tensor:
         inputs = inputs_of(pictures)
@@ -218,28 +180,19 @@ def _image_tower(
     return inputs_of, images
 
 
-@dataclass(frozen=True, eq=False)
-class HfPixels:
-    """Prepared pictures to the pixels that the model takes, on the CPU."""
+def _pixels_of(processor: Any, preparation: Resized | Untouched) -> networks.HostPixels:
+    mean, std = (getattr(processor, name, None) for name in ("image_mean", "image_std"))
+    return networks.HostPixels(preparation, mean, std, partial(_processed, processor))
 
-    processor: Any
-    preparation: Resized | Untouched
 
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) floats, normalised."""
-        if isinstance(self.preparation, Untouched):
-            whole = [PIL.Image.fromarray(picture) for picture in pictures]
-            return self.processor(images=whole, return_tensors="pt")["pixel_values"]
-        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous().float()
-        return normalised(pixels, self.processor.image_mean, self.processor.image_std)
+def _processed(processor: Any, pictures: list[PIL.Image.Image]) -> Tensor:
+    return processor(images=pictures, return_tensors="pt")["pixel_values"]
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
-    """A preparation by Pillow that replaces the processor; `Untouched` where the processor does anything
-    else.
+    """A preparation by Pillow that replaces the processor; `Untouched` where it does anything else.
 
-    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
-    processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
+    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255.
     """
     what = "its image processor cannot prepare a picture"
     hint = "is preprocessor_config.json as it was published?"
@@ -253,15 +206,10 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
             )
             named.append({side: int(value) for side, value in values.items() if value is not None})
         size, crop = named
-        plain = (
-            kind is not None
-            and processor.do_resize
-            and processor.do_rescale
-            and processor.do_normalize
-            and abs(processor.rescale_factor * 255 - 1) < 1e-6
-            and not getattr(processor, "do_pad", False)
-        )
-        if not plain:
+        done = (processor.do_resize, processor.do_rescale, processor.do_normalize)
+        if kind is None or not all(done) or getattr(processor, "do_pad", False):
+            return Untouched()
+        if not abs(processor.rescale_factor * 255 - 1) < 1e-6:
             return Untouched()
         crops = bool(getattr(processor, "do_center_crop", False))
         side = size.get("height", 0)
@@ -278,15 +226,12 @@ def _agrees(processor: Any, resized: Resized) -> bool:
     """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
     ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
     picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
-    ours = HfPixels(processor, resized)([resized(picture)])
-    theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
+    ours = _pixels_of(processor, resized)([resized(picture)])
+    theirs = _pixels_of(processor, Untouched())([np.asarray(picture)])
     if ours.shape != theirs.shape:
         return False
     levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
     return float(levels.mean()) <= _LEVELS
-
-
-# -- the network ------------------------------------------------------------------------------------------
 
 
 def patches_of(
@@ -319,11 +264,7 @@ def patches_of(
 
 
 class HfNetwork(LibraryNetwork):
-    """The two towers of a dual encoder of transformers.
-
-    `pad` is the padding id where the tower needs a mask (BERT's kind), None where padding changes nothing
-    (CLIP) or was part of training (SigLIP).
-    """
+    """The two towers of a dual encoder; `pad` is the padding id where the text tower needs a mask (BERT)."""
 
     def __init__(self, model: nn.Module, *, pad: int | None, where: str) -> None:
         if not hasattr(model, "logit_scale"):
@@ -345,16 +286,15 @@ class HfNetwork(LibraryNetwork):
     def local_images(self, pixels: Tensor) -> Local:
         """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
         output = self.model.get_image_features(pixel_values=pixels)
-        states = getattr(output, "last_hidden_state", None)
-        if states is None or not loading.can_cut(self.model):
-            return one_place(features_of(output, self._where))
-        return Local(output.pooler_output, states[:, 1:])
+        if not hasattr(output, "last_hidden_state") or not loading.can_cut(self.model):
+            return networks.one_place(features_of(output, self._where))
+        return Local(output.pooler_output, output.last_hidden_state[:, 1:])
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The whole and every word up to the end mark, of CLIP's causal tower."""
         output = self._texts(tokens)
         if not loading.can_cut(self.model):
-            return one_place(features_of(output, self._where))
+            return networks.one_place(features_of(output, self._where))
         end = self.model.config.text_config.eos_token_id
         # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
         ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)

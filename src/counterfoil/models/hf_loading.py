@@ -1,7 +1,5 @@
 """Models, tokenizers and image processors of the package transformers, from a folder or from the hub.
 
-Texts become token ids, CLIP's one by one.
-
 Code that comes with a checkpoint is never run.
 """
 
@@ -25,7 +23,6 @@ from counterfoil.models.runtime import LoadContext, loading_errors, to_device
 from counterfoil.models.runtime import quiet as quiet
 from counterfoil.store import canonical_json, digest_value
 
-#: The caption that a model is tried with when it is loaded.
 SAMPLE = "a photo of a cat"
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
 PRESCRIBED = {"align": 64, "flava": 77}
@@ -39,10 +36,7 @@ def library_of() -> Any:
 
 
 def configuration_of(argument: str, where: str) -> tuple[Any, Any]:
-    """The package transformers, and the configuration of the model in a folder or of that name on the hub.
-
-    Raises `MissingExtraError` without the package, and `ModelError` where there is no such model.
-    """
+    """The package transformers, and the configuration of the model in a folder or of that name on the hub."""
     library = library_of()
     check_place(argument, where)
     with quiet(library):
@@ -65,9 +59,8 @@ def check_place(argument: str, where: str) -> None:
             if file.is_file():
                 parse_json(read_text(file), where=file, finite=True)
     elif path.exists():
-        raise ModelError(
-            "is a file, not a folder", where=where, hint="name the folder that holds config.json"
-        )
+        hint = "name the folder that holds config.json"
+        raise ModelError("is a file, not a folder", where=where, hint=hint)
     elif not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", argument) or argument.startswith("."):
         raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
 
@@ -75,19 +68,13 @@ def check_place(argument: str, where: str) -> None:
 def weights_of(
     library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
 ) -> tuple[Any, str]:
-    """The model with all weights that an answer depends on, and the revision of the hub it came from.
+    """The model with all weights that an answer depends on, and its revision of the hub.
 
-    `kind` is its class, by default the one that its configuration names; parameters that match `unused` may
-    be missing.
+    `kind` is its class; parameters that match `unused` may be missing.
     """
     with loading_errors("model", where):
-        model, report = (kind or library.AutoModel).from_pretrained(
-            argument,
-            trust_remote_code=False,
-            weights_only=True,
-            output_loading_info=True,
-            local_files_only=Path(argument).is_dir(),
-        )
+        how = {"trust_remote_code": False, "weights_only": True, "local_files_only": Path(argument).is_dir()}
+        model, report = (kind or library.AutoModel).from_pretrained(argument, output_loading_info=True, **how)
     optional = re.compile(f"{_UNUSED}|{unused}")
     missing = [name for name in sorted(report["missing_keys"]) if not optional.fullmatch(name)]
     wrong = sorted(str(key) for key in report.get("mismatched_keys", ()))
@@ -111,11 +98,8 @@ def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
 
 def can_cut(model: Any) -> bool:
     """Whether a caption's features depend on nothing after its end mark: CLIP's causal text tower alone."""
-    tower = getattr(model, "text_model", None)
-    return model.config.model_type == "clip" and type(tower).__name__ in (
-        "CLIPTextModel",
-        "CLIPTextTransformer",
-    )
+    kind = type(getattr(model, "text_model", None)).__name__
+    return model.config.model_type == "clip" and kind in ("CLIPTextModel", "CLIPTextTransformer")
 
 
 def length_of(config: Any, tokenizer: Any) -> int:
@@ -129,7 +113,7 @@ def length_of(config: Any, tokenizer: Any) -> int:
 
 
 def length_within(length: int | None, most: int, *, where: str) -> int:
-    """The setting `length`; where it is None, all that the model reads. Raises `InputError` for more."""
+    """The setting `length`; where it is None, all that the model reads."""
     if length is not None and length > most:
         problem = "the model cannot read captions of this length"
         raise InputError(problem, where=where, given=length, allowed=f"3 to {most} tokens")
@@ -137,10 +121,7 @@ def length_within(length: int | None, most: int, *, where: str) -> int:
 
 
 def check_words(tokenizer: Any, where: str) -> None:
-    """Raise `ModelError` where a tokenizer knows none of a caption's words.
-
-    transformers makes an empty one where a tokenizer's files are missing.
-    """
+    """Raise `ModelError` where a tokenizer knows none of a caption's words: its files are missing."""
     if not set(tokenizer(SAMPLE)["input_ids"]) - set(tokenizer.all_special_ids):
         given, hint = f"a vocabulary of {len(tokenizer)}", "are the tokenizer's files missing?"
         raise ModelError("its tokenizer knows no words", where=where, given=given, hint=hint)
@@ -151,7 +132,6 @@ class Pretrained:
     """A model of transformers on its device with what makes its inputs, and the facts of an identity."""
 
     model: Any
-    #: The type of the model's activations.
     dtype: Any
     processor: Any
     tokenizer: Any
@@ -169,11 +149,7 @@ def pretrained(
     tokenizer: str = "",
     place: Callable[[Any, Any, Any], tuple[Any, Any]] = to_device,
 ) -> Pretrained:
-    """The model of a folder or name with its tokenizer, and its image processor where it sees.
-
-    `kind` and `unused` are those of `weights_of`; `tokenizer` is another folder or name than the model's, and
-    `place` moves the model as `to_device` does. Raises `ModelError` for what is missing.
-    """
+    """The model of a folder or name with its tokenizer, and its image processor where it sees."""
     where, processor = context.where, None
     with quiet(library):
         model, revision = weights_of(library, argument, where, kind=kind, unused=unused)
@@ -201,8 +177,6 @@ def tokenizer_digest(tokenizer: Any) -> str:
     return digest_value([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
 
 
-# -- texts as token ids -----------------------------------------------------------------------------------
-
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
 
@@ -226,7 +200,6 @@ class HfTokens:
 
     tokenizer: Any
     length: int
-    #: Whether a caption's features depend on nothing after its end mark.
     cut: bool = True
     lower: bool = False
 
@@ -242,13 +215,8 @@ class HfTokens:
 
     def inputs(self, texts: Sequence[str]) -> Any:
         """The same ids with all else that the tokenizer gives to the model, such as a mask."""
-        return self.tokenizer(
-            self._cased(texts),
-            padding="longest" if self.cut else "max_length",
-            truncation=True,
-            max_length=self.length,
-            return_tensors="pt",
-        )
+        how = {"truncation": True, "max_length": self.length, "return_tensors": "pt"}
+        return self.tokenizer(self._cased(texts), padding="longest" if self.cut else "max_length", **how)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, truncated to the model's length and not padded."""

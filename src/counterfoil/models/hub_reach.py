@@ -1,7 +1,4 @@
-"""Whether the hub of models answers: asked once, where its libraries would try for a minute.
-
-Where it cannot, the libraries look in their cache alone, and errors say what the network said.
-"""
+"""Whether the hub of models answers: asked once, where its libraries would try for a minute."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,16 +40,15 @@ def in_cache(name: str) -> bool:
 @contextmanager
 def cache_alone_where_unreachable() -> Iterator[str]:
     """What `unreachable` says; where it says something, the libraries look in their cache alone meanwhile."""
-    try:
-        from huggingface_hub import constants
-    except ImportError:
+    if not (reason := unreachable()):
         yield ""
         return
-    reason = unreachable()
+    from huggingface_hub import constants
+
     # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
     before = constants.HF_HUB_OFFLINE
     try:
-        constants.HF_HUB_OFFLINE = before or bool(reason)
+        constants.HF_HUB_OFFLINE = True
         yield reason
     finally:
         constants.HF_HUB_OFFLINE = before

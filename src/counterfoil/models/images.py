@@ -1,14 +1,8 @@
 """From image records to arrays of bytes, in worker processes that never import torch.
 
-The pool is Python's own: an error raised in a worker arrives as itself, arrays travel through pipes (no
-shared memory to run out of), and workers start fast because what they import is light.
-
-Two settings of dual encoders that are faster and change scores a little, so that identities name them.
-
-By default workers resize pictures by Pillow, as the official evaluations do. With `resize=device` they send
-whole pictures as bytes, which are resized, cropped and normalised where the tower computes; with
-`compile=yes` the image tower becomes one program (`counterfoil.models.networks`). How far either moves
-embeddings and decisions is measured by `benchmarks/routes.py`.
+The pool is Python's own: an error raised in a worker arrives as itself, and arrays travel through pipes (no
+shared memory to run out of). How far `resize=device` and `compile=yes` move embeddings and decisions is
+measured by `benchmarks/routes.py`.
 """
 
 import multiprocessing
@@ -39,8 +33,7 @@ from counterfoil.storage.location import is_distant
 
 #: Images at a distance that are read at a time.
 _READS = 16
-#: How many times as long as wide a picture may be: resized by its shorter side, one of 1 x 20,000 would take
-#: 3 GB.
+#: How many times as long as wide a picture may be: resized by its shorter side, 1 x 20,000 takes 3 GB.
 _LONGEST = 300
 #: Sources that are files, or lie in one.
 _PLACED = (FileSource, TarSource)
@@ -66,11 +59,7 @@ class ImageReader(Protocol):
 
 
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
-    """What a preparation makes of an image, decoded unless it reads images itself.
-
-    Raises `DataError` where the image cannot be read, or is so long that a model's resizing would take
-    gigabytes.
-    """
+    """What a preparation makes of an image, decoded unless it reads images itself."""
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
     picture = image.decode()
@@ -101,9 +90,8 @@ UNTOUCHED = Untouched()
 
 @dataclass(frozen=True)
 class Resized:
-    """Resize and crop to `size` as open_clip's evaluation does, kept as bytes; scaling and mean come later.
+    """Resize and crop to `size` as open_clip's evaluation does, kept as bytes.
 
-    `mode` "shortest" scales the shorter side to `size` and crops the centre; "squash" ignores proportions.
     `corner` says where the crop begins if the margins are not even: open_clip rounds half to even,
     transformers rounds down.
     """
@@ -151,11 +139,10 @@ def prepared(
 ) -> Generator[list[ndarray], None, None]:
     """Each batch of images as a list of pixel arrays, in order.
 
-    With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
-    asked for; a single batch is prepared here, which takes less than a process takes to start, and so is what
-    an `ImageReader` reads, which may hold all of it in memory. Processes do not import the script that runs,
-    so it needs no `if __name__ == "__main__"`, except where sources of images are defined in it. Raises what
-    `read` raises (by default a `DataError` naming the file) when the batch's turn comes.
+    With `workers` that many processes decode and prepare, up to two batches each ahead of the one asked for;
+    a single batch is prepared here, which takes less than a process takes to start. Processes do not import
+    the script that runs, so it needs no `if __name__ == "__main__"`. What cannot be read is raised when its
+    batch's turn comes.
     """
     if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:
@@ -208,10 +195,7 @@ def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Processes that start in this block do not import the main module.
-
-    Python imports it in each, which runs a script a second time that does not guard against that.
-    """
+    """Processes that start in this block do not import the main module a second time."""
     main = vars(sys.modules["__main__"])
     main_file: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
     main["__spec__"] = None
@@ -251,18 +235,11 @@ class ImageRoute:
     compile: Literal["no", "yes"] = setting("no", "Compile the image tower.")
 
     def facts(self) -> dict[str, str]:
-        """What of the route is not the default, for an identity.
-
-        >>> ImageRoute(resize="device").facts()
-        {'resize': 'device'}
-        """
+        """What of the route is not the default, for an identity."""
         return {name: value for name, value in asdict(self).items() if value not in ("host", "no")}
 
     def preparation(self, resized: Preparation, *, where: str) -> Preparation:
-        """What workers do to a picture on this route.
-
-        Raises `InputError` for models whose pictures are prepared in a way of their own.
-        """
+        """What workers do to a picture on this route."""
         if self.resize == "host":
             return resized
         if not isinstance(resized, Resized):

@@ -1,15 +1,11 @@
-"""Cross-encoders of the package transformers for scoring: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
+"""Cross-encoders of the package transformers: `itm:NAME_OR_FOLDER` and `regions:NAME_OR_FOLDER`.
 
-BLIP, BLIP-2, ViLT and FLAVA look at pixels. Where a family has several ways to score a pair, the
-setting `protocol` names one; the setting `length` cuts captions to fewer tokens than the model reads.
+BLIP, BLIP-2, ViLT and FLAVA look at pixels; the setting `protocol` names one of several ways to score a pair.
+LXMERT and VisualBERT read region features from files (`counterfoil.models.region_files`), and ids of images
+mean something in their own benchmark only, so their scores are computed anew in every run.
 
-LXMERT and VisualBERT read region features. The detector that made their regions is not part of them, so its
-output is read (`counterfoil.models.region_files`, the setting `features`) and images themselves are not
-needed. Ids of images mean something in their own benchmark only, so scores are computed anew in every run.
-
-Each family follows its model's own `forward` and leaves out what a score does not need: losses, masked second
-passes, and above all the image tower, which runs once for all captions of an image. Tests hold each to the
-library's call for one pair at a time.
+Each family follows its model's own `forward` without what a score does not need, and runs the image tower
+once for all captions of an image. Tests hold each to the library's call for one pair at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,18 +22,10 @@ from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
+from counterfoil.models import cross_encoder, saliency
 from counterfoil.models import hf_loading as loading
-from counterfoil.models import saliency
 from counterfoil.models.base import DEFAULT, Options
-from counterfoil.models.cross_encoder import (
-    CrossEncoder,
-    Matcher,
-    State,
-    TokenizedPairs,
-    attention_bias,
-    padded,
-    probability,
-)
+from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
 from counterfoil.models.hf_loading import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.region_files import BOXES, Regions, read_regions
@@ -47,16 +35,11 @@ from counterfoil.models.settings import PairSettings, RegionSettings, settings_o
 Kind = TypeVar("Kind", bound=Matcher)
 
 
-# -- families that look at pixels --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class PixelFamily(Matcher):
     """A model with its image processor."""
 
-    #: The ways to score a pair, the default first.
     protocols: ClassVar[tuple[str, ...]] = ("itm",)
-    #: The part of the configuration that says how many tokens the model reads.
     text: ClassVar[str] = "text_config"
     #: The most tokens of a caption by protocol, where published numbers are of fewer than the model reads.
     lengths: ClassVar[dict[str, int]] = {}
@@ -80,9 +63,9 @@ def cosines(images: Sequence[Tensor], captions: Tensor, pairs: TokenizedPairs) -
 class Blip(PixelFamily):
     """BLIP (Li et al. 2022): a BERT whose layers look at the patches of the image.
 
-    Protocols: `itm`, the matching head's probability at the token [CLS], as in BLIP's demo and in
-    transformers; `retrieval`, the matching head's logit at BLIP's encoder token, plus the cosine `itc`,
-    captions cut to 35 tokens, as ARO and What'sUp measure; `itc`, the cosine of the two towers.
+    Protocols: `itm`, the matching head's probability at [CLS], as in BLIP's demo and in transformers;
+    `retrieval`, its logit at [ENC] plus the cosine `itc`, captions cut to 35 tokens, as ARO and What'sUp
+    measure; `itc`, the cosine of the two towers.
     """
 
     kind = "BlipForImageTextRetrieval"
@@ -109,10 +92,9 @@ class Blip(PixelFamily):
         return self._logits([states for states, _ in images], pairs, ids)[:, 1].float() + cosine
 
     def encoder_token(self) -> int:
-        """The id of BLIP's token [ENC], which the retrieval protocol puts in the place of [CLS].
+        """The id of the token [ENC], which stands in the place of [CLS] under `retrieval`.
 
         It follows [DEC] at the end of the vocabulary, where the tokenizers of transformers name neither.
-        Raises `ModelError` where the vocabulary has no room for both.
         """
         known = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
@@ -125,8 +107,8 @@ class Blip(PixelFamily):
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
         """(pairs, 2) of the matching head.
 
-        Keys and values of an image's patches are computed once for its captions, whose queries stand one
-        after another: that is most of the work, as there are many more patches than words.
+        Keys and values of the patches, most of the work, are computed once per image; the queries of its
+        captions stand one after another.
         """
         patches = torch.stack(list(images))
         hidden = self.model.text_encoder.embeddings(input_ids=ids)[pairs.caption_of]
@@ -163,20 +145,17 @@ class Blip(PixelFamily):
 
         def logit() -> Tensor:
             states = model.vision_model(**self.pixels([picture])).last_hidden_state.detach()
-            last = model.text_encoder(
-                input_ids=text,
-                attention_mask=torch.ones_like(text),
-                encoder_hidden_states=states.requires_grad_(),
-                encoder_attention_mask=torch.ones(states.shape[:2], device=states.device, dtype=torch.long),
-            ).last_hidden_state
-            return model.itm_head(last[:, 0])[0, 1]
+            there = torch.ones(states.shape[:2], device=states.device, dtype=torch.long)
+            seen = {"encoder_hidden_states": states.requires_grad_(), "encoder_attention_mask": there}
+            output = model.text_encoder(input_ids=text, attention_mask=torch.ones_like(text), **seen)
+            return model.itm_head(output.last_hidden_state[:, 0])[0, 1]
 
         weighted = saliency.weighted_attention(logit, saliency.inner_layer(layers).crossattention.self)
         return saliency.squared(weighted[:, 1:])
 
 
 class Blip2(PixelFamily):
-    """BLIP-2 (Li et al. 2023): a Q-Former whose queries look at the patches and, for `itm`, at the caption.
+    """BLIP-2 (Li et al. 2023): a Q-Former over queries, patches and captions.
 
     Protocols: `itm`, the matching head's probability, its logits averaged over the queries; `itc`, the
     largest cosine of a query with the caption.
@@ -218,11 +197,10 @@ class Blip2(PixelFamily):
 
 
 class Vilt(PixelFamily):
-    """ViLT (Kim et al. 2021): one transformer over words and patches.
+    """ViLT (Kim et al. 2021): one transformer over words and patches; the score is a logit.
 
-    Only the embedding of the patches is shared by the captions of an image. The score is the logit of the
-    retrieval head. A picture keeps its proportions, so the number of patches differs; where a model reads
-    fewer than there are, those that transformers draws are drawn from seed 0.
+    A picture keeps its proportions, so the number of patches differs; where a model reads fewer than there
+    are, transformers draws some, here from seed 0.
     """
 
     kind = "ViltForImageAndTextRetrieval"
@@ -243,12 +221,8 @@ class Vilt(PixelFamily):
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Logits, of any size."""
         patches, mask = padded(images, pairs)
-        logits: Tensor = self.model(
-            input_ids=pairs.ids[pairs.caption_of],
-            attention_mask=pairs.mask[pairs.caption_of],
-            image_embeds=patches,
-            pixel_mask=mask,
-        ).logits
+        inputs = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
+        logits: Tensor = self.model(image_embeds=patches, pixel_mask=mask, **inputs).logits
         return logits[:, 0]
 
     def stream(self, picture: ndarray, ids: Sequence[int]) -> saliency.Stream:
@@ -259,13 +233,8 @@ class Vilt(PixelFamily):
             pixels = inputs["pixel_values"], inputs["pixel_mask"]
             patches, mask, (places, size) = embed(*pixels, max_image_length=most)
             tokens = torch.tensor([list(ids)], device=self.device)
-            output = self.model(
-                input_ids=tokens,
-                attention_mask=torch.ones_like(tokens),
-                image_embeds=patches,
-                pixel_mask=mask,
-                output_attentions=True,
-            )
+            seen = {"image_embeds": patches, "pixel_mask": mask, "attention_mask": torch.ones_like(tokens)}
+            output = self.model(input_ids=tokens, output_attentions=True, **seen)
         # Patches come in an order that is drawn, and of large pictures not all of them.
         where = tuple(places[0].cpu().numpy().T)
 
@@ -281,8 +250,8 @@ class Vilt(PixelFamily):
 class Flava(PixelFamily):
     """FLAVA (Singh et al. 2022): a tower per kind of item, and a third one over the states of both.
 
-    Protocols: `itm`, the probability of the matching head over a caption and an image without masked parts;
-    `contrastive`, the cosine of the class tokens of the two towers.
+    Protocols: `itm`, the matching head's probability of an image without masked parts; `contrastive`, the
+    cosine of the two class tokens.
     """
 
     kind = "FlavaForPreTraining"
@@ -333,16 +302,11 @@ class Flava(PixelFamily):
         return saliency.stream_of(output.attentions, words, patches, saliency.squared)
 
 
-# -- families that read regions from files -----------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class RegionFamily(Matcher):
     """A model of regions."""
 
-    #: The name of the width of features in the configuration.
     width: ClassVar[str]
-    #: Whether it reads boxes.
     placed: ClassVar[bool]
     #: The class of the matching head that means "the caption is of the image", unless it is set.
     matching: ClassVar[int]
@@ -350,10 +314,7 @@ class RegionFamily(Matcher):
     match: int
 
     def tensors(self, regions: Sequence[Regions]) -> tuple[Tensor, Tensor, Tensor]:
-        """Features, boxes and mask of images, padded to the most regions.
-
-        Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
-        """
+        """Features, boxes and mask of images, padded to the most regions."""
         for image in regions:
             image.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and image.boxes is None:
@@ -364,7 +325,7 @@ class RegionFamily(Matcher):
             torch.zeros(len(image.features), 4) if image.boxes is None else torch.from_numpy(image.boxes)
             for image in regions
         ]
-        mask = [torch.ones(len(image.features), dtype=torch.long) for image in regions]
+        mask = [torch.ones(len(each), dtype=torch.long) for each in features]
         parts = [pad_sequence(part, batch_first=True).to(self.device) for part in (features, boxes, mask)]
         return parts[0].to(self.dtype), parts[1].to(self.dtype), parts[2]
 
@@ -372,8 +333,7 @@ class RegionFamily(Matcher):
 class Lxmert(RegionFamily):
     """LXMERT (Tan and Bansal 2019): layers over words, over regions with boxes, and over both.
 
-    The first two run once, of a caption and of an image. The score is the probability of
-    `cross_relationship_score` that the caption is of the image, its class 1.
+    The score is the probability of class 1 of `cross_relationship_score`.
     """
 
     kind = "LxmertForPreTraining"
@@ -385,7 +345,7 @@ class Lxmert(RegionFamily):
     def images(self, regions: Sequence[Regions]) -> list[State]:
         """The states of the regions after the layers that read nothing else, and their mask."""
         features, boxes, mask = self.tensors(regions)
-        encoder, bias = self.model.lxmert.encoder, attention_bias(mask, self.dtype)
+        encoder, bias = self.model.lxmert.encoder, cross_encoder.attention_bias(mask, self.dtype)
         states = encoder.visn_fc(features, boxes)
         for layer in encoder.r_layers:
             states = layer(states, bias)[0]
@@ -399,7 +359,7 @@ class Lxmert(RegionFamily):
             words = layer(words, bias)[0]
         words, bias = words[pairs.caption_of], bias[pairs.caption_of]
         states, mask = padded(images, pairs)
-        seen = attention_bias(mask, self.dtype)
+        seen = cross_encoder.attention_bias(mask, self.dtype)
         for layer in lxmert.encoder.x_layers:
             words, states = layer(words, bias, states, seen)[:2]
         logits = self.model.cls.seq_relationship(lxmert.pooler(words))
@@ -421,9 +381,8 @@ class Lxmert(RegionFamily):
 class VisualBert(RegionFamily):
     """VisualBERT (Li et al. 2019): one transformer over words and regions without places.
 
-    The score is the probability of `seq_relationship_logits` that the caption is of the image. That is class
-    0 by the documentation of transformers; the setting `match=1` takes the other one, for a checkpoint
-    trained with the labels turned around.
+    The score is the probability of class 0 of `seq_relationship_logits`, by the documentation of
+    transformers; `match=1` takes the other one, for a checkpoint trained with the labels turned around.
     """
 
     kind = "VisualBertForPreTraining"
@@ -445,14 +404,9 @@ class VisualBert(RegionFamily):
     def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
         """The transformer over the captions and regions of `pairs`, with its `options`."""
         features, mask = padded(images, pairs)
-        return self.model.visual_bert(
-            input_ids=pairs.ids[pairs.caption_of],
-            attention_mask=pairs.mask[pairs.caption_of],
-            visual_embeds=features,
-            visual_attention_mask=mask,
-            visual_token_type_ids=torch.ones_like(mask),
-            **options,
-        )
+        words = {"input_ids": pairs.ids[pairs.caption_of], "attention_mask": pairs.mask[pairs.caption_of]}
+        seen = {"visual_attention_mask": mask, "visual_token_type_ids": torch.ones_like(mask)}
+        return self.model.visual_bert(visual_embeds=features, **words, **seen, **options)
 
     def stream(self, regions: Any, ids: Sequence[int]) -> saliency.Stream:
         """VisualBERT: words, then regions."""
@@ -464,24 +418,12 @@ class VisualBert(RegionFamily):
         return saliency.stream_of(output.attentions, words, places, fill)
 
 
-# -- loading -----------------------------------------------------------------------------------------------
-
-#: The families by transformers' model type.
-FAMILIES: dict[str, type[PixelFamily]] = {
-    "blip": Blip,
-    "blip-2": Blip2,
-    "vilt": Vilt,
-    "flava": Flava,
-}
+FAMILIES: dict[str, type[PixelFamily]] = {"blip": Blip, "blip-2": Blip2, "vilt": Vilt, "flava": Flava}
 REGION_FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert": VisualBert}
 
 
 def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` as `hf:` does, and for models without a head for image-text matching;
-    `UnknownNameError` for a protocol that the family lacks; `InputError` for a length above what it reads.
-    """
+    """The scorer `itm:NAME_OR_FOLDER`."""
     where = f"itm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     allowed, hint = "BLIP, BLIP-2, ViLT, FLAVA", "a dual encoder of transformers is hf:..."
@@ -503,24 +445,16 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     preprocessing = loading.processing_of(processor)
     identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
     heats: Any = saliency.PairSaliency(identity, matcher, tokens)
-    scorer = CrossEncoder(
-        identity,
-        matcher,
-        tokens,
-        partial(prepared, preparation=Untouched()),
-        provenance=context.provenance(library, model=family.kind),
-        heats=heats if heats.methods else None,
-    )
+    read = partial(prepared, preparation=Untouched())
+    provenance = context.provenance(library, model=family.kind)
+    heats = heats if heats.methods else None
+    scorer = CrossEncoder(identity, matcher, tokens, read, provenance=provenance, heats=heats)
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
 
 
 def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
-    """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files.
-
-    Raises `ModelError` as `hf:` does, for other models, and for regions of another width; `DataError` for
-    files of regions that cannot be read or lack boxes that the model needs.
-    """
+    """The scorer `regions:NAME_OR_FOLDER`, with the regions of images in files."""
     where = f"regions:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
     settings = settings_of(RegionSettings, options.settings, where=where)
@@ -539,7 +473,6 @@ def load_regions(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
     heats = saliency.PairSaliency(identity, matcher, tokens, regions.of)
     scorer = CrossEncoder(identity, matcher, tokens, regions.batches, ("captions",), provenance, heats)
-    # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())
     return scorer
 
@@ -568,12 +501,9 @@ def _opened(
 
 def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dtype]:
     """The model ready to answer, but for parts that transformers keeps in float32 (BLIP-2's Q-Former)."""
-    names = getattr(model, "_keep_in_fp32_modules", None) or ()
-    in_fp32 = {
-        name: parameter.detach().clone()
-        for name, parameter in model.named_parameters()
-        if any(part in names for part in name.split("."))
-    }
+    names = {*(getattr(model, "_keep_in_fp32_modules", None) or ())}
+    parameters = [row for row in model.named_parameters() if names.intersection(row[0].split("."))]
+    in_fp32 = {name: parameter.detach().clone() for name, parameter in parameters}
     model, computed = to_device(model, device, dtype)
     for name, parameter in model.named_parameters():
         if name in in_fp32:

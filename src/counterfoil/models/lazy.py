@@ -1,10 +1,8 @@
 """Models that are loaded only when something is left to compute.
 
-Importing a model library and building a model takes seconds; a second run finds all its embeddings in the
-cache and needs neither. What it does need is the model's identity, so that is kept beside the cache, under
-everything that made it: the spec, the options, size and time of every file of the checkpoint, and the
-versions of the libraries. Only local files and folders are remembered: what a name on a hub stands for can
-change behind it.
+A second run finds all its embeddings in the cache and needs only the model's identity, which is kept beside
+the cache under everything that made it. Only local files and folders are remembered: what a name on a hub
+stands for can change behind it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +18,6 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
-from counterfoil.models.captions.base import BatchFrames
-from counterfoil.models.dual import given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.store import digest_value, write_json
 
@@ -42,9 +38,7 @@ def lazy(
 ) -> Any:
     """The scorer that `load(argument, options)` gives, loaded later if `folder` remembers its identity.
 
-    The first call loads, and writes what it found to `folder`; calls with the same files, options and
-    libraries then load when the first batch asks for it. Settings called `named_models` name a further model,
-    and one on a hub is not remembered either. Raises what `load` raises.
+    A model on a hub, also behind the settings `named_models`, is not remembered.
     """
     files = _files(argument)
     further = [options.settings[name] for name in named_models if options.settings.get(name)]
@@ -52,40 +46,28 @@ def lazy(
         return load(argument, options)
     # What a setting names decides answers as well: region features, a tokenizer.
     files += [file for value in options.settings.values() for file in _files(value)]
-    key = digest_value(
-        {
-            "spec": f"{prefix}:{argument}",
-            "options": asdict(options),
-            "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files],
-            "libraries": {name: base.version_of(name) for name in _LIBRARIES},
-        }
-    )
-    memo = folder / "identities" / f"{key}.json"
+    states = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    libraries = {name: base.version_of(name) for name in _LIBRARIES}
+    spec, given = f"{prefix}:{argument}", asdict(options)
+    made_by = {"spec": spec, "options": given, "files": states, "libraries": libraries}
+    memo = folder / "identities" / f"{digest_value(made_by)}.json"
     kinds = {kind.does: kind for kind in (LazyPairScorer, LazyEmbedder)}
     if memo.is_file():
         try:
             known = read_json(memo)
-            identity, parts = base.Identity(**known["identity"]), known["parts"]
-            facts = identity, known["provenance"], partial(load, argument, options), memo
-            how = bool(known["limited"]), bool(known["cosine"]), parts and base.Identity(**parts)
-            return kinds[tuple(known["does"])](*facts, tuple(known["needs"]), *how)
+            identity, later = base.Identity(**known["identity"]), partial(load, argument, options)
+            how = tuple(known["needs"]), bool(known["limited"]), bool(known["cosine"])
+            return kinds[tuple(known["does"])](identity, known["provenance"], later, memo, *how)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
     loaded = load(argument, options)
     does = base.abilities(loaded)
     # A detector is not remembered: its answers are few, and it is loaded for them at once.
     if does in kinds:
-        local = getattr(loaded, "local", None)
-        known = {
-            "does": list(does),
-            "identity": loaded.identity.to_json(),
-            "provenance": dict(getattr(loaded, "provenance", {})),
-            "needs": list(getattr(loaded, "needs", _Lazy.needs)),
-            "limited": hasattr(loaded, "over_limit"),
-            "cosine": getattr(loaded, "comparison", None) is None,
-            "parts": None if local is None else local.identity.to_json(),
-        }
-        write_json(memo, known)
+        needs, provenance = getattr(loaded, "needs", _Lazy.needs), getattr(loaded, "provenance", {})
+        known = {"does": list(does), "identity": loaded.identity.to_json(), "provenance": dict(provenance)}
+        known |= {"needs": list(needs), "limited": hasattr(loaded, "over_limit")}
+        write_json(memo, {**known, "cosine": getattr(loaded, "comparison", None) is None})
     return loaded
 
 
@@ -117,8 +99,6 @@ class _Lazy:
     limited: bool = True
     #: Whether embeddings are compared by cosine; else the model is asked how.
     cosine: bool = True
-    #: Of the same model token by token and frame by frame, where it can be asked so.
-    parts: base.Identity | None = None
     _loaded: Any = field(default=None, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -173,35 +153,7 @@ class LazyEmbedder(_Lazy):
         """How a gallery's rows are compared where that is not the cosine."""
         return None if self.cosine else getattr(self.model(), "comparison", None)
 
-    @property
-    def local(self) -> "LazyTokenEncoder | None":
-        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
-        return None if self.parts is None else LazyTokenEncoder(self.parts, self)
-
-
-@dataclass(frozen=True, eq=False)
-class LazyTokenEncoder:
-    """The tokens and frames of a model that is loaded when a batch asks for it."""
-
-    identity: base.Identity
-    _whole: LazyEmbedder
-
-    embed_tokens = _delegated("embed_tokens")
-    token_ids = _delegated("token_ids", list)
-
-    def model(self) -> Any:
-        """The model's tokens and frames, loaded now."""
-        return self._whole.model().local
-
-    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
-        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
-        if all(is_given(item) for batch in batches for item in batch):
-            return ([given_frames(item) for item in batch] for batch in batches)
-        return self.model().embed_frames(batches, workers=workers)
-
-    def over_limit(self, captions: Sequence[Caption]) -> int:
-        """How many captions the model cuts off."""
-        return self._whole.over_limit(captions)
+    local = _held("local")
 
 
 def _files(argument: str) -> list[Path]:

@@ -2,9 +2,7 @@
 
 `blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
 `blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
-is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`): how well
-they do says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
-`blind:unigram` counts words in that file instead, and is a scorer like others.
+is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`).
 """
 
 from collections import Counter
@@ -31,10 +29,7 @@ LEAST = 2
 
 
 def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
-    """The mean log-frequency of each caption's words among the distinct captions of the other folds.
-
-    Counts are of words, one added to each; a caption without words has that of a word never seen.
-    """
+    """The mean log-frequency of each caption's words among the distinct captions of the other folds."""
     scores = np.zeros(len(contrasts.texts))
     for tested, learned in contrasts.splits():
         distinct = {" ".join(contrasts.tokens[row]): row for row in np.flatnonzero(learned)}
@@ -45,12 +40,7 @@ def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
 
 @dataclass(frozen=True, eq=False)
 class WordFrequencies:
-    """How often words were counted, in all `total`.
-
-    >>> table = WordFrequencies.of([["a", "cat"], ["a", "dog"]])
-    >>> table.mean_log(["a"]) > table.mean_log(["a", "cat"]) > table.mean_log(["zebra"])
-    True
-    """
+    """How often words were counted, in all `total`."""
 
     counts: Mapping[str, int]
     total: int
@@ -92,10 +82,10 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
 def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[ndarray, "rows"]:
     """A score of each caption by a linear model that was fitted to the questions of the other folds.
 
-    Contrasts are fitted by logistic regression of "the first is right" on the difference of the features of
-    a right and a wrong caption, without an intercept; ratings by least squares; both with `RIDGE`. Features
-    are the presence of words (`ngrams` 1), of words and neighbours (2), and with `shape` the numbers of
-    `shapes`, in units of their standard deviation. Where nothing is left to learn from, scores are 0.
+    Contrasts are fitted by logistic regression of "the first is right" on the difference of the features of a
+    right and a wrong caption, without an intercept; ratings by least squares; both with `RIDGE`. Features are
+    the presence of words (`ngrams` 1), of words and neighbours (2), and with `shape` the numbers of `shapes`,
+    in units of their standard deviation. Where nothing is left to learn from, scores are 0.
     """
     from scipy.sparse import csr_matrix, hstack
 
@@ -171,7 +161,6 @@ class LearnedScorer:
     needs = ("captions",)
 
     identity: Identity
-    #: Of `FITS`.
     kind: str
 
     def answer(self, contrasts: Contrasts) -> Float[ndarray, "rows"]:
@@ -182,15 +171,11 @@ class LearnedScorer:
         return learned_scores(contrasts, ngrams=2 if more else 1, shape=more)
 
 
-#: The scorers that learn, by name.
 FITS = ("unigram", "bag-of-words", "learned")
 
 
 def load(name: str, options: Options) -> "LearnedScorer | Unigram":
-    """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one.
-
-    Raises `DataError` where the file holds no captions.
-    """
+    """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one."""
     where = f"blind:{name}"
     reject_unused_options(where, options, "settings")
     path = options.settings.get("captions")

@@ -1,12 +1,9 @@
 """Similarity of items that are not one point each, in NumPy alone, and PCME's matching probability.
 
-An embedder's rows are flat, whatever they hold. Where their score is not the inner product, the embedder
-carries a `comparison`, and the engine asks that for blocks of a gallery.
-
 A Gaussian's row is its mean, of length one, followed by the logarithms of its variances. Two points at a
 distance d match with the probability sigmoid(2 (shift - scale d)) (Chun et al. 2021), whose mean is taken
-over samples. Scores are logarithms of probabilities: the order is the same, and what is nearly impossible or
-nearly certain is still told apart.
+over samples. Scores are logarithms of probabilities: what is nearly impossible or nearly certain is still
+told apart.
 """
 
 from dataclasses import dataclass
@@ -39,7 +36,7 @@ class RowSimilarity(Protocol):
 class MostSimilarHeads:
     """The largest cosine between any head of an image and any of a caption (PVSE's multiple instances).
 
-    A row is its heads one after the other, each of length one. In [-1, 1] up to rounding.
+    A row is its heads one after the other, each of length one.
 
     >>> caption, image = np.array([[1.0, 0.0, 0.0, 1.0]]), np.array([[0.0, -1.0, 0.6, 0.8]])
     >>> MostSimilarHeads(2).pairs(caption, image)
@@ -78,8 +75,7 @@ class Sampled:
     """The logarithm of the mean probability over samples x samples pairs of draws of an image and a caption.
 
     The noise is drawn once from `seed`, for images and for captions, and shared by all items: a score depends
-    on nothing but its two rows. For each pair it is an unbiased estimate of the probability; the errors of
-    different pairs go together, which disturbs their order less than errors of their own would.
+    on nothing but its two rows, and the errors of different pairs go together.
     """
 
     scale: float

@@ -1,9 +1,7 @@
 """Trainable networks: dual encoders of every library, detectors on top of them, and both as scorers.
 
 A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
-card that it is built from again. A detector is frozen towers and one sigmoid unit per modality that says
-whether an item is synthetic (BiVLC section 5.3 and Appendix E.3); as in the released code the unit sees the
-projected embedding, which is not normalised.
+card that it is built from again.
 """
 
 import json
@@ -27,7 +25,7 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import base
 from counterfoil.models.dual import DualEncoder, Towers
-from counterfoil.models.images import ImageReader, ImageRoute, Preparation, Resized, prepared
+from counterfoil.models.images import ImageReader, ImageRoute, Preparation, Resized, Untouched, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import LoadContext, causes, to_device
 from counterfoil.store import digest_value
@@ -36,10 +34,9 @@ from counterfoil.store import digest_value
 class Encoded(NamedTuple):
     """One tower's output for a batch, not normalised.
 
-    `points` is (batch, width) for one vector per item and (batch, heads, width) for several (PVSE).
-    `log_variance` is (batch, width) where an item is a distribution around its point (PCME).
-    `attention` is (batch, heads, places): how much each head looks at each place of the picture, or word.
-    `residuals` is (batch, heads, width): what each head found there (PVSE keeps them apart).
+    `points` is (batch, width), or (batch, heads, width) for several per item (PVSE); `log_variance` (batch,
+    width) where an item is a Gaussian (PCME); `attention` (batch, heads, places) says how much each head
+    looks at each place; `residuals` (batch, heads, width) what it found.
     """
 
     points: Tensor
@@ -76,10 +73,9 @@ class Answer(NamedTuple):
 
 
 class Network(nn.Module):
-    """Two towers and a temperature.
+    """Two towers and a temperature: `logit_scale` is the logarithm of its inverse, as in CLIP.
 
-    `logit_scale` is the logarithm of the inverse temperature, as in CLIP. `forward` encodes both sides at
-    once, so that wrappers which hook it (distributed training) see every parameter.
+    `forward` encodes both sides at once, so that distributed training sees every parameter.
     """
 
     logit_scale: nn.Parameter
@@ -93,10 +89,7 @@ class Network(nn.Module):
         """(batch, length) token ids to the text tower's output."""
 
     def local_images(self, pixels: Tensor) -> Local:
-        """The same with the tower's features of each place; by default the whole is the one place.
-
-        A network with features of places overrides this and runs its tower once.
-        """
+        """The same with the features of each place; by default the whole is the one place."""
         return one_place(self.encode_images(pixels).points)
 
     def local_texts(self, tokens: Tensor) -> Local:
@@ -121,10 +114,7 @@ class Network(nn.Module):
         return encoded.points
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
-        """How `rows` are compared, with the weights as they are; None is the inner product.
-
-        Noise of samples comes from `seed`.
-        """
+        """How `rows` are compared, with noise of samples from `seed`; None is the inner product."""
         return None
 
     def plain_towers(self, backbone: "Backbone", device: torch.device, dtype: torch.dtype) -> Towers:
@@ -145,10 +135,7 @@ class Network(nn.Module):
     def towers(
         self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str
     ) -> Towers:
-        """The towers for scoring, of a network that is on `device` with activations of `dtype`.
-
-        A library's network adds what it knows of its tokens, or computes in fewer operations.
-        """
+        """The towers for scoring, of a network that is on `device` with activations of `dtype`."""
         return self.plain_towers(backbone, device, dtype)
 
 
@@ -176,11 +163,10 @@ class PlacesNetwork(Network):
 
 
 class LibraryNetwork(Network):
-    """The two towers of a library's model, which is kept as `model`, whole.
+    """The two towers of a library's model, which is kept whole as `model`.
 
-    The bias of sigmoid losses (`logit_bias`) becomes a buffer and stays as it is, and so do the parameters
-    named `unused`: the bias adds the same to every logit, no loss of this package depends on that, and
-    distributed training wants parameters that are used.
+    The bias of sigmoid losses (`logit_bias`) and the parameters `unused` become buffers: no loss here depends
+    on them, and distributed training wants parameters that are used.
     """
 
     def __init__(self, model: nn.Module, *, unused: Sequence[str] = ()) -> None:
@@ -205,10 +191,7 @@ class LibraryNetwork(Network):
 
 @dataclass(frozen=True, eq=False)
 class Backbone:
-    """A network with its inputs and its card.
-
-    `card` is plain values: `build(card)` in `counterfoil.models.checkpoint` gives the same architecture.
-    """
+    """A network with its inputs and the plain values (`card`) that `checkpoint.build` makes it from."""
 
     name: str
     network: Network
@@ -242,25 +225,20 @@ class Backbone:
 
 
 def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`.
-
-    With them a checkpoint needs neither hub nor folder.
-    """
+    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`."""
     with tempfile.TemporaryDirectory() as folder:
         for part in parts:
             part.save_pretrained(folder)
-        files = {
-            str(file.relative_to(folder)): file.read_bytes()
-            for file in sorted(Path(folder).rglob("*"))
-            if file.is_file()
-        }
+        saved = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in saved}
     return {**files, name: json.dumps(config, indent=2).encode()}
 
 
 class DetectorNetwork(Network):
-    """A unit per modality on top of a network that stays as it is, whatever mode this one is put into.
+    """A sigmoid unit per modality on a frozen network: its points are (batch, 1) logits of being synthetic.
 
-    Its points are (batch, 1): the logit of being synthetic.
+    Source: BiVLC section 5.3 and Appendix E.3. As in the released code a unit sees the projected embedding,
+    which is not normalised.
     """
 
     def __init__(self, inner: Network, width: int) -> None:
@@ -298,10 +276,7 @@ def unit_input(encoded: Encoded) -> Tensor:
 
 
 def detector(backbone: Backbone) -> Backbone:
-    """`backbone` with two untrained units: torch's random state decides their weights.
-
-    The network below is frozen, and not copied. Raises `InputError` where there are units already.
-    """
+    """`backbone`, frozen, with two units whose first weights torch's random state decides."""
     if isinstance(backbone.network, DetectorNetwork):
         raise InputError("a detector stands on an encoder", where=backbone.name, given="a detector")
     if "images" not in backbone.needs:
@@ -358,12 +333,7 @@ def network_scorer(
     files: Mapping[str, str] | None = None,
     recipe: str = "",
 ) -> DualEncoder | Detector:
-    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded.
-
-    `weights` is the digest of its weights, `files` are those of its tokenizer's files and `recipe` is the
-    name of its training's recipe. Raises `InputError` for options that do not apply to it, `ModelError` for a
-    device that is not available.
-    """
+    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded."""
     detects = isinstance(backbone.network, DetectorNetwork)
     context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
     network, computed = to_device(backbone.network, context.device, context.dtype)
@@ -372,47 +342,48 @@ def network_scorer(
     facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
     facts |= {"preprocessing": repr(backbone.preparation), "card": digest_value(backbone.card)}
-    made_with = {"network": backbone.name} | ({"recipe": recipe} if recipe else {})
-    parts = (
-        context.identity(weights=weights, **facts),
-        backbone.preparation,
-        network.towers(backbone, context.device, computed, options.precision),
-        context.provenance(torch, **made_with),
-    )
+    identity = context.identity(weights=weights, **facts)
+    provenance = context.provenance(torch, network=backbone.name, **({"recipe": recipe} if recipe else {}))
+    towers = network.towers(backbone, context.device, computed, options.precision)
+    parts = identity, backbone.preparation, towers, provenance
     return Detector(*parts) if detects else DualEncoder(*parts, comparison, backbone.needs)
 
 
-# -- image towers beside the reference --------------------------------------------------------------------
-#
-# Pictures are resized on the device, and the tower is compiled. Resizing is PyTorch's antialiased one in
-# float32, rounded to bytes once; Pillow rounds after each of its two passes and weighs in whole numbers, so
-# pixels differ by a level or two of 255 and embeddings by little. Compiling fuses operations and so rounds in
-# other places; the first batch is computed both ways, and a program that does not agree is refused. A smaller
-# batch is filled up, since another size would be compiled anew.
-
-#: Largest difference allowed between unit vectors of a library's towers and of what replaces them, by
-#: precision.
+#: Largest difference allowed between unit vectors of a tower and of what replaces it, by precision.
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 
 def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """(batch, 3, height, width) levels of 255, less the mean of each colour and in units of its deviation.
+    """(batch, 3, height, width) levels of 255 as torchvision's ToTensor and Normalize make them, in place."""
+    levels = torch.tensor([list(mean), list(std)], dtype=torch.float32, device=pixels.device)
+    return pixels.div_(255).sub_(levels[0].view(3, 1, 1)).div_(levels[1].view(3, 1, 1))
 
-    The same operations in the same order as torchvision's ToTensor and Normalize, in place.
-    """
-    colours = (
-        torch.tensor(list(levels), dtype=torch.float32, device=pixels.device).view(3, 1, 1)
-        for levels in (mean, std)
-    )
-    return pixels.div_(255).sub_(next(colours)).div_(next(colours))
+
+@dataclass(frozen=True, eq=False)
+class HostPixels:
+    """Prepared pictures to the pixels that a tower takes."""
+
+    preparation: Resized | Untouched
+    mean: Any
+    std: Any
+    #: The library's own processing, where workers leave pictures untouched.
+    library: Callable[[list[PIL.Image.Image]], Tensor]
+    device: Any = "cpu"
+    dtype: Any = torch.float32
+
+    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
+        """(batch, 3, height, width) normalised floats, on the device."""
+        if isinstance(self.preparation, Untouched):
+            return self.library(list(map(PIL.Image.fromarray, pictures))).to(self.device, self.dtype)
+        pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
+        return normalised(pixels.float(), self.mean, self.std).to(self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class DevicePixels:
-    """Pictures of any size to the pixels that a tower takes, on its device."""
+    """Pictures of any size to a tower's pixels on its device, by PyTorch's antialiased resizing."""
 
     resized: Resized
-    #: Mean and standard deviation of the three colours.
     mean: Sequence[float]
     std: Sequence[float]
     device: torch.device
@@ -427,13 +398,8 @@ class DevicePixels:
             # A copy, since what a worker sent may not be written to, which torch warns of.
             pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
             if (across, down) != (width, height):
-                pixels = torch.nn.functional.interpolate(
-                    pixels,
-                    (down, across),
-                    mode=self.resized.interpolation,
-                    antialias=True,
-                    align_corners=False,
-                )
+                how: dict[str, Any] = {"mode": self.resized.interpolation, "antialias": True}
+                pixels = torch.nn.functional.interpolate(pixels, (down, across), align_corners=False, **how)
             left, top = self.resized.corner_at(across, down)
             # Whole levels from 0 to 255.
             crops.append(pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255))
@@ -441,10 +407,7 @@ class DevicePixels:
 
 
 class CompiledTower:
-    """(batch, 3, height, width) pixels to (batch, width) features, by a program made at the first call.
-
-    `tolerance` is the largest difference allowed between components of unit vectors, on the first batch.
-    """
+    """A tower as a program made at the first call, which must agree with the tower on the first batch."""
 
     def __init__(self, tower: Callable[[Tensor], Tensor], *, tolerance: float, where: str) -> None:
         self.tower, self.tolerance, self.where = tower, tolerance, where
@@ -456,6 +419,7 @@ class CompiledTower:
     def __call__(self, pixels: Tensor) -> Tensor:
         """(batch, width) features; raises `ModelError` where no program can be made or it disagrees."""
         rows = len(pixels)
+        # Another size would be compiled anew.
         if rows < self.size:
             pixels = torch.cat([pixels, pixels.new_zeros(self.size - rows, *pixels.shape[1:])])
         self.size = max(self.size, rows)
@@ -473,9 +437,8 @@ class CompiledTower:
             difference = float((compiled - plain).abs().max())
             # Written so that NaN is refused too.
             if not difference <= self.tolerance:
-                problem = "the compiled image tower does not agree with the tower"
+                problem, allowed = "the compiled image tower does not agree", f"at most {self.tolerance:g}"
                 given = f"unit vectors {difference:.2g} apart"
-                allowed = f"at most {self.tolerance:g}"
                 raise ModelError(problem, where=self.where, given=given, allowed=allowed, hint=hint)
             self.checked = True
         return features

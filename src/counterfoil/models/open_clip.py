@@ -1,26 +1,22 @@
 """Models of the package open_clip, for scoring (`open-clip:ARCH/PRETRAINED`) and for training.
 
-PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the functions of
-`counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
-the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
-follows.
+Scoring uses `counterfoil.models.clip_fast` in place of the library's functions where both agree on a sample.
 
 GELU and QuickGELU have no tensors that tell them apart. OpenAI's weights, and all that was fine-tuned from
 them, were trained with QuickGELU, and open_clip builds GELU for the plain names; under the wrong one every
-score is off and no error is raised. So the activation is decided by evidence: what open_clip knows of a tag,
-what a checkpoint records of itself, the configuration that open_clip saved beside it. Where there is none,
-the name must state it: `ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
+score is off and no error is raised. So evidence decides: what open_clip knows of a tag, what a checkpoint
+records of itself, the configuration that open_clip saved beside it. Without any, the name must state it:
+`ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
 """
 
 import json
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import PIL.Image
 import torch
 from numpy import ndarray
@@ -28,22 +24,12 @@ from torch import Tensor, nn
 
 from counterfoil.errors import DataError, ModelError
 from counterfoil.inputs.files import read_json
-from counterfoil.models import clip_fast, runtime
+from counterfoil.models import clip_fast, networks, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.models.dual import DualEncoder, PatchEncoder, TokenTower, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import (
-    TOLERANCE,
-    Backbone,
-    CompiledTower,
-    DevicePixels,
-    Encoded,
-    LibraryNetwork,
-    Local,
-    normalised,
-    processor_files,
-)
+from counterfoil.models.networks import TOLERANCE, Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.models.settings import settings_of
 from counterfoil.store import canonical_json
@@ -52,33 +38,18 @@ from counterfoil.store import canonical_json
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
 #: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
 CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
-#: How models are made with all of their weights, and with random ones; then some text towers still need their
-#: configuration from the hub.
+#: How models are made with all of their weights, and with random ones.
 _WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
 _RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
-#: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
 
-# -- weights and their activation -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Activation:
-    """The activation that a model is built with, and the evidence for it.
-
-    `trained_with` is the activation of the weights' training where that is another one and the user chose
-    this.
-    """
+class Activation(NamedTuple):
+    """The activation that a model is built with, the evidence for it, and another one of the training."""
 
     name: str
     evidence: str
     trained_with: str = ""
-
-    def options(self) -> dict[str, str]:
-        """Its entries in an identity's options."""
-        trained = {"trained_with": self.trained_with} if self.trained_with else {}
-        return {"activation": self.name, **trained}
 
 
 def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool]:
@@ -95,11 +66,7 @@ def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool
 
 
 def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]:
-    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without a record.
-
-    counterfoil's checkpoints have it in their card. open_clip's are `open_clip_model.safetensors` or
-    `open_clip_pytorch_model.bin` beside `open_clip_config.json`, where QuickGELU is `quick_gelu`.
-    """
+    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without one."""
     own = metadata_of(notes).get("quick_gelu")
     if isinstance(own, bool):
         return own, "the checkpoint says so"
@@ -124,47 +91,32 @@ def decide_activation(
     asks_gelu: bool,
     known: Collection[str],
 ) -> Activation:
-    """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it.
-
-    Raises `ModelError` where the weights need the other one (`recorded`) and the name does not ask for GELU
-    all the same, and where nothing says which they need and open_clip has both.
-    """
+    """The activation to build `architecture` with; `quick` says that open_clip builds QuickGELU for it."""
     needs_quick, evidence = recorded
     name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
     twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
+    plain = f"open-clip:{architecture}{_PLAIN}/{weights}"
     if asks_gelu:
         return Activation(name, "asked for by name", other if needs_quick else "")
     if needs_quick is None:
         if quick or twin not in known:
             return Activation(name, "asked for by name" if quick else "open_clip has no other")
-        raise ModelError(
-            "nothing in this file says whether its weights were trained with QuickGELU or GELU, and with the "
-            "wrong one scores would be off",
-            where=where,
-            hint=f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
-            f"(CLIP_COCO, NegCLIP, PAC-S), open-clip:{architecture}{_PLAIN}/{weights} for LAION's and others",
-        )
+        problem = "nothing in this file says whether its weights were trained with QuickGELU or GELU"
+        hint = f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
+        hint += f"(CLIP_COCO, NegCLIP, PAC-S), {plain} for LAION's and others; else scores are off"
+        raise ModelError(problem, where=where, hint=hint)
     if needs_quick == quick:
         return Activation(name, evidence)
     spelled = {"gelu": "GELU", "quickgelu": "QuickGELU"}
     usable = f"use open-clip:{twin}/{weights}" if twin in known else ""
-    anyway = f", or open-clip:{architecture}{_PLAIN}/{weights} to score with GELU all the same"
-    raise ModelError(
-        f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
-        f"{spelled[name]}: scores would be off",
-        where=where,
-        hint=(usable + ("" if quick else anyway)) or "name another architecture",
-    )
+    anyway = f", or {plain} to score with GELU all the same"
+    problem = f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
+    hint = (usable + ("" if quick else anyway)) or "name another architecture"
+    raise ModelError(f"{problem}{spelled[name]}: scores would be off", where=where, hint=hint)
 
 
 def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
-    """The model with its weights, the name of its tokenizer, and its activation.
-
-    `argument` is `ARCH/TAG`, `ARCH/path/to/checkpoint` or `local-dir:FOLDER`; with `random` an architecture
-    alone is a model of random weights. Raises `ModelError` for unknown architectures, tags and files, weights
-    of another architecture, files that cannot be restored without running code, weights that cannot be
-    downloaded, and activations that do not fit or are unknown.
-    """
+    """The model with its weights, the name of its tokenizer, and its activation."""
     if argument.startswith(("local-dir:", "hf-hub:")):
         model = _created(library, argument, where, **_WHOLE)
         return model, argument, Activation(_builds(library, argument), "its configuration says so")
@@ -179,18 +131,14 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     if random and not pretrained:
         model = _created(library, architecture, where, "architecture", **_RANDOM)
         return model, architecture, Activation(_builds(library, architecture), "asked for by name")
-    tags = library.list_pretrained_tags_by_model(architecture)
+    tags, path = library.list_pretrained_tags_by_model(architecture), Path(pretrained)
     tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
-    if not tag and not (pretrained and Path(pretrained).exists()):
-        path_like = "/" in pretrained or "\\" in pretrained or "." in pretrained
-        raise ModelError(
-            "no such checkpoint file" if path_like else "no such weights of this architecture",
-            where=where,
-            given=pretrained or "(nothing after the architecture)",
-            allowed=None if path_like else [*tags, "a checkpoint file"],
-            hint="check the path" if path_like else nearest(pretrained, tags) or None,
-        )
-    path = Path(pretrained)
+    if not tag and not (pretrained and path.exists()):
+        if "/" in pretrained or "\\" in pretrained or "." in pretrained:
+            raise ModelError("no such checkpoint file", where=where, given=pretrained, hint="check the path")
+        problem, here = "no such weights of this architecture", [*tags, "a checkpoint file"]
+        given, near = pretrained or "(nothing after the architecture)", nearest(pretrained, tags) or None
+        raise ModelError(problem, where=where, given=given, allowed=here, hint=near)
     checkpoint = None if tag else read_checkpoint(path)
     recorded: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
     if checkpoint is not None:
@@ -217,12 +165,9 @@ def _created(library: Any, name: str, where: str, what: str = "checkpoint", **op
 
 
 def _builds(library: Any, architecture: str) -> str:
-    """ "gelu" or "quickgelu", whichever open_clip builds."""
+    """The activation that open_clip builds: gelu or quickgelu."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"
-
-
-# -- for scoring and for training --------------------------------------------------------------------------
 
 
 def library_of() -> Any:
@@ -231,12 +176,7 @@ def library_of() -> Any:
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
-    """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
-
-    Raises what `built` raises, and `InputError` or `ModelError` for a precision or device
-    that is not available. `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and
-    the identity records it.
-    """
+    """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`."""
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
     route, device = settings_of(ImageRoute, options.settings, where=where), context.device
@@ -247,7 +187,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     backbone = replace(backbone, route=route, preparation=preparation)
     network, computed = to_device(backbone.network, device, context.dtype)
     towers = network.towers(backbone, device, computed, options.precision)
-    facts = {**activation.options(), **route.facts()}
+    facts = {"activation": activation.name, **_trained(activation), **route.facts()}
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
     preprocessing = canonical_json(card["preprocess"])
     identity = context.identity(weights=weights, preprocessing=preprocessing, **facts)
@@ -257,30 +197,22 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
 
 def backbone(argument: str) -> Backbone:
-    """The same model for training, in fp32 on the CPU; `ARCH` alone has random weights.
-
-    Raises `ModelError` as `load` does.
-    """
+    """The same model for training, in fp32 on the CPU; `ARCH` alone has random weights."""
     where = f"open-clip:{argument}"
     model, tokenizer, _, card = loaded(library_of(), argument, where, random=True)
     return _around(where, model, tokenizer, card)
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that a card describes, with random weights.
-
-    A tokenizer made of files is read from `folder`, or fetched as the library does where that is None. Raises
-    `ModelError` where open_clip cannot build it.
-    """
+    """The architecture that a card describes, with random weights; its tokenizer is read from `folder`."""
     where = f"open-clip:{card['from']}"
     library = library_of()
     config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}
     with quiet(), tempfile.TemporaryDirectory() as config_folder:
         (Path(config_folder) / CONFIG).write_text(json.dumps(config))
         with model_errors("open_clip cannot build the model of this card", where=where):
-            model = library.create_model(
-                f"local-dir:{config_folder}", load_weights=False, pretrained_hf=False, device="cpu"
-            )
+            how = {"load_weights": False, "pretrained_hf": False, "device": "cpu"}
+            model = library.create_model(f"local-dir:{config_folder}", **how)
         if folder is not None and (folder / CONFIG).is_file():
             name = f"local-dir:{folder}"
         elif card["architecture"] in library.list_models():
@@ -309,70 +241,47 @@ def loaded(
         # Plain JSON values, so that a card is equal before saving and after.
         "preprocess": json.loads(canonical_json(settings)),
         "from": argument,
-        **({"trained_with": activation.trained_with} if activation.trained_with else {}),
+        **_trained(activation),
     }
     return model, tokenizer, activation, card
 
 
+def _trained(activation: Activation) -> dict[str, str]:
+    return {"trained_with": activation.trained_with} if activation.trained_with else {}
+
+
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
     network = OpenClipNetwork(model.float().requires_grad_(True))
-    pixels = OpenClipPixels.of(card["preprocess"], torch.device("cpu"), torch.float32)
+    pixels = pixels_of(card["preprocess"], "cpu", torch.float32)
     tokens = OpenClipTokens(tokenizer, network.causal)
     files: Callable[[], Mapping[str, bytes]] = dict
     if hasattr(tokenizer, "save_pretrained"):
         # Those of a tokenizer made of files, with the configuration that open_clip reads them with.
-        files = partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
+        files = partial(networks.processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
     return Backbone(where, network, pixels.preparation, pixels, tokens, card, files)
 
 
-# -- inputs -----------------------------------------------------------------------------------------------
+def pixels_of(settings: Mapping[str, Any], device: Any, dtype: Any) -> networks.HostPixels:
+    """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+
+    both = settings["mean"], settings["std"]
+    mean, std = (levels if isinstance(levels, Sequence) else [levels] * 3 for levels in both)
+    size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
+    height, width = (size, size) if isinstance(size, int) else size
+    preparation: Resized | Untouched = Untouched()
+    if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
+        preparation = Resized(int(height), mode, interpolation)
+    transform = image_transform_v2(PreprocessCfg(**settings), is_train=False)
+    return networks.HostPixels(preparation, mean, std, partial(_transformed, transform), device, dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class OpenClipPixels:
-    """Prepared pictures to the pixels that a model takes."""
-
-    preparation: Resized | Untouched
-    #: Mean and standard deviation of the three colours.
-    mean: Sequence[float]
-    std: Sequence[float]
-    device: Any
-    dtype: Any
-    #: open_clip's own transform, where workers leave pictures untouched.
-    transform: Any = None
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], device: Any, dtype: Any) -> "OpenClipPixels":
-        """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
-        from open_clip.transform import PreprocessCfg, image_transform_v2
-
-        mean, std = (
-            levels if isinstance(levels, Sequence) else [levels] * 3
-            for levels in (settings["mean"], settings["std"])
-        )
-        size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
-        height, width = (size, size) if isinstance(size, int) else size
-        if height == width and mode in ("shortest", "squash") and interpolation in ("bicubic", "bilinear"):
-            return cls(Resized(int(height), mode, interpolation), mean, std, device, dtype)
-        transform = image_transform_v2(PreprocessCfg(**settings), is_train=False)
-        return cls(Untouched(), mean, std, device, dtype, transform)
-
-    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, height, width) normalised floats, on the device."""
-        if self.transform is None:
-            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
-            pixels = normalised(pixels.float(), self.mean, self.std)
-        else:
-            whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
-            pixels = torch.stack(whole).to(self.device)
-        return pixels.to(self.dtype)
+def _transformed(transform: Callable[[PIL.Image.Image], Tensor], pictures: list[PIL.Image.Image]) -> Tensor:
+    return torch.stack(list(map(transform, pictures)))
 
 
 class OpenClipTokens:
-    """Texts to token ids, cut behind the last end mark of the batch where the text tower is `causal`.
-
-    Ids are remembered, since captions are counted first and embedded later.
-    """
+    """Texts to token ids, remembered, and cut behind the last end mark of a batch under a causal tower."""
 
     def __init__(self, tokenizer: Any, causal: clip_fast.CausalText | None = None) -> None:
         self.tokenizer, self.causal = tokenizer, causal
@@ -402,9 +311,6 @@ class OpenClipTokens:
         else:
             return [0] * len(texts)
         return [max(0, length - len(row)) for length, row in zip(lengths, self.rows(texts), strict=True)]
-
-
-# -- the network ------------------------------------------------------------------------------------------
 
 
 def patch_features(model: Any) -> Callable[[Any], Any] | None:
@@ -465,7 +371,6 @@ class OpenClipNetwork(LibraryNetwork):
         """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
         last = getattr(getattr(text, "text", text), "text_projection", None)
-        # A parameter, or the weight of a layer.
         last = last.weight if isinstance(last, nn.Linear) else last
         both = (getattr(getattr(self.model, "visual", None), "proj", None), last)
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
@@ -474,11 +379,11 @@ class OpenClipNetwork(LibraryNetwork):
         """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
         tokens = backbone.tokens
         assert isinstance(tokens, OpenClipTokens)
-        pixels = OpenClipPixels.of(backbone.card["preprocess"], device, dtype)
+        pixels = pixels_of(backbone.card["preprocess"], device, dtype)
         prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
-            prepare = DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
+            prepare = networks.DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
         )
@@ -505,19 +410,15 @@ class OpenClipNetwork(LibraryNetwork):
             patches = PatchEncoder(lambda pictures: of_patches(prepare(pictures)), seen, grid)
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
-            encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
-        return Towers(
-            images=lambda pictures: encode_images(prepare(pictures)),
-            texts=texts,
-            count=count,
-            left_out=tokens.left_out,
-            tokens=of_tokens,
-            patches=patches,
-            notes={
-                "image tower": "fast" if fast_images else "library",
-                "text tower": "fast, cut to the longest caption" if fast_texts else "library",
-            },
-        )
+            near = TOLERANCE[precision]
+            encode_images = networks.CompiledTower(encode_images, tolerance=near, where=backbone.name)
+
+        def images(pictures: Sequence[ndarray]) -> Tensor:
+            return encode_images(prepare(pictures))
+
+        text_tower = "fast, cut to the longest caption" if fast_texts else "library"
+        notes = {"image tower": "fast" if fast_images else "library", "text tower": text_tower}
+        return Towers(images, texts, count, tokens.left_out, of_tokens, patches, notes)
 
     def _pooled(self, states: Tensor, tokens: Tensor) -> Tensor:
         """(batch, width): the state at the end mark, projected."""

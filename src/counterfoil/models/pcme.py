@@ -1,7 +1,7 @@
-"""Dual encoders with heads on top (`heads`): several points per item (PVSE), or a Gaussian (PCME).
+"""Dual encoders with heads on top: several points per item (PVSE), or a Gaussian (PCME).
 
-Heads look at places of a picture and words of a text (`Network.local_images`, `local_texts`) with attention
-of their own, and add what they find there to the point of the whole.
+Heads look at places of a picture and words of a text with attention of their own, and add what they find
+there to the point of the whole.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +30,7 @@ class Attention(nn.Module):
         nn.init.xavier_uniform_(self.w2.weight)
 
     def forward(self, local: Local) -> Tensor:
-        """(batch, heads, places), zero where there is nothing; each head's sum is one.
-
-        An item of nothing at all is looked at evenly.
-        """
+        """(batch, heads, places), zero where there is nothing; each head's sum is one."""
         scores = self.w2(torch.tanh(self.w1(local.places))).mT
         if local.nothing is not None:
             # At least one place stays unmasked: an empty text would give NaN.
@@ -45,8 +42,8 @@ class Attention(nn.Module):
 class Heads(nn.Module):
     """Several views of an item: norm(whole + sigmoid(map(what a head attends to))) (PVSE).
 
-    The paper has one `map` for all heads. Heads that see one and the same place would all be alike with it:
-    with `own` each head has one of its own.
+    The paper has one `map` for all heads; with `own` each has its own, so that heads that see one and the
+    same place differ.
     """
 
     def __init__(
@@ -75,10 +72,9 @@ class Heads(nn.Module):
 
 
 class LogVariance(nn.Module):
-    """The log-variance of an item, from what it attends to and from the whole (PCME).
+    """The log-variance of an item, from what it attends to and from the whole (PCME's image side).
 
-    As in the paper's image side, on both sides: no norm, no sigmoid, and no recurrent layer of its own. The
-    sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
+    The sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
     """
 
     def __init__(self, width: int, local: int, *, hidden: int | None, log_sigma: float) -> None:
@@ -97,7 +93,6 @@ class LogVariance(nn.Module):
 
 Projection = Literal["auto", "shared", "own"]
 
-#: Sample inputs that show how wide a backbone's outputs are.
 _SENTENCE = "a picture of several things in a row"
 
 
@@ -162,7 +157,6 @@ class PCME(_OnTop):
         samples: int = 7,
     ) -> None:
         super().__init__(below)
-        #: Samples per item wherever rows are compared.
         self.samples = samples
         self.image_heads, self.image_spread = image_heads
         self.text_heads, self.text_spread = text_heads
@@ -200,10 +194,9 @@ def pvse(
 ) -> Backbone:
     """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
 
-    `hidden` is the width inside the attention (by default half of that of a place). `projection` maps what
-    heads find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on
-    a side where the backbone knows nothing of places and heads could not differ otherwise. The backbone's
-    network is not copied. Raises `InputError` for no heads, and for a backbone that has heads already.
+    `hidden` is the width inside the attention, by default half of a place's. `projection` maps what heads
+    find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on a side
+    where the backbone knows nothing of places. The backbone's network is not copied.
     """
     if heads < 1:
         raise InputError("heads of PVSE", given=heads, allowed="1 or more")
@@ -234,11 +227,9 @@ def pcme(
 ) -> Backbone:
     """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
 
-    `samples` per item are compared where it is evaluated. `scale` and `shift` of the matching probability
-    begin as in the released code, and items with a standard deviation around exp(`log_sigma`); all are
-    learned from there. The released code begins around `log_sigma` 0: samples then lie far from their means,
-    whose distances are at most two, and a short training forgets what the towers knew. Raises `InputError`
-    for no samples, and for a backbone that has heads already.
+    `scale` and `shift` of the matching probability begin as in the released code, standard deviations around
+    exp(`log_sigma`). The released code begins around `log_sigma` 0: samples then lie far from their means,
+    whose distances are at most two, and a short training forgets what the towers knew.
     """
     if samples < 1:
         raise InputError("samples of PCME", given=samples, allowed="1 or more")
@@ -258,11 +249,7 @@ def pcme(
 
 
 def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
-    """What is kept of each item for evaluation, as one flat float32 row.
-
-    A point at length one; several, each at length one, one after the other; or a Gaussian: its mean at
-    length one, then its log-variances. `Network.comparison` says how such rows are compared.
-    """
+    """One flat float32 row per item: points at length one, or the mean and log-variances of a Gaussian."""
     points = functional.normalize(encoded.points.float(), dim=-1)
     if encoded.log_variance is not None:
         return torch.cat([points, encoded.log_variance.float()], dim=1)
@@ -270,10 +257,7 @@ def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
 
 
 def _shown(backbone: Backbone) -> tuple[Local, Local]:
-    """The backbone's outputs for a grey picture and a sentence: their widths and places.
-
-    Raises `InputError` where it has heads already.
-    """
+    """The backbone's outputs for a grey picture and a sentence: their widths and places."""
     network = backbone.network
     if isinstance(network, _OnTop):
         problem = "heads stand on a network that has none"

@@ -1,8 +1,6 @@
-"""Answers that are already there: tables of scores or outcomes.
+"""Answers that are already there: tables of scores or outcomes, whose header names what they hold.
 
-The header of a table names what it holds (`counterfoil.models.score_table_layouts`). Which row answers which
-question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
-Embeddings, similarities and rankings of galleries have a module of their own (`precomputed_galleries`).
+Which row answers which question of a benchmark is decided elsewhere; nothing here knows a benchmark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,27 +20,21 @@ from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.models import precomputed_galleries as galleries
 from counterfoil.models import score_table_layouts as layouts
 from counterfoil.models.base import DEFAULT, Identity, Options, reject_unused_options
-from counterfoil.models.chat.protocols import option_letter
 from counterfoil.models.score_table_layouts import Kind, TableLayout
 from counterfoil.store import digest_file, digest_value
 
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedTable:
-    """Scores or outcomes of one scorer, one entry per question.
+    """Scores or outcomes of one scorer, one entry per question, by the `kind`:
 
-    `kind` says which of the two is there and in what shape:
-
-    * `quad_scores`: `values` is (n, 2 captions, 2 images), as in `counterfoil.benchmarks.Scores`
+    * `quad_scores`: `values` is (n, 2 captions, 2 images)
     * `choice_scores`: `values` is (n, k), the right candidates first, `NO_CANDIDATE` behind the last of a
       question that has fewer than others; of preferences (n, 2), in their order
-    * `rated_scores`: `values` is (n,), one score per question
+    * `rated_scores`: `values` is (n,)
     * `drawn_scores`: `values` is (n, 2, draws), of preferences whose references were drawn
-    * `quad_outcomes`: `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to (n,) booleans; free text of chat
-      models about one direction the first two alone
-    * `choice_outcome`: `right` maps `accuracy` to (n,) booleans
-
-    Outcomes of several answers are (n,) shares of right ones.
+    * `quad_outcomes`: `right` maps directions to (n,) booleans, or to shares of several answers
+    * `choice_outcome`: `right` maps `accuracy` to the same
 
     Tables of one row per pair ("17_c0_i1") are folded into one entry per question, in order of appearance.
     """
@@ -50,13 +42,11 @@ class PrecomputedTable:
     does = ("given_scores",)
 
     identity: Identity
-    #: The table as read, with whatever captions and groups it carries. Its rows are the entries, except where
-    #: pairs were folded (`folded`). A folder's files follow each other in order of their names.
+    #: The table as read; its rows are the entries, except where pairs were `folded`.
     table: DataTable
     #: The columns the numbers come from, in order: ("score",) or ("c0_i0", "c0_i1", "c1_i0", "c1_i1").
     column: tuple[str, ...]
     kind: Kind
-    #: What was recognised, in words for people: "scores of pairs of quads in column score; ids in 'label'".
     described: str
     #: One id per entry, unique within a subset; None where the table has none: rows in the benchmark's order.
     ids: tuple[str, ...] | None = None
@@ -75,50 +65,44 @@ class PrecomputedTable:
     side: str | None = None
 
     def __len__(self) -> int:
-        """Number of entries, one per question."""
         return len(self.values) if self.values is not None else len(next(iter(self.right.values())))
 
     def take(self, rows: Int64[ndarray, "rows"]) -> "PrecomputedTable":
         """The chosen entries, in this order."""
-        whole = self.table
+        table = self.table
         if not self.folded:
-            columns = {name: [cells[row] for row in rows] for name, cells in whole.columns.items()}
-            whole = DataTable(columns, whole.source, whole.kind)
-        return replace(
-            self,
-            table=whole,
-            ids=None if self.ids is None else tuple(self.ids[row] for row in rows),
-            subsets=None if self.subsets is None else tuple(self.subsets[row] for row in rows),
-            values=None if self.values is None else self.values[rows],
-            right={name: right[rows] for name, right in self.right.items()},
-            unanswered=None if self.unanswered is None else self.unanswered[rows],
-        )
+            columns = {name: [cells[row] for row in rows] for name, cells in table.columns.items()}
+            table = DataTable(columns, table.source, table.kind)
+        names, arrays = ("ids", "subsets"), ("values", "unanswered")
+        held = {name: known for name in (*names, *arrays) if (known := getattr(self, name)) is not None}
+        taken: dict[str, Any] = {
+            name: tuple(held[name][row] for row in rows) for name in names if name in held
+        }
+        taken |= {name: held[name][rows] for name in arrays if name in held}
+        right = {name: right[rows] for name, right in self.right.items()}
+        return replace(self, table=table, right=right, **taken)
 
 
 def load(
     argument: str, options: Options = DEFAULT
 ) -> PrecomputedTable | galleries.PrecomputedSimilarity | galleries.PrecomputedRankings:
-    """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
+    """The answers in a CSV, JSON, JSONL or Parquet file, in a folder with a file per subset, or of a run.
 
-    An npy file is a similarity, a JSON object with "i2t" and "t2i" are rankings (see
-    `precomputed_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
-    folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
-    is passed over, and `described` says so. Raises `ScoreError` for headers that say nothing or too much, and
-    for missing, doubled or non-finite scores; `DataError` for files that cannot be read.
+    `options.column` picks the column where the header leaves a choice. An npy file is a similarity, a JSON
+    object with "i2t" and "t2i" are rankings.
     """
+    path, ending = Path(argument), Path(argument).suffix.lower()
     # Of what is no table no rows can be folded.
     other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
-    if Path(argument).suffix.lower() == ".npy":
+    if ending == ".npy":
         return galleries.load_similarity(argument, other)
-    if galleries.holds_rankings(Path(argument)):
+    if galleries.holds_rankings(path):
         return galleries.load_rankings(argument, other)
-    if Path(argument).suffix.lower() == ".npz":
+    if ending == ".npz":
         hint = f"embeddings are given as embeddings:{argument}, similarities as npy"
         raise DataError("no table of scores", where=argument, given="an npz file", hint=hint)
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
-    path = Path(argument)
     if (path / "answers.parquet").is_file():
-        # The scores of a run, where it is the run's own folder.
         path = path / "answers.parquet"
     elif runs := sorted(str(file.parent) for file in path.glob("*/answers.parquet")):
         problem, hint = "a run has a folder per benchmark, name one of them", "as in given:RUN/BENCHMARK"
@@ -127,16 +111,12 @@ def load(
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     weights = digest_value([[file.name, digest_file(file)] for file in files])
     answers = from_table(table, f"given:{argument}", weights, options)
-    if not path.is_dir():
-        return answers
-    return replace(answers, described=f"{answers.described}; {len(files)} files")
+    described = f"{answers.described}; {len(files)} files" if path.is_dir() else answers.described
+    return replace(answers, described=described)
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
-    """The answers in a table at hand, which `name` and the digest `weights` tell from others.
-
-    Raises `ScoreError` as `load`.
-    """
+    """The answers in a table at hand, which `name` and the digest `weights` tell from others."""
     layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
     facts = {"kind": layout.kind, "columns": list(layout.columns)}
     given = PrecomputedTable(
@@ -154,26 +134,16 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
 
 
 def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
-    """Names of files without the word that all begin with, up to a hyphen: released answers name the model.
-
-    >>> without_prefix(["gpt4v-add_att", "gpt4v-swap_obj", "gpt4v-add_att"])
-    ('add_att', 'swap_obj', 'add_att')
-    """
-    first = {name.partition("-")[0] for name in subsets}
-    if len(first) != 1 or not all("-" in name for name in subsets):
-        return tuple(subsets)
-    return tuple(name.partition("-")[2] for name in subsets)
+    """Names of files without the word (of a model) that all begin with, up to a hyphen."""
+    named = [name.partition("-") for name in subsets]
+    alike = len({first for first, _, _ in named}) == 1 and all(hyphen for _, hyphen, _ in named)
+    return tuple(rest for _, _, rest in named) if alike else tuple(subsets)
 
 
 def with_answers(
     given: PrecomputedTable, layout: TableLayout, *, unanswered: str = "refuse"
 ) -> PrecomputedTable:
-    """The same table with its answers, laid out as `recognise` found.
-
-    Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
-    are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
-    Outcomes that are null or NaN are refused too, unless `unanswered` is "wrong" or "leave-out".
-    """
+    """The same table with its answers, laid out as `recognise` found."""
     table = given.table
     if layout.detected:
         # Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k.
@@ -185,32 +155,31 @@ def with_answers(
     if layout.folded:
         return _fold(given, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
-    if layout.texts:
-        return replace(_letters(given, unanswered), ids=ids)
-    subsets = _subsets(table, layout.id)
+    given = replace(given, ids=ids, subsets=_subsets(table, layout.id))
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(layouts.DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         empty_of = {
-            name: np.array([layouts.is_empty(cell) for cell in table[name]], dtype=bool)
-            for name in layout.columns
+            name: np.array(list(map(layouts.is_empty, table[name])), dtype=bool) for name in layout.columns
         }
-        empty = _unanswered(table, empty_of, unanswered, allowed="true or false")
+        empty = _unanswered(table, empty_of, unanswered)
         if empty is not None:
-            cells = {
-                name: [False if none else cell for none, cell in zip(rows, table[name], strict=True)]
-                for name, rows in empty_of.items()
-            }
-            table = DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
+            table = _filled(table, empty_of, False)
         shares = [shares_right(table, column) for column in layout.columns]
-        right = dict(zip(names, shares, strict=True))
-        return replace(given, ids=ids, subsets=subsets, right=right, unanswered=empty)
-    if layout.kind == "rated_scores":
-        return replace(given, ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
+        return replace(given, right=dict(zip(names, shares, strict=True)), unanswered=empty)
     if layout.kind == "choice_scores":
-        return replace(given, ids=ids, subsets=subsets, values=_candidate_scores(table, layout.columns))
+        return replace(given, values=_candidate_scores(table, layout.columns))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
-    shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
-    return replace(given, ids=ids, subsets=subsets, values=values.reshape(shape))
+    shapes = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1), "rated_scores": (-1,)}
+    return replace(given, values=values.reshape(shapes[layout.kind]))
+
+
+def _filled(table: DataTable, empty_of: Mapping[str, ndarray], value: object) -> DataTable:
+    """The table with a value in place of empty cells."""
+    cells = {
+        name: [value if none else cell for none, cell in zip(rows.tolist(), table[name], strict=True)]
+        for name, rows in empty_of.items()
+    }
+    return DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
 
 
 def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.float64]:
@@ -218,32 +187,25 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
     empty = [[cell is None or cell == "" for cell in table[name]] for name in columns]
     behind = np.logical_and.accumulate(np.array(empty).reshape(len(columns), -1)[::-1], axis=0)[::-1]
     behind[:2] = False
-    cells = {
-        name: [0.0 if none else cell for none, cell in zip(rows, table[name], strict=True)]
-        for name, rows in zip(columns, behind.tolist(), strict=True)
-    }
-    known = DataTable(cells, table.source, table.kind, table.parts)
+    known = _filled(table, dict(zip(columns, behind, strict=True)), 0.0)
     values = np.stack([floats(known, column) for column in columns], axis=1)
     return np.where(behind.T, NO_CANDIDATE, values)
 
 
 def _unanswered(
-    table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str, allowed: str | None = None
+    table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str
 ) -> NDArray[np.bool_] | None:
-    """The rows that are empty in any column; None where there is none. Raises `ScoreError` to "refuse"."""
+    """The rows that are empty in any column; None where there is none."""
     empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
     if not empty.any():
         return None
     if policy == "refuse":
         row = int(np.argmax(empty))
         column = next(name for name, rows in empty_of.items() if rows[row])
-        raise ScoreError(
-            "a question without an answer",
-            where=table.where(row, column),
-            given=f"{int(empty.sum()):,} of {len(table):,} without",
-            allowed=allowed,
-            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
-        )
+        where, given = table.where(row, column), f"{int(empty.sum()):,} of {len(table):,} without"
+        hint = "say what becomes of them with --unanswered wrong or --unanswered leave-out"
+        problem, allowed = "a question without an answer", "true or false"
+        raise ScoreError(problem, where=where, given=given, allowed=allowed, hint=hint)
     return empty
 
 
@@ -308,52 +270,8 @@ def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
             problem = f"question '{name}' has {len(slots)} of its {wanted} scores"
             where = f"{table.source}, column '{layout.columns[0]}'"
             raise ScoreError(problem, where=where, hint="give one row for every pair")
-    values = np.asarray(
-        [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()],
-        dtype=np.float64,
-    )
-    return replace(
-        given,
-        ids=tuple(name for _, name in slots_of),
-        subsets=tuple(subset for subset, _ in slots_of) if any(s for s, _ in slots_of) else None,
-        values=values.reshape(-1, 2, 2) if quads else values,
-    )
-
-
-def _letters(given: PrecomputedTable, unanswered: str) -> PrecomputedTable:
-    """The table with whether each image picked its caption (`ipos2t`, `ineg2t`), read from free text.
-
-    It gets the captions of each question: `caption_0` is that of the first image. A response that names no
-    letter and no caption is not right and has no answer. Each of the 600 responses of GPT-4V can be read, and
-    274 of 300 questions have both right. Raises `ScoreError` for a log that lacks its captions or its right
-    letter, naming the row. Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
-    """
-    table, columns = given.table, dict(given.table.columns)
-    right: dict[str, NDArray[np.bool_]] = {}
-    unread: dict[str, NDArray[np.bool_]] = {}
-    sides = zip(("ipos2t", "ineg2t"), layouts.RESPONSES, layouts.LOGS, strict=True)
-    for side, (outcome, response, name) in enumerate(sides):
-        logs = [_shown(table, name, row) for row in range(len(table))]
-        columns[f"caption_{side}"] = [options[wanted] for options, wanted in logs]
-        picked = [
-            option_letter(text, options) if isinstance(text, str) else None
-            for text, (options, _) in zip(table[response], logs, strict=True)
-        ]
-        right[outcome] = np.array([one == wanted for one, (_, wanted) in zip(picked, logs, strict=True)])
-        unread[response] = np.array([letter is None for letter in picked])
-    table = DataTable(columns, table.source, table.kind, table.parts)
-    return replace(given, table=table, right=right, unanswered=_unanswered(table, unread, unanswered))
-
-
-def _shown(table: DataTable, column: str, row: int) -> tuple[list[str], int]:
-    """The captions in the order shown, and the place of the right one."""
-    log = table[column][row]
-    cells = [
-        log.get(name) if isinstance(log, Mapping) else None
-        for name in (*layouts.CAPTIONS_SHOWN, layouts.RIGHT_LETTER)
-    ]
-    if not all(isinstance(cell, str) for cell in cells) or cells[2] not in ("A", "B"):
-        problem = "the log does not say what was asked"
-        allowed = "an object with caption_1, caption_2 and correct_answer (A or B)"
-        raise ScoreError(problem, where=table.where(row, column), given=str(log), allowed=allowed)
-    return [str(cell) for cell in cells[:2]], "AB".index(str(cells[2]))
+    rows = [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()]
+    values = np.asarray(rows, dtype=np.float64)
+    own_subsets, ids = zip(*slots_of, strict=True)
+    values = values.reshape(-1, 2, 2) if quads else values
+    return replace(given, ids=ids, subsets=own_subsets if any(own_subsets) else None, values=values)

@@ -1,12 +1,7 @@
 """Given embeddings (npz), similarities (npy) and rankings (JSON), read without ever unpickling.
 
-Rows of a similarity are images, columns captions, higher scores better. Without ids rows and columns are in
-the order of the benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in
-any order. The file stays on the disk: what is needed is read when it is needed.
-
-Rankings list for every query the ids found, best first, truncated anywhere, in both directions:
-`{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`, ids as numbers or strings, lists as
-long as they come. A list that names an item twice is refused: what it leaves out is unknown.
+Rows of a similarity are images, columns captions, in the benchmark's order or by ids. Rankings list for every
+query the ids found, best first: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`.
 """
 
 import re
@@ -24,7 +19,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_room
-from counterfoil.models.base import DEFAULT, Identity, Options, PairVectors, reject_unused_options
+from counterfoil.models.base import DEFAULT, Identity, Options, PairVectors, cosines, reject_unused_options
 from counterfoil.store import digest_file
 
 #: Names under which files in the wild keep their arrays, ours first.
@@ -39,12 +34,7 @@ _LARGEST, _SMALLEST = 1e15, 1e-15
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedEmbeddings:
-    """Embeddings of images and captions computed elsewhere.
-
-    `images` is (number of images, width) and `captions` (number of captions, width), as stored (float32 or
-    float64, finite, no zero rows, not necessarily of unit length). Where ids are None the rows are in the
-    benchmark's order.
-    """
+    """Embeddings as stored, (items, width), finite and not zero; without ids in the order of a benchmark."""
 
     does = ("given_embeddings",)
 
@@ -64,19 +54,11 @@ class PrecomputedEmbeddings:
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
         left, right = captions.astype(np.float64), images.astype(np.float64)
-        dot = np.einsum("ij,ij->i", left, right)
-        return dot / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
+        return cosines(left, right) / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
 
 
 def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmbeddings:
-    """The embeddings in the npz file `argument`.
-
-    Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
-    float32 or float64, with optional `image_ids` and `caption_ids` of integers or strings, one per row.
-    float16 becomes float32. Of captions alone they answer questions that compare captions with each other.
-    Raises `DataError` for files that are no npz, cut off, of other names, shapes or types, with rows that
-    are not finite or all zero, and with ids that are doubled or too few.
-    """
+    """The embeddings in the npz file `argument`; of captions alone they are compared with each other."""
     reject_unused_options(f"embeddings:{argument}", options)
     path = Path(argument)
     arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
@@ -114,63 +96,48 @@ def _embeddings_of(
         raise DataError(problem, where=where, given=array.shape, allowed=allowed, hint=hint)
     check_room(array.size * 8, where=where, what="these embeddings")
     values: ndarray = array.astype(np.float64 if array.dtype.itemsize >= 8 else np.float32)
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.all():
-        problem = "embedding is not finite"
-        hint = f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values"
-        raise DataError(problem, where=f"{where}, row {int(np.argmin(finite)) + 1}", hint=hint)
     largest = np.abs(values).max(axis=1)
-    far = largest > _LARGEST
-    if far.any():
-        raise DataError(
-            "embedding is too large to be compared: its length would overflow",
-            where=f"{where}, row {int(np.argmax(far)) + 1}",
-            given=f"a value of {largest[int(np.argmax(far))]:.3g}",
-            allowed=f"values up to {_LARGEST:g}",
-            hint="divide all embeddings by one number, or by their lengths",
-        )
-    zero = largest < _SMALLEST
-    if zero.any():
-        problem = "embedding is all zeros (or nearly), so it has no direction to compare"
-        hint = f"{int(zero.sum())} of {len(values)} rows are zero"
-        raise DataError(problem, where=f"{where}, row {int(np.argmax(zero)) + 1}", hint=hint)
+    for problem, wrong, hint in (
+        ("embedding is not finite", ~np.isfinite(largest), "{} of {} rows have NaN or infinite values"),
+        (
+            f"embedding has values above {_LARGEST:g}",
+            largest > _LARGEST,
+            "{} of {}; divide all by one number",
+        ),
+        ("embedding is all zeros (or nearly)", largest < _SMALLEST, "{} of {} rows are zero"),
+    ):
+        if wrong.any():
+            row, hint = int(np.argmax(wrong)) + 1, hint.format(int(wrong.sum()), len(values))
+            raise DataError(problem, where=f"{where}, row {row}", hint=hint)
     return fitting[0], values
 
 
 def ids_of(
     arrays: Mapping[str, ndarray], names: tuple[str, ...], rows: int, path: Path, *, per: str
 ) -> tuple[str, ...] | None:
-    """The ids among the arrays of a file, as strings, or None where it has none under any of the names.
-
-    Raises `DataError` where they are not one per `per` (what a row is, for the message), or one occurs twice.
-    """
+    """The ids among the arrays of a file, as strings; None where it has none under any of the names."""
     id_arrays = [name for name in arrays if name.lower() in names]
     if not id_arrays:
         return None
     array = arrays[id_arrays[0]]
     where = f"{path}, array '{id_arrays[0]}'"
     if array.dtype.kind not in "iuUS" or array.ndim != 1:
-        raise DataError(
-            "ids are not a list of integers or strings", where=where, given=f"{array.dtype} {array.shape}"
-        )
+        given = f"{array.dtype} {array.shape}"
+        raise DataError("ids are not a list of integers or strings", where=where, given=given)
     if len(array) != rows:
         raise DataError(f"not one id per {per}", where=where, given=f"{len(array)} ids", allowed=str(rows))
     values = array.tolist()
     ids = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values)
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if first.setdefault(name, row) != row:
-            where = f"{where}, rows {first[name] + 1} and {row + 1}"
-            raise DataError("id occurs twice", where=where, given=name)
+    if len(set(ids)) < rows:
+        name = first_double(ids)
+        one, other = [row for row, found in enumerate(ids, 1) if found == name][:2]
+        raise DataError("id occurs twice", where=f"{where}, rows {one} and {other}", given=name)
     return ids
 
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedSimilarity:
-    """Scores of images (rows) with captions (columns) as stored, memory-mapped; nothing is known of NaN yet.
-
-    Where ids are None rows and columns are in the benchmark's order.
-    """
+    """Scores of images (rows) with captions (columns) as stored, memory-mapped; NaN is not looked for."""
 
     does = ("given_similarity",)
 
@@ -188,11 +155,7 @@ class PrecomputedSimilarity:
 
 
 def load_similarity(argument: str, options: Options = DEFAULT) -> PrecomputedSimilarity:
-    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
-
-    Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
-    off or pickled, for other shapes and types, and for ids that are missing, doubled or not as many.
-    """
+    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one."""
     reject_unused_options(f"given:{argument}", options, "ids")
     path = Path(argument)
     values = read_npy(path, mapped=True, hint="check the path after 'given:'")
@@ -223,10 +186,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\
 
 @dataclass(frozen=True, eq=False)
 class RankedLists:
-    """A ranked list per query: that of query q is `entries[starts[q]:starts[q + 1]]`, best first.
-
-    Its entries are places in `items`, the ids of everything that any list names.
-    """
+    """A ranked list per query: that of query q is `entries[starts[q]:starts[q + 1]]`, places in `items`."""
 
     queries: tuple[str, ...]
     items: tuple[str, ...]
@@ -265,11 +225,7 @@ def holds_rankings(path: Path) -> bool:
 
 
 def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRankings:
-    """The rankings in a JSON file.
-
-    Raises `DataError` for files that cannot be read, where a direction is missing, where something is no list
-    of ids, and where a list names an item twice.
-    """
+    """The rankings in a JSON file."""
     reject_unused_options(f"given:{argument}", options)
     path = Path(argument)
     value = parse_json(read_text(path), where=path)
@@ -277,11 +233,9 @@ def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRanki
         raise DataError("not rankings", where=path, allowed='{"i2t": {...}, "t2i": {...}}')
     for side, what in (("i2t", "image id: [caption ids]"), ("t2i", "caption id: [image ids]")):
         if side not in value:
-            problem = f"the direction '{side}' is missing"
-            given = ", ".join(value)
+            problem, given = f"the direction '{side}' is missing", ", ".join(value)
             hint = "a benchmark is measured in both directions; an empty list ranks nothing for a query"
             raise DataError(problem, where=path, given=given, allowed=f'"{side}" with {what}', hint=hint)
-    for side in ("i2t", "t2i"):
         if not isinstance(value[side], dict):
             where, allowed = f"{path}, '{side}'", "{query id: [ids], ...}"
             raise DataError("not an object of lists", where=where, allowed=allowed)
@@ -291,12 +245,7 @@ def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRanki
 
 
 def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> RankedLists:
-    """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids.
-
-    >>> lists = to_lists({"17": [4, 2], "9": ["2"]})
-    >>> lists["17"], lists["9"], lists.lengths
-    (('4', '2'), ('2',), array([2, 1]))
-    """
+    """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids."""
     place: dict[str, int] = {}
     parts = []
     for query, ids in ranked.items():

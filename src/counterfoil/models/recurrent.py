@@ -1,12 +1,9 @@
 """Recurrent dual encoders: a GRU over words beside what is found in the cells of a picture.
 
-`vse` is after VSE++ (Faghri et al. 2018): the mean of the picture's features, and the state of a GRU at a
-caption's last word, each through a linear map. `vsrn` is after VSRN (Li et al. 2019): the features of each
-region go through layers that relate regions to each other, then a GRU reads them one after another. Features
-come from files that a detector left, as in the papers (`regions`, found by the id of an image), or from a few
-convolutions over small pictures, one cell for one region; either way the networks train from scratch
-(`counterfoil train vse++-warm --model vsrn --regions FILE`). VSRN's caption generator, which is a loss of its
-training, is left out, and a layer norm stands for its batch norms.
+`vse` is after VSE++ (Faghri et al. 2018), `vsrn` after VSRN (Li et al. 2019). Features come from files that a
+detector left, as in the papers (`regions`), or from a few convolutions over small pictures; either way the
+networks train from scratch. VSRN's caption generator, a loss of its training, is left out, and a layer norm
+stands for its batch norms.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,10 +43,7 @@ class WordGru(nn.Module):
         self.projection = nn.Linear(sizes.width, sizes.width, bias=False)
 
     def forward(self, tokens: Tensor) -> Local:
-        """The last state through a linear map, and the state after each word.
-
-        Padding stands behind the last word, so that no state before it depends on how much there is.
-        """
+        """The last state through a linear map, and the state after each word; padding stands behind."""
         states, _ = self.gru(self.embedding(tokens))
         there = tokens != 0
         return Local(self.projection(_last(states, there)), states, ~there)
@@ -64,10 +58,7 @@ class RegionTower(nn.Module):
         self.projection = nn.Linear(sizes.channels[-1] if regions is None else regions, sizes.width)
 
     def found(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch, regions, width) features, and (batch, regions, 1): 1 for regions, 0 for padding.
-
-        Pixels go through convolutions. Of given regions the first number says whether there is one.
-        """
+        """(batch, regions, width) features, and (batch, regions, 1): 1 for regions, 0 for padding."""
         if self.body is not None:
             cells = self.body(inputs).flatten(2).transpose(1, 2)
             return cells, cells.new_ones(*cells.shape[:2], 1)
@@ -87,8 +78,7 @@ class MeanTower(RegionTower):
 class Relation(nn.Module):
     """(batch, regions, width) to the same: each region takes in the others by how they relate to it.
 
-    A residual graph convolution over all pairs of regions (VSRN). The scale of its norm begins at zero, so
-    that at first a region stays as it is.
+    The scale of its norm begins at zero, so that at first a region stays as it is.
     """
 
     def __init__(self, width: int) -> None:
@@ -153,15 +143,7 @@ def backbone(
     seed: int = 0,
     regions: RegionFile | None = None,
 ) -> Backbone:
-    """A new network of a kind that knows the words of `captions`, with weights drawn from `seed`.
-
-    With `regions` it reads features of regions as wide as those of the first image there, and no pictures.
-    Raises `UnknownNameError` for other kinds than `vse` and `vsrn`.
-
-    >>> found = backbone(["A red star."], kind="vsrn", sizes=Sizes(picture=32, channels=(8, 16)))
-    >>> tuple(found.network.encode_texts(found.tokens(["a red moon", "a star"])).points.shape)
-    (2, 128)
-    """
+    """A new network that knows the words of `captions`, of `regions` where given, else of pixels."""
     if kind not in KINDS:
         raise UnknownNameError("kind of recurrent network", kind, KINDS)
     card = {"kind": kind, "vocabulary": small.words_of(captions), **asdict(sizes or Sizes())}
@@ -171,17 +153,13 @@ def backbone(
 
 
 def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
-    """The same network with its regions from that file.
-
-    Raises `InputError` for a network that reads pixels, and `ModelError` where the first image's regions are
-    of another width than the network's.
-    """
+    """The same network with its regions from that file."""
     if not isinstance(backbone.preparation, RegionReader):
         problem = "the network reads pixels and no regions"
         allowed = f"{', '.join(KINDS)} trained with --regions"
         raise InputError(problem, where=backbone.name, given=regions.where, allowed=allowed)
     reader = replace(backbone.preparation, regions=regions)
-    reader.check()
+    regions.first().within(reader.width, regions.where)
     return replace(backbone, preparation=reader)
 
 
@@ -199,11 +177,6 @@ def _made(card: Mapping[str, Any], seed: int) -> Backbone:
 
 
 def padded_regions(images: Sequence[ndarray]) -> Tensor:
-    """(batch, most regions, 1 + width): the features of each region after a 1, and zeros for padding.
-
-    >>> import numpy as np
-    >>> padded_regions([np.full((1, 2), 5, np.float32), np.full((2, 2), 7, np.float32)])[0].tolist()
-    [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
-    """
+    """(batch, most regions, 1 + width): the features of each region after a 1, and zeros for padding."""
     rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
     return pad_sequence(rows, batch_first=True)

@@ -1,13 +1,10 @@
 """Region features of images in files, as an object detector left them: npz files, or a TSV.
 
-Three layouts are read. A folder holds one npz per image, `NAME.npz`, with `features` (regions, width) and
-`boxes` (regions, 4). One npz for all images has `image_ids`, `features` (images, regions, width), `boxes`
-(images, regions, 4) and, where images have fewer regions, `num_boxes`. In both, boxes are (left, top, right,
-bottom) in pixels beside `image_w` and `image_h`, or fractions of the image without these. A TSV without a
-header has the columns image_id, image_w, image_h, num_boxes, boxes, features of bottom-up attention (Anderson
-et al. 2018), or LXMERT's ten: img_id, img_h, img_w, four of objects and attributes, num_boxes, boxes,
-features. Boxes and features are base64 of float32. Of a TSV only the line of an image is read, when its turn
-comes.
+A folder holds one npz per image, with `features` (regions, width) and `boxes` (regions, 4). One npz for all
+images has `image_ids`, `features`, `boxes` and, where images have fewer regions, `num_boxes`. Boxes are
+(left, top, right, bottom) in pixels beside `image_w` and `image_h`, or fractions of the image without these.
+A TSV has the six columns of bottom-up attention (Anderson et al. 2018) or LXMERT's ten, with base64 of
+float32; only the line of an image is read, when its turn comes.
 """
 
 import base64
@@ -37,7 +34,6 @@ _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
 }
-#: What to do about regions without boxes.
 BOXES = "give boxes (left, top, right, bottom) beside the features"
 #: COCO's file names, whose numbers are the ids in files of regions.
 _COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
@@ -45,11 +41,7 @@ _COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The regions of one image.
-
-    Boxes are (left, top, right, bottom) as fractions of the image's width and height, None where the file has
-    none.
-    """
+    """The regions of one image; boxes are (left, top, right, bottom) as fractions of its width and height."""
 
     features: Float32[ndarray, "regions width"]
     boxes: Float32[ndarray, "regions 4"] | None
@@ -69,9 +61,7 @@ class RegionFile:
     """Regions by image, found by its id or by the name of its file without the ending."""
 
     where: Path
-    #: Functions that read the regions of an image.
     readers: Mapping[str, Callable[[], Regions]]
-    #: Digest of all that was read.
     digest: str
 
     def of(self, image: Image) -> Regions:
@@ -79,16 +69,14 @@ class RegionFile:
         return self._reader(image)()
 
     def _reader(self, image: Image) -> Callable[[], Regions]:
-        for name in names_of(image):
+        names = names_of(image)
+        for name in names:
             if name in self.readers:
                 return self.readers[name]
-        raise DataError(
-            f"no regions for image '{image.id}'",
-            where=self.where,
-            given=", ".join(names_of(image)),
-            allowed=f"{', '.join(islice(self.readers, 3))}, … ({len(self.readers):,} in all)",
-            hint="images are found by id or by the name of their file without the ending",
-        )
+        problem, given = f"no regions for image '{image.id}'", ", ".join(names)
+        allowed = f"{', '.join(islice(self.readers, 3))}, … ({len(self.readers):,} in all)"
+        hint = "images are found by id or by the name of their file without the ending"
+        raise DataError(problem, where=self.where, given=given, allowed=allowed, hint=hint)
 
     @property
     def width(self) -> int:
@@ -100,10 +88,7 @@ class RegionFile:
         return next(iter(self.readers.values()))()
 
     def batches(self, batches: ImageBatches, *, workers: int = 0) -> Generator[list[Any], None, None]:
-        """The regions of each batch of images, in order; `workers` are of no use here.
-
-        Raises `DataError` before the first batch where any image has no regions.
-        """
+        """The regions of each batch of images, in order; `workers` are of no use here."""
         readers = [[self._reader(image) for image in batch] for batch in batches]
         for batch_readers in readers:
             yield [read() for read in batch_readers]
@@ -111,31 +96,18 @@ class RegionFile:
 
 @dataclass(frozen=True, repr=False)
 class RegionReader:
-    """The `ImageReader` of networks on regions: features by an image's id, (regions, width) float32.
-
-    A network that is not told where its regions lie has None in their place. It prints as the digest of the
-    regions, which identities of scorers and of trainings have in them.
-    """
+    """The `ImageReader` of networks on regions; it prints as the digest of the regions, for identities."""
 
     width: int
     regions: RegionFile | None = None
 
     def read(self, image: Image) -> Float32[ndarray, "regions width"]:
-        """The features of an image's regions.
-
-        Raises `DataError` where there are none for it, `ModelError` for features of another width, and
-        `InputError` where no file was named.
-        """
+        """The features of an image's regions."""
         if self.regions is None:
             problem = "the network reads regions of images, and no file of them is named"
             hint = "give them with --set regions=PATH, in training with --regions PATH"
             raise InputError(problem, given=f"image '{image.id}'", hint=hint)
         return self.regions.of(image).within(self.width, self.regions.where)
-
-    def check(self) -> None:
-        """Raise `ModelError` where the first image's regions do not fit the network."""
-        if self.regions is not None:
-            self.regions.first().within(self.width, self.regions.where)
 
     def sample(self) -> Float32[ndarray, "regions width"]:
         """One region of zeros."""
@@ -166,11 +138,7 @@ def names_of(image: Image) -> list[str]:
 
 
 def read_regions(path: str | Path) -> RegionFile:
-    """The regions in a folder, an npz file or a TSV file.
-
-    Raises `DataError` for files of no such layout, ids that occur twice, arrays that do not belong together,
-    features that are not finite, and boxes outside of the image.
-    """
+    """The regions in a folder, an npz file or a TSV file."""
     place = Path(path)
     if place.is_dir():
         files = sorted(place.glob("*.npz"))
@@ -199,10 +167,9 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
     """The regions in a file of many images."""
     arrays: dict[str, ndarray] = read_npz(path, names="image_ids features boxes")
     ids, features = _named(arrays, "image_ids", path), _named(arrays, "features", path)
-    names = [str(name_of) for name_of in ids.reshape(-1)]
-    per_image: dict[str, ndarray] = {
-        name: arrays[name] for name in ("boxes", "num_boxes", "image_w", "image_h") if name in arrays
-    }
+    names = list(map(str, ids.reshape(-1)))
+    wanted = ("boxes", "num_boxes", "image_w", "image_h")
+    per_image = {name: arrays[name] for name in wanted if name in arrays}
     for name, array in {"features": features, **per_image}.items():
         if array.ndim == 0 or len(array) != len(names):
             given = f"{name} {array.shape} for {len(names)} image_ids"
@@ -286,12 +253,9 @@ def _regions(
         boxes = boxes / np.array([width, height, width, height], dtype=np.float32)
     # Detectors round boxes outwards, by a pixel at most.
     if not (boxes >= -0.01).all() or not (boxes <= 1.01).all():
-        raise DataError(
-            "boxes outside of the image",
-            where=where,
-            given=f"{float(boxes.min()):g} to {float(boxes.max()):g} of its size",
-            hint="" if width is not None else "boxes in pixels need image_w and image_h beside them",
-        )
+        given = f"{float(boxes.min()):g} to {float(boxes.max()):g} of its size"
+        hint = "" if width is not None else "boxes in pixels need image_w and image_h beside them"
+        raise DataError("boxes outside of the image", where=where, given=given, hint=hint)
     return Regions(features, boxes)
 
 

@@ -15,8 +15,7 @@ from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, 
 from counterfoil.models.base import Identity, Options, prompt_of, reject_unused_options
 
 PRECISIONS = ("fp32", "bf16", "fp16")
-#: Of a network with fewer numbers a step takes less time than its threads wait for each other: with two of
-#: them 0.2 million take 2 to 13 times as long as with one, the more the busier the machine is.
+#: Of a network with fewer numbers a step takes less time than its threads wait for each other.
 SMALL = 1_000_000
 #: What is said of what is neither here nor to be had.
 CANNOT_BE_HAD = "is not here and cannot be downloaded"
@@ -43,10 +42,7 @@ def import_torch() -> Any:
 
 @contextmanager
 def quiet(library: Any = None) -> Iterator[None]:
-    """Without the log and warnings of model libraries, whose causes are checked here.
-
-    Of `library`, which is transformers, the progress bars are off too.
-    """
+    """Without the log and warnings of model libraries; of `library`, transformers, without progress bars."""
     disabled = logging.root.manager.disable
     bars = library is not None and library.utils.logging.is_progress_bar_enabled()
     logging.disable(logging.ERROR)
@@ -85,10 +81,7 @@ def one_line(error: BaseException, most: int = 240) -> str:
 
 @contextmanager
 def model_errors(what: str, *, where: str, **advice: Any) -> Iterator[None]:
-    """Raise what a model library raises in the block as one `ModelError`; our own errors pass.
-
-    `what` comes before the library's words, `advice` (given, allowed, hint) behind them.
-    """
+    """Raise what a library raises in the block as one `ModelError` with `what` before the library's words."""
     try:
         yield
     except (CounterfoilError, MemoryError):
@@ -100,10 +93,7 @@ def model_errors(what: str, *, where: str, **advice: Any) -> Iterator[None]:
 
 @contextmanager
 def loading_errors(what: str, where: str, *, kind: str = "folder") -> Iterator[None]:
-    """Raise what fails in fetching or reading `what` of a model as one `ModelError`; our own errors pass.
-
-    `kind` says what a user may give in place of a name on a hub.
-    """
+    """Raise what fails in fetching or reading `what` as one `ModelError`; `kind` can stand for a hub name."""
     with model_errors(f"its {what} cannot be loaded", where=where):
         try:
             yield
@@ -124,10 +114,7 @@ def loading_errors(what: str, where: str, *, kind: str = "folder") -> Iterator[N
 
 
 def device_of(options: Options, *, where: str) -> Any:
-    """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one.
-
-    Raises `ModelError` for devices that are not there, `MissingExtraError` where torch is not installed.
-    """
+    """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one."""
     torch = import_torch()
     there = ["cpu"]
     if torch.cuda.is_available():
@@ -155,9 +142,8 @@ def precision_of(options: Options, device: Any, *, where: str) -> Any:
 def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
     """The model ready to answer on `device`, and the type its activations have.
 
-    Weights are rounded to `dtype`, and activations too, except for bf16 on a processor that has no arithmetic
-    for it: emulated, that takes four times as long as fp32, so there the rounded weights are computed with in
-    fp32.
+    bf16 on a processor without arithmetic for it takes four times as long as fp32, so there the rounded
+    weights are computed with in fp32.
     """
     torch = import_torch()
     model = model.eval().requires_grad_(False).to(device=device, dtype=dtype)
@@ -179,11 +165,7 @@ class LoadContext:
 
     @classmethod
     def of(cls, where: str, options: Options, *takes: str) -> "LoadContext":
-        """The context of a model that takes a precision and the options `takes`.
-
-        Raises `InputError` for other options, and for a prompt or a precision that cannot be; `ModelError`
-        for a device that is not there.
-        """
+        """The context of a model that takes a precision and the options `takes`."""
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
         dtype = precision_of(options, device, where=where)
@@ -205,17 +187,13 @@ class LoadContext:
 def _has_bf16(torch: Any) -> bool:
     """Whether this processor multiplies bf16; assumed where torch cannot tell."""
     checks = [getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("avx512_bf16", "amx_tile")]
-    return platform.machine().lower() not in ("x86_64", "amd64") or any(
-        check is None or check() for check in checks
-    )
+    other = platform.machine().lower() not in ("x86_64", "amd64")
+    return other or any(check is None or check() for check in checks)
 
 
 @contextmanager
 def fewest_threads(network: Any, device: Any) -> Iterator[None]:
-    """A block in which torch has one thread where `network` is small and on the processor.
-
-    What it learns then does not depend on the number of threads either.
-    """
+    """One thread of torch where `network` is small and on the processor; learning ignores their number."""
     torch = import_torch()
     before = torch.get_num_threads()
     if device.type == "cpu" and sum(parameter.numel() for parameter in network.parameters()) < SMALL:
@@ -228,9 +206,5 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
 
 def causes(error: BaseException) -> str:
     """An error and all that led to it, with the names of their types, as one text."""
-    chain: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None:
-        chain.append(f"{type(cause).__name__} {cause}")
-        cause = cause.__cause__ or cause.__context__
-    return " ".join(chain)
+    cause = error.__cause__ or error.__context__
+    return f"{type(error).__name__} {error}" + (f" {causes(cause)}" if cause else "")

@@ -57,12 +57,7 @@ class PairSaliency:
     def maps(
         self, method: str, image: Image, caption: Caption, parts: Sequence[tuple[int, int]]
     ) -> tuple[Float[ndarray, "rows columns"], Float[ndarray, "parts rows columns"]]:
-        """The heatmap of the caption, and that of each of its parts (first letter, one behind the last).
-
-        A part's is the mean over its tokens; 0 everywhere where the model does not read it, since the caption
-        is too long. Raises `ModelError` where the tokenizer cannot tell where its tokens begin, `DataError`
-        for regions without boxes.
-        """
+        """The heatmap of the caption, and of each part (first letter, one behind the last) by its tokens."""
         (text,) = prompted(self.identity, [caption])
         (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}
         try:
@@ -148,11 +143,7 @@ def weighted_attention(logit: Callable[[], Tensor], module: nn.Module) -> Float[
 
 
 def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
-    """Rows of numbers of patches in a square.
-
-    >>> squared(np.arange(4.0)[None]).tolist()
-    [[[0.0, 1.0], [2.0, 3.0]]]
-    """
+    """Rows of numbers of patches in a square."""
     side = isqrt(rows.shape[1])
     return rows.reshape(len(rows), side, side)
 

@@ -1,11 +1,10 @@
 """Layouts of tables of given answers, recognised by the header; `precomputed` reads the numbers.
 
-Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
-scores and not the other way round.
+Scores come before outcomes, because outcomes follow from scores.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +23,6 @@ IDS = (
 )  # fmt: skip
 #: The column in which a folder of tables names the file a row is of.
 SUBSET = "subset"
-#: Columns with one score per row, where a row is a pair.
 SCORES = ("score", "scores", "similarity", "sim", "cosine", "logit", "value")
 #: Columns that say which of two candidates a row is of, 0 or 1.
 SIDES = ("side", "candidate", "slot")
@@ -37,7 +35,6 @@ CAPTIONS = (
     "caption_id", "captionid", "cap_id", "candidate_id", "sentence_id", "sentid", "caption", "candidate",
     "sentence", "text"
 )  # fmt: skip
-#: Columns with right or wrong per question.
 OUTCOMES = ("accuracy", "correct", "is_correct", "right", "outcome", "hit", "acc")
 #: The four single directions of a quad: ours, then the names of the tables BiVLC releases.
 DIRECTIONS = {
@@ -46,18 +43,11 @@ DIRECTIONS = {
     "tpos2i": ("tpos2i", "image_score_c0"),
     "tneg2i": ("tneg2i", "image_score_c1"),
 }
-#: The scores of a right and a wrong candidate.
 POSITIVE_NEGATIVE = (
-    ("positive_score", "negative_score"),
-    ("score_positive", "score_negative"),
-    ("positive", "negative"),
-    ("pos_score", "neg_score"),
-    ("score_pos", "score_neg"),
-    ("pos", "neg"),
-    ("caption_score", "negative_caption_score"),
-    ("caption_score", "foil_score"),
-    ("true_score", "false_score"),
-)
+    ("positive_score", "negative_score"), ("score_positive", "score_negative"), ("positive", "negative"),
+    ("pos_score", "neg_score"), ("score_pos", "score_neg"), ("pos", "neg"), ("true_score", "false_score"),
+    ("caption_score", "negative_caption_score"), ("caption_score", "foil_score"),
+)  # fmt: skip
 
 _CELL = re.compile(r"[ctq]([01])_?i([01])", re.IGNORECASE)
 _DRAW = re.compile(r"([ab])_d(\d+)", re.IGNORECASE)
@@ -82,25 +72,13 @@ class TableLayout:
     side: str | None = None
     #: Whether the columns are outputs of detectors, a row per natural and per synthetic item.
     detected: bool = False
-    #: Whether the columns hold free text that names letters of options.
-    texts: bool = False
-
-
-#: Free text of chat models, as ColorSwap released it: the responses about the first and the second image, and
-#: beside them a log with both captions in the order shown and the right letter.
-RESPONSES = ("response_image_1", "response_image_2")
-LOGS = ("log_1", "log_2")
-CAPTIONS_SHOWN = ("caption_1", "caption_2")
-RIGHT_LETTER = "correct_answer"
 
 
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
     A column that belongs to a set (`c0_i0` of the four scores of a quad) stands for the set. With
-    `whole_rows` every row answers a question of its own, also where ids look like those of pairs. Raises
-    `ScoreError` for headers in which nothing, or more than one thing of equal right, is recognised, listing
-    the candidates.
+    `whole_rows` every row answers a question of its own, also where ids look like those of pairs.
     """
     if column is not None and column not in table:
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
@@ -108,13 +86,11 @@ def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool =
     layout = _recognised(table, identifier, column)
     if not whole_rows or layout.side is not None or not (layout.folded or layout.kind == "rated_scores"):
         return layout
-    # A score per row, each of an image and a caption where columns name those.
     names = tuple(columns[0] for columns in item_columns(table) if columns)
     identifier = layout.id
-    if identifier is not None and names:
+    if identifier is not None and names and len({*map(str, table.columns[identifier])}) < len(table):
         # Beside those, a column called "label" or "item" is an id only where it could be one.
-        cells = [str(cell) for cell in table.columns[identifier]]
-        identifier = identifier if len(set(cells)) == len(cells) else None
+        identifier = None
     if identifier is not None or not names:
         return _layout("rated_scores", layout.columns, identifier, "a score per question")
     named = " and ".join(f"'{name}'" for name in names)
@@ -132,21 +108,20 @@ def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
     layouts = list(_candidates(table, identifier))
     if column is not None:
-        chosen = [layout for layout in layouts if column in layout.columns]
-        if chosen:
-            return chosen[0]
+        if chosen := next((layout for layout in layouts if column in layout.columns), None):
+            return chosen
         if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
             return _pairs(table, str(identifier), column)
         if _is_truth(table.columns[column]):
             return _outcome(column, identifier)
         if not _is_number(table.columns[column]) or identifier == column:
-            raise ScoreError(
+            problem, where = (
                 "the column is neither true/false nor a score",
-                where=f"{table.source}, column '{column}'",
-                allowed="true/false per question, a score per question, or a score with an id column such as "
-                "'17_c0_i1'",
-                hint=f"id columns are named {', '.join(IDS)}",
+                f"{table.source}, column '{column}'",
             )
+            allowed = "true/false or a score per question, or a score with an id column such as '17_c0_i1'"
+            hint = f"id columns are named {', '.join(IDS)}"
+            raise ScoreError(problem, where=where, allowed=allowed, hint=hint)
         return _pairs(table, identifier, column)
     if layouts:
         first = layouts[0]
@@ -174,9 +149,16 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
 
 def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
     """Every layout that the header fits, first the likeliest."""
-    yield from _released(table, identifier)
+    if "text_pred" in table and "label" in table:
+        # What detectors of synthetic captions and images gave, by BiVLC's authors.
+        both = "img_pred" in table
+        kind: Kind = "quad_outcomes" if both else "choice_outcome"
+        columns: tuple[str, ...] = ("text_pred", "img_pred") if both else ("text_pred",)
+        items = f"{'captions and images' if both else 'captions'} in columns {', '.join(columns)}"
+        described = f"outputs of detectors of synthetic {items}, which item in 'label'; "
+        described += "answers by the rule of two steps"
+        yield TableLayout(kind, columns, None, described, folded=True, detected=True)
     yield from _scores(table, identifier)
-    # Right or wrong, of the four directions of quads, then of whole questions.
     directions = [first_column(table, names) for names in DIRECTIONS.values()]
     if all(name is not None for name in directions):
         yield _layout("quad_outcomes", tuple(map(str, directions)), identifier, "outcomes of quads")
@@ -191,26 +173,6 @@ def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayou
     for name, values in scores.items():
         if name not in truths and _is_number(values):
             yield _pairs(table, identifier, name)
-
-
-def _released(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
-    """Layouts that authors of papers released."""
-    # What detectors of synthetic captions and images gave, by BiVLC's authors.
-    if "text_pred" in table and "label" in table:
-        both = "img_pred" in table
-        kind: Kind = "quad_outcomes" if both else "choice_outcome"
-        columns: tuple[str, ...] = ("text_pred", "img_pred") if both else ("text_pred",)
-        items = f"{'captions and images' if both else 'captions'} in columns {', '.join(columns)}"
-        what = f"outputs of detectors of synthetic {items}, which item in 'label'"
-        described = f"{what}; answers by the rule of two steps"
-        yield TableLayout(kind, columns, None, described, folded=True, detected=True)
-    # Free text of a chat model that names the letter of a caption, by ColorSwap's authors.
-    if all(name in table for name in (*RESPONSES, *LOGS)) and all(
-        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
-    ):
-        described = f"letters of captions in the free text of {', '.join(RESPONSES)}"
-        described += f"; ids in '{identifier}'" if identifier else ""
-        yield TableLayout("quad_outcomes", RESPONSES, identifier, described, texts=True)
 
 
 def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
@@ -245,7 +207,6 @@ def _scores(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
         if _is_number(a) and (identifier == "question" or not (_is_truth(a) and _is_truth(b))):
             columns = lower["a"], lower["b"]
             yield _layout("choice_scores", columns, identifier, "scores of two candidates")
-    # A row per candidate: the question's id, which of the two it is, and its score.
     side_column = first_column(table, SIDES)
     if identifier and side_column and {str(cell) for cell in table.columns[side_column]} <= {"0", "1"}:
         for name in (name for name in table.columns if name.lower() in SCORES):
@@ -292,20 +253,16 @@ def _lower(table: DataTable) -> dict[str, str]:
 
 
 def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = False) -> bool:
-    """Whether every value is true or false (as such, in words, or as 1 and 0).
+    """Whether every value is true or false; some may be `empty`, or `parts`, shares between 0 and 1."""
 
-    Some may be `empty`, or `parts`: shares between 0 and 1 of several answers that are right.
-    """
-
-    def is_part(value: object) -> bool:
+    def fits(value: object) -> bool:
         with suppress(ValueError):
-            return isinstance(value, str | float) and 0 < float(value) < 1
-        return False
+            if parts and isinstance(value, str | float) and 0 < float(value) < 1:
+                return True
+        return str(value).strip().lower() in _TRUTH
 
     cells = [value for value in values if not (empty and is_empty(value))]
-    return bool(cells) and all(
-        str(value).strip().lower() in _TRUTH or (parts and is_part(value)) for value in cells
-    )
+    return bool(cells) and all(map(fits, cells))
 
 
 def cell_text(cell: object) -> str:

@@ -24,8 +24,6 @@ _WORDS = "the protocol's words"
 def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Kind:
     """The settings of a kind of model, from Python's values or a shell's texts.
 
-    Raises `InputError` for a setting that the kind does not have, and for a value that it does not allow.
-
     >>> settings_of(VqaSettings, {"score": "p-no"}, where="vqa:llava")
     Traceback (most recent call last):
     counterfoil.errors.InputError: vqa:llava, key 'score': not a choice; given: p-no; allowed: p-yes, log-odds
@@ -34,22 +32,15 @@ def settings_of(kind: type[Kind], given: Mapping[str, Any], *, where: str) -> Ki
 
 
 def described(kind: type | None) -> list[dict[str, str]]:
-    """Name, help, allowed values and default of each setting of a kind, as texts.
-
-    >>> described(PlausibilitySettings)
-    [{'name': 'score', 'help': 'The probability, or its logit.', 'allowed': 'probability, logit', ...
-    """
+    """Name, help, allowed values and default of each setting of a kind, as texts."""
     if kind is None:
         return []
-    rows = fields_of(kind).items()
+    defaults = {
+        name: "" if row.default is None else str(row.default) for name, row in fields_of(kind).items()
+    }
     return [
-        {
-            "name": name,
-            "help": row.option.help,
-            "allowed": row.allowed,
-            "default": "" if row.default is None else str(row.default),
-        }
-        for name, row in rows
+        {"name": name, "help": row.option.help, "allowed": row.allowed, "default": defaults[name]}
+        for name, row in fields_of(kind).items()
     ]
 
 
@@ -166,7 +157,7 @@ class BlindSettings:
     """Of blind baselines; one takes each."""
 
     captions: str = setting("", "Of unigram: the file of captions that words are counted in.")
-    image: str = setting("", "Of constant-image: the image, or a folder of which it is the mean.")
+    image: str = setting("", "Of constant-image: the image.")
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
 """A dual encoder small enough to learn the world of paper shapes from scratch in half a minute.
 
-Image tower: a convolution over patches, two more over their grid, a learned position for each of its 6 x 6
-cells, one mixer layer (MLP-Mixer: Tolstikhin et al., 2021), which relates cells to each other, then mean and
-maximum over the cells and a linear map. Text tower: embeddings of the words of the model's own vocabulary,
-dilated convolutions over them (van den Oord et al., 2016), which span a whole sentence after three layers,
-then mean, maximum and a linear map as well. Nothing in it knows of shapes or colours.
+Image tower: convolutions over patches, a learned position for each cell of their grid, one mixer layer
+(MLP-Mixer: Tolstikhin et al., 2021), then mean and maximum over the cells and a linear map. Text tower:
+embeddings of words, dilated convolutions over them (van den Oord et al., 2016), then the same.
 """
 
 import re
@@ -48,20 +46,17 @@ class Sizes:
     channels: tuple[int, ...] = (24, 48, 96)
     #: Numbers in the mixer's hidden layer over channels; the one over cells has twice as many as cells.
     hidden: int = 128
-    #: Numbers per word.
     words: int = 96
     #: Layers over the words; layer k sees words 2**k apart.
     layers: int = 3
-    #: Numbers per embedding.
     width: int = 128
 
     def __post_init__(self) -> None:
         if len(self.channels) < 2 or self.picture % self.step or self.picture < 2 * self.step:
-            raise InputError(
-                "the pictures cannot be cut into patches and their grid halved",
-                given=f"{self.picture} pixels, patches of {self.patch}, {len(self.channels)} layers",
-                allowed=f"a multiple of {self.step} pixels, at least {2 * self.step}; two layers or more",
-            )
+            problem = "the pictures cannot be cut into patches and their grid halved"
+            given = f"{self.picture} pixels, patches of {self.patch}, {len(self.channels)} layers"
+            allowed = f"a multiple of {self.step} pixels, at least {2 * self.step}; two layers or more"
+            raise InputError(problem, given=given, allowed=allowed)
 
     @property
     def step(self) -> int:
@@ -138,24 +133,17 @@ class TextTower(nn.Module):
 
 def convolutions(sizes: Sizes) -> nn.Sequential:
     """Patches, then convolutions: (batch, 3, side, side) pixels to (batch, channels, rows, columns)."""
-    first, *rest = sizes.channels
-    return nn.Sequential(
-        _convolution(3, first, sizes.patch, stride=sizes.patch),
-        *(
-            _convolution(before, after, 3, stride=1 if k else 2)
-            for k, (before, after) in enumerate(pairwise((first, *rest)))
-        ),
-    )
+    layers = [_convolution(3, sizes.channels[0], sizes.patch, stride=sizes.patch)]
+    for k, (before, after) in enumerate(pairwise(sizes.channels)):
+        layers.append(_convolution(before, after, 3, stride=1 if k else 2))
+    return nn.Sequential(*layers)
 
 
 def _convolution(before: int, after: int, side: int, *, stride: int) -> nn.Sequential:
     """A convolution that keeps the grid's size but for its stride, normalised; patches do not overlap."""
     padding = 0 if stride == side else side // 2
-    return nn.Sequential(
-        nn.Conv2d(before, after, side, stride=stride, padding=padding, bias=False),
-        nn.BatchNorm2d(after),
-        nn.ReLU(),
-    )
+    layer = nn.Conv2d(before, after, side, stride=stride, padding=padding, bias=False)
+    return nn.Sequential(layer, nn.BatchNorm2d(after), nn.ReLU())
 
 
 def _hidden(size: int, hidden: int) -> nn.Sequential:
@@ -189,8 +177,6 @@ class SmallNetwork(PlacesNetwork):
 def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int = 0) -> Backbone:
     """A new network that knows the words of `captions`, with weights drawn from `seed`.
 
-    torch's own random state stays as it is.
-
     >>> made = backbone(["A red star is above a moon."], sizes=Sizes(picture=32, channels=(8, 16)))
     >>> made.tokens(["A red moon", "a blue star."]).tolist()
     [[3, 7, 6, 0], [3, 1, 8, 2]]
@@ -203,11 +189,7 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
 
 
 def words_of(captions: Iterable[str]) -> list[str]:
-    """The words and marks of captions, each once, in order.
-
-    >>> words_of(["A red star, a moon."])
-    [',', '.', 'a', 'moon', 'red', 'star']
-    """
+    """The words and marks of captions, each once, in order."""
     return sorted({word for caption in captions for word in _WORD.findall(caption.lower())})
 
 
@@ -219,11 +201,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 def made(
     card: Mapping[str, Any], seed: int, network_of: Callable[[int, Sizes], Network], *, name: str
 ) -> Backbone:
-    """A network of words and small pictures that a card describes, with weights drawn from `seed`.
-
-    `network_of` builds it from the number of ids and the sizes. Raises `ModelError` where the card lacks a
-    fact.
-    """
+    """A network of words and small pictures that a card describes, with weights drawn from `seed`."""
     try:
         facts = {name: card[name] for name in Sizes.__dataclass_fields__}
         vocabulary = {str(word): number for number, word in enumerate(card["vocabulary"], _FIRST)}

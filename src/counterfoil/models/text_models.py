@@ -1,32 +1,22 @@
 """Language models, classifiers, plausibility models and encoders of texts: they read captions, see no image.
 
-* `lm:NAME_OR_FOLDER` is a causal or a masked language model. `score` is `log-likelihood` (the default of a
-  causal one), `pseudo-log-likelihood` (of a masked one), `mean` (per token) or `perplexity` (with a minus, so
-  that higher is likelier); `end=in` counts the end token of a causal model too. A causal model reads a
-  caption behind its begin token, or behind the text `context`: of instruct models the token opens a turn.
-* `text-classifier:NAME_OR_FOLDER` is a classifier of sequences, such as one of grammar (CoLA); `label` names
-  the class, by name or number, whose probability (or `score=logit`) is the score.
-* `plausibility:NAME_OR_FOLDER` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in
-  the last rows of its table of embeddings.
-* `text-encoder:NAME_OR_FOLDER` is a text model (BERT, MPNet, T5's encoder, a causal model) and a way to pool
-  its last states to a vector per caption, compared by cosine with those of other captions: `mean` over all
-  tokens, marks included, `cls` (the first) or `last` (the last that is no padding). Where the checkpoint says
-  how (the files of sentence-transformers), that is the default, with its longest text and its lower case;
-  else it is `mean` (Reimers and Gurevych, Sentence-BERT, 2019, section 3).
-* `hf-text:NAME_OR_FOLDER` or `hf-text:NAME_OR_FOLDER@LAYER` gives every token a vector, which `token-match`
-  compares as BERTScore does (BERT, RoBERTa and similar models). They embed no images, so no other scorer uses
-  them. Layer 0 is the input embeddings; the default is the last layer. BERTScore chose one for each model: 9
-  of bert-base-uncased, 17 of roberta-large.
+* `lm:` is a causal or masked language model. A causal one reads a caption after its begin token, or after the
+  text `context`: the begin token of instruct models opens a turn.
+* `text-classifier:` gives the probability of a class (`label`), for example of grammar (CoLA).
+* `plausibility:` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in the last rows
+  of its table of embeddings.
+* `text-encoder:` pools the last states of a text model to a vector per caption, by default as the files of
+  sentence-transformers say, else by their mean (Reimers and Gurevych, 2019, section 3).
+* `hf-text:NAME@LAYER` gives every token a vector, which `token-match` compares as BERTScore does. Layer 0 is
+  the input embeddings. BERTScore chose one for each model: 9 of bert-base-uncased, 17 of roberta-large.
 
-A causal model also writes texts after prompts (`TextGenerator`). A prompt is a text, or the messages of a
-conversation, the user's first. A tokenizer with a chat template gets them as messages; one without gets them
-as they are, with a line between them.
-
-Batches are padded on the right, where neither a causal mask nor an attention mask lets padding count.
+A causal model also writes texts after prompts (`TextGenerator`). Batches are padded on the right, where
+neither a causal mask nor an attention mask lets padding count.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,16 +29,10 @@ from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
 from counterfoil.models import hf_loading as loading
+from counterfoil.models import settings as declared
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, drawn_from, sampling
-from counterfoil.models.settings import (
-    ClassifierSettings,
-    LanguageModelSettings,
-    PlausibilitySettings,
-    SentenceSettings,
-    settings_of,
-)
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -80,7 +64,6 @@ class TextModel:
     network: Any
     tokenizer: Any
     device: Any
-    #: The most tokens that the model reads, marks included.
     length: int
     rule: Rule
     #: The tokens before the first word, which are not counted, and the one after the last, of a causal model.
@@ -144,7 +127,7 @@ class TextModel:
         return self.network(input_ids=ids, attention_mask=mask, **options), mask
 
     def outputs(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[tuple[slice, Any, Tensor]]:
-        """`forward` of as many rows, sorted by length, as have logits of `width` columns within `_LOGITS`."""
+        """`forward` of rows sorted by length, as many at a time as have logits within `_LOGITS`."""
         at = 0
         while at < len(rows):
             n = 1
@@ -171,7 +154,7 @@ def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
 
 
 def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-    """The sum over a text's tokens of the log-probability of each where it alone is masked, and their number.
+    """The sum of the log-probabilities of a text's tokens, each masked alone, and their number.
 
     Source: Salazar et al., Masked Language Model Scoring, 2020.
     """
@@ -190,15 +173,10 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
 
 
 def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A language model in a local folder, or of that name on the hub.
-
-    Which kind it is its configuration says (`architectures`); `kind=causal` or `kind=masked` where it does
-    not. Raises `InputError` for settings that do not fit the kind, `ModelError` where weights are missing or
-    the tokenizer has no token to begin with or to mask.
-    """
+    """A language model; its configuration or the setting `kind` says of which kind it is."""
     where = f"lm:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = settings_of(LanguageModelSettings, options.settings, where=where)
+    settings = declared.settings_of(declared.LanguageModelSettings, options.settings, where=where)
     library, config = loading.configuration_of(argument, where)
     named = " ".join(getattr(config, "architectures", None) or ())
     masked = "MaskedLM" in named or "ForPreTraining" in named
@@ -227,8 +205,8 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     tokenizer = model.tokenizer
     if kind == "masked":
         if tokenizer.mask_token_id is None:
-            hint = "is it a causal model?"
-            raise ModelError("its tokenizer has no token to mask with", where=where, hint=hint)
+            problem = "its tokenizer has no token to mask with"
+            raise ModelError(problem, where=where, hint="is it a causal model?")
         return model
     last = tokenizer.eos_token_id
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
@@ -241,27 +219,23 @@ def load_lm(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
 
 
 def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
-    """A classifier of sequences; the score is the probability of the class that `label` names.
+    """A classifier of sequences; the score is the probability of the class `label`.
 
-    Without `label` it is the class of index 1 of two ("acceptable" of CoLA, as SugarCrepe takes it). Raises
-    `InputError` where there are more classes and none is named, `UnknownNameError` for one that is not there.
+    Without `label` it is class 1 of two ("acceptable" of CoLA, as SugarCrepe takes it).
     """
     where = f"text-classifier:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = settings_of(ClassifierSettings, options.settings, where=where)
+    settings = declared.settings_of(declared.ClassifierSettings, options.settings, where=where)
     score, wanted = settings.score, settings.label
     library, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
-    if wanted in names:
-        label = names.index(wanted)
-    elif wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and int(wanted) < len(names):
-        label = int(wanted)
-    elif wanted:
+    places = {str(number): number for number in range(len(names))}
+    places |= {name: names.index(name) for name in names}
+    if wanted and wanted not in places:
         raise UnknownNameError("class", wanted, names, where=where)
-    elif len(names) > 2:
+    if not wanted and len(names) > 2:
         raise InputError("which class is the score?", where=where, allowed=names, hint="--set label=NAME")
-    else:
-        label = len(names) - 1
+    label = places[wanted] if wanted else len(names) - 1
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         numbers = []
@@ -277,15 +251,11 @@ def load_classifier(argument: str, options: base.Options = base.DEFAULT) -> Text
 def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> TextModel:
     """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
 
-    The head is row 32,099 of the table of embeddings, its bias the first number of row 32,098, the
-    temperature the first of row 32,097; the text's last token is classified. Raises `ModelError` where the
-    table is shorter, or the temperature is not above 0.
-
-    Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
+    The text's last token is classified. Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
     """
     where = f"plausibility:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    score = settings_of(PlausibilitySettings, options.settings, where=where).score
+    score = declared.settings_of(declared.PlausibilitySettings, options.settings, where=where).score
     library, config = loading.configuration_of(argument, where)
     if config.model_type != "t5":
         raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
@@ -297,10 +267,9 @@ def load_plausibility(argument: str, options: base.Options = base.DEFAULT) -> Te
             last = mask.sum(dim=1) - 1
             states = output.last_hidden_state[torch.arange(len(last), device=last.device), last]
             logits = states.double() @ table[_HEAD].double() + table[_BIAS, 0].double()
-            numbers.append(
-                logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()
-            )
-        return torch.cat(numbers).cpu()
+            numbers.append(logits)
+        logits = torch.cat(numbers)
+        return (logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()).cpu()
 
     scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
     table = scorer.network.get_input_embeddings().weight
@@ -320,10 +289,7 @@ def load_model(
     facts: dict[str, Any],
     longest: int | None = None,
 ) -> TextModel:
-    """The model that the class `auto` of transformers reads, ready to answer by `rule`.
-
-    It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
-    """
+    """The model that the class `auto` of transformers reads, with `rule`; `longest` limits its tokens."""
     opened = loading.pretrained(context, library, argument, kind=getattr(library, auto))
     model, tokenizer = opened.model, opened.tokenizer
     if hasattr(model.config, "max_position_embeddings"):
@@ -334,8 +300,6 @@ def load_model(
     identity = context.identity(**opened.facts, length=length, **facts)
     return TextModel(identity, model, tokenizer, context.device, length, rule)
 
-
-# -- encoders of sentences ---------------------------------------------------------------------------------
 
 POOLING = ("mean", "cls", "last")
 #: What sentence-transformers calls them, with and without "pooling_mode_" before it.
@@ -393,14 +357,10 @@ class SentenceEncoder(OnTextModel, base.ComparedByCosine):
 
 
 def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> SentenceEncoder:
-    """The encoder in a local folder, or of that name on the hub.
-
-    Raises `ModelError` for models that look at images too, have no states of tokens, or whose files of
-    sentence-transformers name layers or a pooling that are none of these.
-    """
+    """The encoder in a local folder, or of that name on the hub."""
     where = f"text-encoder:{argument}"
     context = LoadContext.of(where, options, "prompt", "settings")
-    settings = settings_of(SentenceSettings, options.settings, where=where)
+    settings = declared.settings_of(declared.SentenceSettings, options.settings, where=where)
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
@@ -413,7 +373,9 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
     pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
-    model = load_model(context, library, argument, auto, _pooled(pooling), pooling_facts, longest)
+    model = load_model(
+        context, library, argument, auto, partial(_pooled, pooling=pooling), pooling_facts, longest
+    )
     loading.check_words(model.tokenizer, where)
     loading.length_within(settings.length, model.length, where=where)
     with torch.inference_mode():
@@ -423,27 +385,20 @@ def load_encoder(argument: str, options: base.Options = base.DEFAULT) -> Sentenc
     return SentenceEncoder(model, lower)
 
 
-def _pooled(pooling: str) -> Any:
-    """The rule that gives a row for each text."""
-
-    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
-        output, mask = model.forward([text.ids for text in texts])
-        states = output.last_hidden_state.float()
-        if pooling == "cls":
-            return states[:, 0]
-        if pooling == "last":
-            return states[torch.arange(len(states), device=states.device), mask.sum(dim=1) - 1]
-        counted = mask[..., None].to(states.dtype)
-        return (states * counted).sum(dim=1) / counted.sum(dim=1)
-
-    return rule
+def _pooled(model: TextModel, texts: Sequence[Ids], *, pooling: str) -> Tensor:
+    """A vector for each text."""
+    output, mask = model.forward([text.ids for text in texts])
+    states = output.last_hidden_state.float()
+    if pooling == "cls":
+        return states[:, 0]
+    if pooling == "last":
+        return states[torch.arange(len(states), device=states.device), mask.sum(dim=1) - 1]
+    counted = mask[..., None].to(states.dtype)
+    return (states * counted).sum(dim=1) / counted.sum(dim=1)
 
 
 def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
-    """Pooling, longest text and case as the files of sentence-transformers say; `length` is None without.
-
-    Raises `ModelError` where they name modules, or a pooling, that cannot be had.
-    """
+    """Pooling, longest text and case by the files of sentence-transformers; `length` is None without."""
     modules = _file(library, argument, "modules.json", where)
     if not isinstance(modules, list):
         return {"length": None}
@@ -489,21 +444,14 @@ def _file(library: Any, argument: str, name: str, where: str) -> Any:
     return None if path is None else read_json(path)
 
 
-# -- tokens of texts --------------------------------------------------------------------------------------
-
-
 def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEncoder":
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` as `hf:` does, and for models whose tokenizer sets no mark at the begin and at the end
-    of a text; `InputError` for a layer that the model lacks.
-    """
+    """The model in a local folder, or of that name on the hub."""
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
     name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
     library = loading.library_of()
     loading.check_place(name, where)
-    model = load_model(context, library, name, "AutoModel", _states_of(-1), {"parts": "tokens"})
+    model = load_model(context, library, name, "AutoModel", partial(_states, layer=-1), {"parts": "tokens"})
     tokenizer, layers = model.tokenizer, int(getattr(model.network.config, "num_hidden_layers", 0))
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
@@ -513,18 +461,14 @@ def load_tokens(argument: str, options: base.Options = base.DEFAULT) -> "TextEnc
         raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
     used = int(layer) if layer else layers
     identity = replace(model.identity, options={**model.identity.options, "layer": used})
-    return TextEncoder(replace(model, identity=identity, rule=_states_of(used)))
+    return TextEncoder(replace(model, identity=identity, rule=partial(_states, layer=used)))
 
 
-def _states_of(layer: int) -> Any:
-    """The rule that gives the unit vectors of a text's tokens, by the states of a layer."""
-
-    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
-        rows = [text.ids for text in texts]
-        output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
-        return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
-
-    return rule
+def _states(model: TextModel, texts: Sequence[Ids], *, layer: int) -> Tensor:
+    """The unit vectors of the texts' tokens, by the states of a layer."""
+    rows = [text.ids for text in texts]
+    output, _ = model.forward(rows, output_hidden_states=True, return_dict=True)
+    return torch.nn.functional.normalize(output.hidden_states[layer].float(), dim=-1)
 
 
 class TextEncoder(OnTextModel):
@@ -563,9 +507,6 @@ class TextEncoder(OnTextModel):
         return self.model.over_limit(captions)
 
 
-# -- texts that a causal model writes ---------------------------------------------------------------------
-
-
 class TextGenerator(OnTextModel):
     """A model that continues prompts, under the identity of the scorer of the same name."""
 
@@ -580,11 +521,9 @@ class TextGenerator(OnTextModel):
     ) -> list[str]:
         """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
 
-        With `head` every answer has begun with that text, and what follows it is returned.
-
-        At temperature 0 the likeliest token is taken each time, and above it one is drawn; the same prompts
-        in one call with the same seed then give the same texts. All prompts go through the model together,
-        padded on the left. Raises `InputError` where a prompt leaves no room for an answer.
+        With `head` every answer begins with that text, and what follows it is returned. At temperature 0 the
+        likeliest token is taken; above it tokens are drawn, and the same prompts in one call with one seed
+        give the same texts.
         """
         if not prompts:
             return []
@@ -593,8 +532,7 @@ class TextGenerator(OnTextModel):
         longest = max(map(len, rows))
         limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
         if longest >= limit:
-            problem = "a prompt is longer than the model reads"
-            given = f"{longest:,} tokens"
+            problem, given = "a prompt is longer than the model reads", f"{longest:,} tokens"
             allowed = f"fewer than {limit:,}"
             raise InputError(problem, where=self.model.identity.name, given=given, allowed=allowed)
         marks = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
@@ -620,10 +558,7 @@ class TextGenerator(OnTextModel):
 
 
 def load_generator(argument: str, options: base.Options = base.DEFAULT) -> TextGenerator:
-    """The causal model in a local folder, or of that name on the hub.
-
-    Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.
-    """
+    """The causal model in a local folder, or of that name on the hub."""
     model = load_lm(argument, options)
     if not model.start or not model.network.can_generate():
         problem = "the model writes no text"

@@ -1,18 +1,15 @@
 """Released answers on released questions: the numbers of the papers, and of the tables' own counts."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
-from counterfoil.benchmarks.readers.specs import from_table
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.join_scores import answered, join_scores, matched
 from counterfoil.errors import ScoreError
-from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics import contrast
 from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
@@ -87,49 +84,6 @@ def test_outputs_of_detectors(shared_data):
     loaded = precomputed.load(str(folder / "sugarcrepe_CLIP_baseline.csv"))
     answers = join_scores(loaded, benchmark, note=[].append)
     assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
-
-
-TEXTS = "colorswap/vlm_results/text-gpt4v-colorswap.json"
-
-
-def test_colorswap_free_text_of_gpt_4v(shared_data):
-    loaded = precomputed.load(str(shared_data / TEXTS))
-    # All 600 responses can be read.
-    assert loaded.unanswered is None
-    # Most begin with their letter, which decides; so read by hand.
-    found = {"ipos2t": [], "ineg2t": []}
-    for row, each in enumerate(json.loads((shared_data / TEXTS).read_text())):
-        for name, k in (("ipos2t", 1), ("ineg2t", 2)):
-            letter = re.match(r"\(?([AB])\)", each[f"response_image_{k}"])
-            if letter:
-                found[name].append((row, letter.group(1) == each[f"log_{k}"]["correct_answer"]))
-    assert sum(map(len, found.values())) == 414
-    for name, hand in found.items():
-        assert all(loaded.right[name][row] == right for row, right in hand)
-    benchmark = from_table(Card(name="colorswap", title="ColorSwap", form="quad"), loaded.table)
-    answers = join_scores(loaded, benchmark, note=never)
-    values = contrast.from_directions(answers.right)
-    counts = {name: int(each.sum()) for name, each in values.items()}
-    assert counts == {"i2t": 274, "ipos2t": 288, "ineg2t": 284}
-    result = evaluate(benchmark, answers, scorer="GPT-4V", draws=100)
-    assert [*result.measures] == ["i2t", "ipos2t", "ineg2t"]
-    assert round(100 * result["i2t"].value, 2) == 91.33
-
-
-def test_colorswap_texts_that_cannot_be_read_are_no_wrong_answers(shared_data, tmp_path):
-    rows = json.loads((shared_data / TEXTS).read_text())
-    rows[3]["response_image_2"] = "I'm sorry, I can't help with that."
-    rows[5]["response_image_1"] = None
-    path = tmp_path / "texts.json"
-    path.write_text(json.dumps(rows))
-    with pytest.raises(ScoreError, match=r"row 4, column 'response_image_2': .* given: 2 of 300 without"):
-        precomputed.load(str(path))
-    loaded = precomputed.load(str(path), Options(unanswered="wrong"))
-    assert loaded.unanswered.nonzero()[0].tolist() == [3, 5]
-    assert not loaded.right["ineg2t"][3]
-    del rows[7]["log_1"]["correct_answer"]
-    path.write_text(json.dumps(rows))
-    refuses("the log does not say what was asked", precomputed.load, str(path), error=ScoreError)
 
 
 def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, tmp_path):

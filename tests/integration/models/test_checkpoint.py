@@ -197,9 +197,6 @@ def test_tied_weights_are_kept(backbones, tmp_path):
     assert torch.equal(found.ln_post.weight, tied)
 
 
-# -- what is refused -----------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def saved(backbones, tmp_path):
     checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), FACTS)
@@ -311,9 +308,6 @@ def test_a_folder_of_something_else_is_not_written_to(backbones, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["card.json"]
 
 
-# -- files: every layout gives the same tensors, and nothing in a file is ever run ------------------------
-
-
 @pytest.fixture
 def state(tiny_model):
     return dict(tiny_model("tiny").state_dict())
@@ -353,14 +347,11 @@ def test_layouts(wrap, state, tmp_path):
     assert same(read_checkpoint(tmp_path / "model.pt").tensors, state)
 
 
-def test_safetensors_and_what_they_say(state, tmp_path):
+def test_what_files_say_beside_the_weights_is_kept(state, tmp_path):
     save_file(state, tmp_path / "model.safetensors", metadata={"counterfoil": '{"quick_gelu": true}'})
     found = read_checkpoint(tmp_path / "model.safetensors")
     assert same(found.tensors, state)
     assert found.notes["counterfoil"] == '{"quick_gelu": true}'
-
-
-def test_plain_values_beside_the_weights_are_kept(state, tmp_path):
     torch.save({"model_state_dict": state, "epoch": 9, "loss": 0.25}, tmp_path / "model.pt")
     assert read_checkpoint(tmp_path / "model.pt").notes == {"epoch": 9, "loss": 0.25}
 
@@ -372,9 +363,6 @@ def test_digest_is_of_tensors_not_of_files(state):
     assert digest_tensors(backwards) == digest_tensors(state) != digest_tensors(changed)
     renamed = {("x" if name == "visual.proj" else name): tensor for name, tensor in state.items()}
     assert digest_tensors(renamed) != digest_tensors(state)
-
-
-# -- files that are refused -------------------------------------------------------------------------------
 
 
 def unreadable(path, pattern):
@@ -425,9 +413,6 @@ def test_no_file_no_weights_no_names(tmp_path):
     unreadable(tmp_path / "empty.pt", "holds no weights; given: epoch; allowed: state_dict, model_state_dict")
     torch.save([torch.zeros(2)], tmp_path / "list.pt")
     unreadable(tmp_path / "list.pt", "holds no weights by name; given: list")
-
-
-# -- fitting ----------------------------------------------------------------------------------------------
 
 
 def test_temperatures_and_buffers_do_not_matter(state):

@@ -280,9 +280,6 @@ def test_what_a_family_lacks_is_refused(tmp_path):
         check_methods(scorer, ["grad-cam"])
 
 
-# -- features of patches, against each family's pooling at one patch alone --------------------------------
-
-
 CPU = Options(device="cpu")
 
 

@@ -69,9 +69,6 @@ def test_lengths_are_tokens_with_both_marks(clip_folder):
     assert scorer.lengths([]) == []
 
 
-# -- bad input --------------------------------------------------------------------------------------------
-
-
 def refused(argument, pattern, options=CPU, kind=ModelError):
     refuses(pattern, hf.load, str(argument), options, error=kind)
 

@@ -80,16 +80,10 @@ def test_a_picture_as_thin_as_a_line_takes_no_gigabytes(preparation, tmp_path):
         inputs_of(preparation, Image("line", FileSource(tmp_path / "line.png")))
 
 
-# -- routes of pictures to a tower ------------------------------------------------------------------------
-
-
 def smooth(width, height, seed=0):
     rng = np.random.default_rng(seed)
     coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
     return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
-
-
-# -- resizing on the device -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
@@ -119,9 +113,6 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more():
         torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
     )
     assert torch.allclose(found[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
-
-
-# -- scorers ----------------------------------------------------------------------------------------------
 
 
 ROUTES = ({}, {"resize": "device"})

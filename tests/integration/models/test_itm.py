@@ -131,7 +131,6 @@ def test_the_image_tower_runs_once_per_image(name, matchers, drawn_images, monke
     assert sum(seen) == 3
 
 
-# -- bad input --------------------------------------------------------------------------------------------
 def refused(argument, pattern, kind=ModelError, **options):
     refuses(pattern, itm.load, str(argument), Options(device="cpu", **options), error=kind)
 
@@ -177,9 +176,6 @@ def test_the_retrieval_protocol_needs_an_encoder_token(blip):
     tokenizer.add_tokens(["[ENC]"])
     tokenizer.save_pretrained(blip)
     assert loaded(blip, "retrieval").matcher.encoder_token() == len(tokenizer) - 1
-
-
-# -- cross-encoders on regions -------------------------------------------------------------------------------
 
 
 #: Regions per image: they differ, so that some are padded.
@@ -298,7 +294,6 @@ def test_the_class_that_means_a_match_can_be_set(files):
     assert usual.identity.key != turned.identity.key
 
 
-# -- bad input --------------------------------------------------------------------------------------------
 def broken(files, name, features, pattern, kind=DataError):
     refuses(pattern, lambda: scored(reading(files, name, str(features)), named()), error=kind)
 

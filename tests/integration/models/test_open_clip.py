@@ -133,9 +133,6 @@ def test_bf16_is_near_fp32(native, checkpoint, drawn_images, monkeypatch):
     assert scorer.provenance["image tower"] == "fast"
 
 
-# -- bad input --------------------------------------------------------------------------------------------
-
-
 def refused(argument, pattern, options=CPU):
     return refuses(pattern, ours.load, str(argument), options, error=ModelError)
 

@@ -10,10 +10,7 @@ from torch import nn
 from counterfoil.errors import InputError
 from counterfoil.models import pcme
 from counterfoil.models.images import Resized
-from counterfoil.models.matching_probability import (
-    MostSimilarHeads,
-    Sampled,
-)
+from counterfoil.models.matching_probability import MostSimilarHeads, Sampled
 from counterfoil.models.networks import Backbone, Encoded, Local, Network
 from counterfoil.train import losses
 from counterfoil.train.losses import soft_contrastive

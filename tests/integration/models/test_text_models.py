@@ -180,8 +180,6 @@ def test_a_short_table_of_embeddings_is_not_veras(folder, tmp_path):
         catalog.scorer(f"plausibility:{tmp_path}", Options(device="cpu"))
 
 
-# -- encoders of sentences -----------------------------------------------------------------------------------
-
 ON_MODULES = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
 
 
@@ -292,9 +290,6 @@ def test_an_embedder_of_texts_and_pictures_in_one_tower_reads_texts(tmp_path):
     place = tiny_generative.save("qwen3-vl", tmp_path)
     found = rows(encoder(f"text-encoder:{place}", pooling="last"), TEXTS)
     np.testing.assert_allclose(found, pooled_twin(place, transformers.AutoModel, POOLS["last"]), atol=1e-5)
-
-
-# -- tokens of texts, and token-match on them as BERTScore has it -----------------------------------------
 
 
 CANDIDATES = ["a cat sits on the mat", "two dogs run", "the red dog", "a small cat runs"]

@@ -81,14 +81,6 @@ def test_tokens_of_transformers_equal_the_library(clip_folder, captions):
         assert tokens.ids.tolist() == [*tokens.used.tolist(), *[0] * (77 - used)]
 
 
-def test_both_libraries_read_the_same_ids(clip_folder, checkpoint, captions):
-    texts = [str(caption.text) for caption in captions]
-    one, other = load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))
-    assert other.local is not None
-    for first, second in zip(one.local.token_ids(texts), other.local.token_ids(texts), strict=True):
-        np.testing.assert_array_equal(first, second)
-
-
 def test_towers_without_an_end_mark_have_no_parts(checkpoint, siglip_folder):
     assert load("tiny-last", checkpoint("tiny-last")).local is None
     assert hf.load(str(siglip_folder), Options(device="cpu")).local is None

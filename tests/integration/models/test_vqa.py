@@ -207,9 +207,6 @@ def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(
         catalog.scorer(f"vqa:{place}", Options(device="cpu"))
 
 
-# -- likelihood ----------------------------------------------------------------------------------------------
-
-
 WORDS = ("a red cat on the mat", "two dogs", "a man and a woman behind the blue house left of a dog", "a")
 
 INSTRUCTION = "Describe this image in one sentence."
@@ -257,7 +254,7 @@ def logs_of(name, models):
             {
                 "role": "user",
                 "content": [{"type": "image", "image": picture}, {"type": "text", "text": INSTRUCTION}],
-            },
+            }
         ]
         options = {"tokenize": True, "return_dict": True, "return_tensors": "pt"}
         asked = processor.apply_chat_template(turns, add_generation_prompt=True, **options)
@@ -347,11 +344,7 @@ def test_settings_and_models_that_do_not_fit_are_refused(models, tmp_path):
         ({"alpha": "0.5"}, InputError, "alpha is of the unconditional term, and there is none"),
         ({"unconditional": "lm"}, InputError, "by a language model needs its name"),
         ({"unconditional": "blank", "lm": "gpt2"}, InputError, "by a language model needs its name"),
-        (
-            {"unconditional": "blank", "alpha": "nan"},
-            InputError,
-            "key 'alpha': out of range; given: nan",
-        ),
+        ({"unconditional": "blank", "alpha": "nan"}, InputError, "key 'alpha': out of range; given: nan"),
     ):
         refuses(message, likely, "git", models, **settings, error=error)
     with pytest.raises(ModelError, match="CoCa's captions are not scored"):

@@ -66,9 +66,6 @@ def test_random_is_uniform():
     assert draws.max() < 1
 
 
-# -- the colours of pictures against the colour words of captions -----------------------------------------
-
-
 def picture(*bands, side=64):
     """Horizontal bands of equal height, one per colour."""
     made = PIL.Image.new("RGB", (side, side))

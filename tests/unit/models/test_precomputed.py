@@ -29,9 +29,6 @@ def csv(path, header, *rows):
     return write(path / "table.csv", "\n".join([header, *rows]) + "\n")
 
 
-# -- layouts ----------------------------------------------------------------------------------------------
-
-
 QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
 
 
@@ -169,9 +166,6 @@ def test_a_column_that_is_no_answer(column, pattern, tmp_path):
         precomputed.load(csv(tmp_path, "id,s0,s1", "a,1,2"), Options(column=column))
 
 
-# -- what is refused --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("lines", "pattern"),
     [
@@ -204,9 +198,6 @@ def test_tables_that_cannot_be_right(lines, pattern, tmp_path):
 def test_files_that_are_not_there(tmp_path):
     refuses("no such file or folder", precomputed.load, str(tmp_path / "none.csv"))
     refuses("no table in this folder", precomputed.load, str(tmp_path))
-
-
-# -- embeddings -------------------------------------------------------------------------------------------
 
 
 def save(path, **arrays):
@@ -274,9 +265,6 @@ def test_embeddings_that_cannot_be_right(arrays, pattern, tmp_path):
 def test_a_missing_file_of_embeddings(tmp_path):
     with pytest.raises(DataError, match="no such file; check the path after 'embeddings:'"):
         precomputed_galleries.load_embeddings(str(tmp_path / "none.npz"))
-
-
-# -- similarities -----------------------------------------------------------------------------------------
 
 
 SCORES = np.array([[0.5, 1.0, -2.0], [0.25, 0.0, 8.0]])
@@ -360,9 +348,6 @@ def test_ids_are_for_similarities_only(file, tmp_path):
     options = ids_at(tmp_path / "i.npz", image_ids=np.arange(2), caption_ids=np.arange(3))
     for spec in (f"given:{tmp_path}/t.csv", f"given:{tmp_path}/r.json", "blind:constant"):
         refuses("has no use for the option 'ids'", scorer, spec, options, error=InputError)
-
-
-# -- rankings ---------------------------------------------------------------------------------------------
 
 
 I2T = {"10": [3, 1, 2], "11": [], "4": [2]}

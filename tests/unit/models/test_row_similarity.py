@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.engine.similarity import unit
-from counterfoil.models.matching_probability import (
-    MostSimilarHeads,
-    Sampled,
-    log_mean_match,
-)
+from counterfoil.models.matching_probability import MostSimilarHeads, Sampled, log_mean_match
 
 WIDTH, HEADS = 6, 3
 

@@ -45,7 +45,6 @@ class EmbeddingMetric(Identified, Protocol):
 
     #: ("images", "captions"), ("images", "captions", "references") or ("captions", "references").
     needs: tuple[str, ...]
-    #: With the metric's prefix in its prompt.
     embedder: Embedder
 
     def of_embeddings(
@@ -73,7 +72,6 @@ class CaptionTokens:
     whole: Float[ndarray, "width"]
 
 
-#: For each batch the tokens of its captions, and the unit vectors of its items' frames.
 BatchTokens = Iterator[list[CaptionTokens]]
 BatchFrames = Iterator[list[Float[np.ndarray, "frames width"]]]
 
@@ -93,8 +91,7 @@ class LocalEmbedder(Identified, Protocol):
         """For each batch of videos (or images) the unit vectors of their frames, decoded as a stream."""
 
 
-#: The unit vectors of each row's frames, the tokens of each row's references, and the rows whose references
-#: are the documents of a load.
+#: The unit vectors of each row's frames, the tokens of its references, and rows whose references are counted.
 Frames = Sequence[Float[ndarray, "_ width"]]
 TokenGroups = Sequence[Sequence[CaptionTokens]]
 Documents = Int64[ndarray, "documents"]
@@ -114,10 +111,7 @@ class LocalMetric(Identified, Protocol):
         references: TokenGroups | None,
         documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One number per row. What is counted over references is over those of these rows, or of `documents`.
-
-        `documents` are as those of `TextMetric.of_texts`.
-        """
+        """One number per row; references are counted over these rows, or over `documents`."""
 
 
 CaptionMetric = TextMetric | EmbeddingMetric | LocalMetric

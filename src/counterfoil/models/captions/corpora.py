@@ -20,25 +20,15 @@ from counterfoil.store import digest_file
 #: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
 LONGEST_SENTENCE = 66
 
-LAYOUTS = (
-    "{ID: [CAPTION]}",
-    '{ID: {"sentences": [CAPTION]}}',
-    "[CAPTION]",
-    "COCO's annotations with image_id and caption",
-)
+_COCO = "COCO's annotations with image_id and caption"
+LAYOUTS = ("{ID: [CAPTION]}", '{ID: {"sentences": [CAPTION]}}', "[CAPTION]", _COCO)
 
 
 def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[str]]:
-    """The captions of each image or video in a JSON file, for the setting of a metric that names it.
-
-    The layouts are those of VATEX, of ActivityNet (sentences of more than `LONGEST_SENTENCE` words left out),
-    a list of captions (each by itself), and COCO's. Raises `DataError`: where there is no file, saying that
-    `where` may have what is `allowed`; for what is in none of the layouts; and for no captions.
-    """
+    """The captions of each image or video in a JSON file, laid out as VATEX's, ActivityNet's or COCO's."""
     if not path.is_file():
-        raise DataError(
-            "no such file", where=where, given=path, allowed=[*allowed, "a JSON file of captions"]
-        )
+        allowed = [*allowed, "a JSON file of captions"]
+        raise DataError("no such file", where=where, given=path, allowed=allowed)
     value = read_json(path)
     if isinstance(value, list):
         groups = [[_text(text, f"{path}, caption {at}")] for at, text in enumerate(value, 1)]
@@ -75,8 +65,7 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-#: What the setting `idf` may be beside a file. "benchmark" is the corpus that the benchmark came with, and
-#: where there is none the candidates, or the references of a metric that compares with them.
+#: What the setting `idf` may be beside a file; "benchmark" is the corpus that the benchmark came with.
 SOURCES = ("benchmark", "references", "candidates", "none")
 
 
@@ -91,10 +80,7 @@ class Corpus:
 
     @classmethod
     def of(cls, idf: str, where: str) -> "Corpus | None":
-        """The corpus that the setting `idf` names, None where it names none.
-
-        Raises `DataError` for a file that is not there, or holds no captions.
-        """
+        """The corpus that the setting `idf` names, None where it names none."""
         if idf in SOURCES:
             return None
         # It is read and counted once as long as the file stays as it is.
@@ -156,11 +142,7 @@ class Counting:
         return "references" if "references" in self.needs else "candidates"
 
     def for_corpus(self, file: Path | None) -> Any:
-        """The metric for a benchmark whose corpus is `file`; without a corpus where that is None or missing.
-
-        It is another one only where `wants_corpus`, as EMScore's code measures VATEX-EVAL and
-        ActivityNet-FOIL. Raises `DataError` for a file without captions.
-        """
+        """The metric for a benchmark whose corpus is `file`; without one where that is None or missing."""
         if not self.wants_corpus:
             return self
         corpus = Corpus.of(str(file), self.identity.name) if file is not None and file.is_file() else None
@@ -173,11 +155,7 @@ class Counting:
     def frequencies(
         self, candidates: Sequence[CaptionTokens], references: TokenGroups | None, documents: Documents | None
     ) -> Frequencies | None:
-        """The document frequencies that the setting `idf` asks for, None where every token counts alike.
-
-        Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then
-        a reference of several candidates counts as often. Raises `DataError` where there is nothing to count.
-        """
+        """The document frequencies that the setting `idf` asks for, None where every token counts alike."""
         if self.corpus is not None:
             return self.corpus.frequencies(self.local)
         if self.counted == "none" or not len(candidates):
@@ -190,10 +168,7 @@ class Counting:
 
 
 class Phrases:
-    """Captions with their weights, each made once however often it is asked for.
-
-    Without frequencies every token weighs 1. Where marks do not count, those of begin and end weigh 0.
-    """
+    """Captions with their weights, each made once; marks of begin and end may weigh 0."""
 
     def __init__(self, frequencies: Frequencies | None, *, marks: bool) -> None:
         self._frequencies = frequencies

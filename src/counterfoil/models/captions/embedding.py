@@ -1,24 +1,14 @@
 """Caption metrics with a model behind them: CLIP-S, PAC-S, EMScore, their kin with references, token-match.
 
-`load` gives an `EmbeddingMetric` (one embedding per item) or a `LocalMetric` (tokens and frames), with the
-official prefix, weight and treatment of what the papers leave open; `options.settings` changes them
-(`settings`).
-
-CLIP-S and PAC-S are about pictures. PAC-S scores videos with PAC-S by EMScore's formulae (section 3.2): where
-a benchmark shows videos, take `metric.for_videos()` of these, a `LocalMetric` under the same name with the
-same model; CLIP-S is refused there in a line.
-
 What the codes behind the published numbers do, and where this differs:
 
-* CLIPScore and PAC-S put "A photo depicts " before candidates and references, EMScore nothing. They cut off
-  captions that are too long, as here; EMScore's code stops with an error.
-* CLIPScore on a GPU computes in half precision up to the score, on a CPU in single; PAC-S and EMScore round
-  nothing. Here scores are float64, of float32 embeddings; `arithmetic=half` and precision fp16 are
-  CLIPScore's GPU, whose scores tie often. Its numbers come out to a step or two of half precision, not to the
-  bit: embeddings here have length 1 before they are rounded, there after it.
+* CLIPScore and PAC-S put "A photo depicts " before candidates and references, EMScore nothing.
+* CLIPScore on a GPU computes in half precision up to the score. Here scores are float64, of float32
+  embeddings; `arithmetic=half` and precision fp16 are CLIPScore's GPU, whose scores tie often, to a step or
+  two: embeddings here have length 1 before they are rounded, there after it.
 * EMScore's padding makes scores depend on the rows beside them; here none does, but for `padding=released`.
-  Where all weights of a caption are 0, as of a load of one caption, its code has a NaN; here its tokens count
-  alike.
+  Where all weights of a caption are 0 its code has a NaN; here its tokens count alike. Its code stops with an
+  error at captions that are too long; here they are cut off.
 """
 
 from collections.abc import Sequence
@@ -33,33 +23,17 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
 from counterfoil.models.base import Identity, Options, reject_unused_options
+from counterfoil.models.captions import registry
 from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
-from counterfoil.models.captions.registry import (
-    KINDS,
-    Backbone,
-    Kind,
-    Settings,
-    deciding_settings,
-    entry,
-    read,
-)
+from counterfoil.models.captions.registry import KINDS, Backbone, Kind, Settings, entry, read
 from counterfoil.models.dual import DualEncoder
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.models.text_models import TextEncoder
 
 
 def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
-    """The metric called `name`, such as "clip-s", around the model that `backbone` loads.
-
-    `backbone` gets `options` with the metric's prefix as the prompt, and gives an `Embedder` or
-    `PrecomputedEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
-    `options` takes the place of the prefix.
-
-    Raises `UnknownNameError` for an unknown setting, `InputError` for a value that is not allowed, where the
-    model compares in another way than by cosine, and where the metric looks at tokens and the model has none;
-    `DataError` for a corpus that cannot be read; and what `backbone` raises.
-    """
+    """The metric called `name`, such as "clip-s", around the model that `backbone` loads with the prefix."""
     where, given = f"metric:{name}", f"--backbone {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
     prompted = options.prompt != "{}"
@@ -94,7 +68,6 @@ class CosineMetric:
 
     identity: Identity
     needs: tuple[str, ...]
-    #: An `Embedder`, or `PrecomputedEmbeddings`.
     embedder: Any
     settings: Settings
     #: What results call it where its name would say too much: "PAC-S formula through MODEL"; else "".
@@ -109,10 +82,7 @@ class CosineMetric:
         references: Float[ndarray, "references width"] | None,
         starts: Int64[ndarray, "rows_and_one"] | None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`.
-
-        Raises `DataError` for a row without references where the metric reads them.
-        """
+        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`."""
         assert images is not None
         how: dict[str, Any] = {"weight": self.settings.weight, "arithmetic": self.settings.arithmetic}
         if "references" not in self.needs:
@@ -125,8 +95,7 @@ class CosineMetric:
     def for_videos(self) -> "FrameMetric":
         """The metric of videos, by tokens and frames: PAC-S there is EMScore with PAC-S's model.
 
-        EMScore's official values hold, so there is no prefix unless one is set. Raises `InputError` for
-        CLIP-S, which no paper puts to videos, and where the model has no tokens. PAC-S section 3.2.
+        EMScore's official values hold, so there is no prefix unless one is set. PAC-S section 3.2.
         """
         name = self.identity.name.removeprefix("metric:")
         kind = KINDS[name].of_videos
@@ -147,9 +116,7 @@ class CosineMetric:
 class FrameMetric(Counting):
     """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
 
-    #: Whether candidates are compared with references.
     beside_references: bool
-    #: As a `CosineMetric`'s.
     title: str = ""
 
     def of_parts(
@@ -159,11 +126,7 @@ class FrameMetric(Counting):
         references: TokenGroups | None,
         documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`.
-
-        Document frequencies are taken over these rows, or over the corpus (`for_corpus`). Raises `DataError`
-        for a row without frames, or without references where it is compared with them.
-        """
+        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`."""
         assert images is not None
         rare = self.frequencies(candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
@@ -191,8 +154,7 @@ class TokenMetric(Counting):
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row: F1, or the part that is set.
 
-        As in BERTScore the marks of begin and end may be found and weigh nothing themselves. Raises
-        `DataError` for a row without references. See `token_match` in `counterfoil.metrics.captions`.
+        As in BERTScore the marks of begin and end may be found and weigh nothing themselves.
         """
         assert references is not None
         phrase = Phrases(self.frequencies(candidates, references, documents), marks=False)
@@ -220,7 +182,7 @@ def _of_frames(
 def _title(name: str, model: Any, settings: Settings) -> str:
     """What results call PAC-S where no model of PAC-S is behind it: there it is CLIP-S times 0.8.
 
-    PAC-S's model is one that was trained with the recipe `pac`, or that the user says is a released one.
+    PAC-S's model was trained with the recipe `pac`, or the user says that it is a released one.
     """
     if not name.endswith("pac-s") or settings.model == "pac-s":
         return ""
@@ -246,15 +208,12 @@ def _check_looks(model: Any, name: str, options: Options) -> None:
 def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
     local: LocalEmbedder | None = getattr(model, "local", None)
     if local is None:
-        raise InputError(
-            "the model gives no embeddings of single tokens in the space of its images",
-            where=f"metric:{name}",
-            given=f"--backbone {options.backbone}",
-            allowed="CLIP of open_clip or transformers, whose text tower is causal and ends with a mark",
-            hint="or an encoder of texts, hf-text:..."
-            if name == "token-match"
-            else "clip-s takes any dual encoder",
-        )
+        problem = "the model gives no embeddings of single tokens in the space of its images"
+        where, given = f"metric:{name}", f"--backbone {options.backbone}"
+        allowed = "CLIP of open_clip or transformers, whose text tower is causal and ends with a mark"
+        read_alone = "or an encoder of texts, hf-text:..."
+        hint = read_alone if name == "token-match" else "clip-s takes any dual encoder"
+        raise InputError(problem, where=where, given=given, allowed=allowed, hint=hint)
     return local
 
 
@@ -262,6 +221,6 @@ def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
     """A metric's identity: all of the model behind it, and how its answers are compared."""
-    values = deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
+    values = registry.deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
     options = {**model.options, "model": model.name, "metric": values}
     return replace(model, name=f"metric:{name}", options=options)

@@ -1,8 +1,4 @@
-"""METEOR 1.5 and SPICE 1.0: the Java programs of pycocoevalcap, and how they are run.
-
-METEOR is asked through pycocoevalcap's own class: it is started once, kept, and ended with this program.
-SPICE reads and writes files; its parser is a download of its own.
-"""
+"""METEOR 1.5 and SPICE 1.0: the Java programs of pycocoevalcap, and how they are run."""
 
 import atexit
 import json
@@ -15,7 +11,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Timer
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,49 +22,32 @@ from counterfoil.store import write_json
 
 #: Lines that Java prints in any case; they explain no failure.
 _CHATTER = ("Picked up ", "NOTE: Picked up ", "... ")
-
 _INSTALL = "install a Java runtime, version 8 or later (such as the package default-jre-headless or openjdk)"
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
-    """The lines that say something of a failure: neither blank, nor a place in a program, nor chatter.
-
-    >>> list(telling(["NOTE: Picked up X", "Exception: no such file", "  at Main.main(Main.java:1)", ""]))
-    ['Exception: no such file']
-    """
+    """The lines that say something of a failure: neither blank, nor a place in a program, nor chatter."""
     for line in lines:
         if line.strip() and not line.lstrip().startswith(_CHATTER) and not line.lstrip().startswith("at "):
             yield line.strip()
 
 
 def died(code: int, complaints: Sequence[str]) -> str:
-    """How a program ended, by its exit status and its last words.
-
-    >>> died(1, ["Error: no space"]), died(-9, [])
-    ('ended with status 1; it said last: Error: no space', 'was ended by signal 9; it said nothing')
-    """
+    """How a program ended, by its exit status and its last words."""
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
     return f"{how}; it said {f'last: {complaints[-1]}' if complaints else 'nothing'}"
 
 
 def run(command: Sequence[str], *, name: str, patience: float) -> str:
-    """Runs a program that reads and writes files, and gives back what it said; `ModelError` where it fails.
-
-    >>> from sys import executable
-    >>> run([executable, "-c", "import sys; sys.exit('no space')"], name="copy", patience=60)
-    Traceback (most recent call last):
-    counterfoil.errors.ModelError: copy: ended with status 1; it said last: no space
-    """
+    """Run a program that reads and writes files, and return what it said."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=patience,
-            check=False,
-        )
+        how: dict[str, Any] = {
+            "capture_output": True,
+            "encoding": "utf-8",
+            "errors": "replace",
+            "check": False,
+        }
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=patience, **how)
     except subprocess.TimeoutExpired:
         raise ModelError(f"not done within {patience:g} seconds; it was ended", where=name) from None
     except OSError as error:
@@ -103,12 +81,9 @@ def file(path: Path, name: str, hint: str) -> Path:
     return path
 
 
-#: Its name in messages.
-METEOR = "metric:meteor"
-
-#: Seconds that a load may take; the program does hundreds of captions in one.
-_METEOR_PATIENCE = 6 * 3600.0
-
+METEOR, SPICE = "metric:meteor", "metric:spice"
+#: Seconds that a load of SPICE may take, which does some tens of captions in one.
+_PATIENCE = 6 * 3600.0
 #: The program that is kept, by process of ours: a fork must not write into the pipes of its parent's.
 _KEPT: dict[int, Any] = {}
 
@@ -123,17 +98,10 @@ class Meteor(NamedTuple):
 def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Meteor:
     """METEOR of each candidate against the best of its references, and of all candidates as one text.
 
-    The value of the whole is not the mean: the counts of all candidates are added up first, as METEOR and
-    pycocoevalcap report it. Options are those of pycocoevalcap: English, with METEOR's own normalisation of
-    punctuation (`-l en -norm`). In the captions `|||`, which stands between captions on the way to the
-    program, is left out, and white space is one blank. An empty candidate gets 0, and so does one whose
-    references are all empty.
-
-    The program keeps about a gigabyte of data in memory, loads it for some seconds once, and ends with this
-    one.
-
-    Raises `MissingExtraError` without pycocoevalcap, `ModelError` without Java or a file of METEOR's, or
-    where the program fails.
+    The value of the whole is not the mean: the counts of all candidates are added up first. Options are those
+    of pycocoevalcap (`-l en -norm`). `|||`, which stands between captions on the way to the program, is left
+    out, and white space is one blank. An empty candidate gets 0, and so does one whose references are all
+    empty. The program keeps about a gigabyte in memory and ends with this one.
 
     Source: PAC-S, section 2; Denkowski and Lavie (2014).
     """
@@ -143,8 +111,6 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
     from pycocoevalcap.meteor import meteor as official
 
     program = _KEPT.get(os.getpid()) or _KEPT.setdefault(os.getpid(), official.Meteor())
-    watch = Timer(_METEOR_PATIENCE, program.meteor_p.kill)
-    watch.start()
     try:
         corpus, items = program.compute_score(
             {at: list(map(_plain, own)) for at, own in enumerate(references)},
@@ -156,11 +122,7 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Me
         if not isinstance(error, OSError | ValueError):
             raise
         problem = "not a score" if code is None else died(code, complaints)
-        if not watch.is_alive():
-            problem = f"not done within {_METEOR_PATIENCE:g} seconds; it was ended"
         raise ModelError(problem, where=METEOR) from None
-    finally:
-        watch.cancel()
     return Meteor(np.array(items), corpus)
 
 
@@ -184,11 +146,7 @@ atexit.register(close_meteor)
 
 
 def _plain(text: str) -> str:
-    """A caption that is one caption to the program.
-
-    >>> _plain("a cat ||| a\\ndog"), _plain("|||")
-    ('a cat a dog', '')
-    """
+    """A caption that is one caption to the program."""
     return " ".join(text.replace("|||", "").split())
 
 
@@ -200,17 +158,9 @@ def check_meteor() -> None:
         file(folder("meteor") / part, METEOR, again)
 
 
-#: Its name in messages.
-SPICE = "metric:spice"
-
 #: The parser, which is a download of its own: pycocoevalcap fetches it when it is first used.
 PARSER = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
-
 _ARCHIVE = "http://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
-
-#: Seconds that a load may take; the parser does some tens of captions in one.
-_SPICE_PATIENCE = 6 * 3600.0
-
 #: Java's JavaScript went with Java 15, and SPICE writes its results with it.
 _LAST_WITH_SCRIPT = 14
 
@@ -220,11 +170,8 @@ def spice(
 ) -> Float[ndarray, "n"]:
     """SPICE of each candidate: the F-score of its facts against those of all its references, in [0, 1].
 
-    A candidate or references in which no fact is found give 0. `models` is the folder that holds the
-    parser's two files; by default `spice/lib` of pycocoevalcap. What the program parses is not kept.
-
-    Raises `MissingExtraError` without pycocoevalcap; `ModelError` without Java, the parser, or something to
-    write results with, or where the program fails.
+    A candidate or references in which no fact is found give 0. `models` is the folder of the parser's two
+    files.
 
     Source: PAC-S, section 2; Anderson et al. (2016). Up to how the program is called, as in pycocoevalcap.
     """
@@ -237,7 +184,7 @@ def spice(
         captions = [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in rows]
         write_json(captions_file, captions)
         whole = [*command, str(captions_file), "-out", str(answered), "-silent"]
-        run(whole, name=SPICE, patience=_SPICE_PATIENCE)
+        run(whole, name=SPICE, patience=_PATIENCE)
         try:
             results = json.loads(answered.read_text(encoding="utf-8"))
             values = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in results}

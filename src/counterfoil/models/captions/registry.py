@@ -12,7 +12,6 @@ from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.registry import Registry, resolve
 
-#: What CLIPScore and PAC-S put before every caption.
 PREFIX = "A photo depicts "
 
 
@@ -47,7 +46,6 @@ class Kind:
     """What the name of a metric stands for."""
 
     official: Settings
-    #: What may be set of it.
     takes: tuple[str, ...]
     #: The same where it is asked about videos; none where it cannot be.
     of_videos: "Kind | None" = None
@@ -81,8 +79,7 @@ KINDS: Mapping[str, Kind] = {
 def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settings:
     """The official values of the metric called `name`, of pictures or of videos, but for what is given.
 
-    One command may ask about both, so what concerns the other alone is passed over. Raises `InputError` for
-    what concerns neither, and for a value that is not allowed.
+    One command may ask about both, so what concerns the other alone is passed over.
 
     >>> read({"weight": "1"}, "clip-s")  # doctest: +ELLIPSIS
     Settings(prefix='A photo depicts ', weight=1.0, negative='released', ...)
@@ -99,19 +96,14 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     values = values_of(Settings, given, where=where)
     if prefix := values.get("prefix"):
         if "{}" in prefix:
-            raise InputError(
-                "a prefix stands before captions", where=where, given=prefix, hint="leave {} out"
-            )
+            problem, hint = "a prefix stands before captions", "leave {} out"
+            raise InputError(problem, where=where, given=prefix, hint=hint)
         values["prefix"] = prefix if prefix.endswith(" ") else f"{prefix} "
     return replace(kind.official, **{key: value for key, value in values.items() if key in kind.takes})
 
 
 def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
-    """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt.
-
-    >>> deciding_settings(KINDS["pac-s"].official, KINDS["pac-s"])
-    {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
-    """
+    """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt."""
     names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
     return {name: getattr(settings, name) for name in names}
 
@@ -147,62 +139,35 @@ _READS = ("captions", "references")
 _LOOKS = ("images", "captions", "model")
 _BOTH = ("images", "captions", "references", "model")
 
-#: Name, what it reads, summary and source of each.
 _ROWS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
-    *(
-        (
-            f"bleu-{n}",
-            _READS,
-            f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
-            "Papineni et al. 2002, as in the COCO tool kit",
-        )
-        for n in (1, 2, 3, 4)
-    ),
+    *((f"bleu-{n}", _READS,
+       f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
+       "Papineni et al. 2002, as in the COCO tool kit") for n in (1, 2, 3, 4)),
     ("rouge-l", _READS, "F of the longest common subsequence, beta 1.2", "Lin 2004, as in the COCO tool kit"),
-    (
-        "cider",
-        _READS,
-        "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
-        "Vedantam et al. 2015",
-    ),
+    ("cider", _READS,
+     "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
+     "Vedantam et al. 2015"),
     ("cider-d", _READS, "the same number under its right name", "Vedantam et al. 2015"),
-    (
-        "meteor",
-        (*_READS, "java"),
-        "words aligned exactly, by stem, synonym and paraphrase",
-        "Denkowski and Lavie 2014",
-    ),
+    ("meteor", (*_READS, "java"), "words aligned exactly, by stem, synonym and paraphrase",
+     "Denkowski and Lavie 2014"),
     ("spice", (*_READS, "java"), "F of the propositions of scene graphs", "Anderson et al. 2016"),
     ("clip-s", _LOOKS, "2.5 times the cosine with the image, 0 where negative", "Hessel et al. 2021"),
-    (
-        "ref-clip-s",
-        _BOTH,
-        "harmonic mean of clip-s and the best cosine with a reference",
-        "Hessel et al. 2021",
-    ),
+    ("ref-clip-s", _BOTH, "harmonic mean of clip-s and the best cosine with a reference",
+     "Hessel et al. 2021"),
     ("pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "PAC-S, section 3.1"),
     ("ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "PAC-S, equation 6"),
-    (
-        "em-score",
-        _LOOKS,
-        "tokens matched to frames, and the whole to the whole; images and videos",
-        "Shi et al. 2022",
-    ),
+    ("em-score", _LOOKS, "tokens matched to frames, and the whole to the whole; images and videos",
+     "Shi et al. 2022"),
     ("ref-em-score", _BOTH, "em-score and the same with references, averaged", "Shi et al. 2022"),
-    (
-        "token-match",
-        (*_READS, "model"),
-        "tokens matched to those of references, as BERTScore does, by a model that reads",
-        "Zhang et al. 2020",
-    ),
+    ("token-match", (*_READS, "model"),
+     "tokens matched to those of references, as BERTScore does, by a model that reads",
+     "Zhang et al. 2020"),
     ("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
-)
-
+)  # fmt: skip
 METRICS: Registry[MetricEntry] = Registry(
     "caption metric", MetricEntry, "counterfoil.caption_metrics", [MetricEntry(*row) for row in _ROWS]
 )
 
-#: Names that stand for several.
 SEVERAL: Mapping[str, tuple[str, ...]] = {"bleu": ("bleu-1", "bleu-2", "bleu-3", "bleu-4")}
 
 
@@ -239,11 +204,7 @@ def check(name: str, backbone: str) -> None:
 
 
 def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
-    """The metric called `name`, with `options.settings`; `backbone` loads the model behind it.
-
-    Raises `UnknownNameError` for an unknown name, and `InputError` where a metric has a model behind
-    it and none is named, or one is named and it has none.
-    """
+    """The metric called `name`, with `options.settings`; `backbone` loads the model behind it."""
     check(name, options.backbone)
     metric = entry(name)
     kind = "embedding" if metric.has_model else "text"

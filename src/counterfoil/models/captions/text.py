@@ -24,7 +24,6 @@ Texts = tuple[str, ...]
 Lists = tuple[tuple[str, ...], ...]
 #: Rows whose references are counted, one of each image; None where every row is.
 Documents = Int64[ndarray, "documents"] | None
-#: What gives a number per row.
 Items = Callable[[Texts, Lists, Documents], Float[ndarray, "n"]]
 
 
@@ -38,10 +37,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class TextMeasure:
-    """A metric of texts. `items` gives a number per row of words, `whole` one for all; None is their mean.
-
-    `sums` are what the whole is made of, where that adds up over rows.
-    """
+    """A metric of texts: `items` gives a number per row of words, `whole` one for all (else the mean)."""
 
     does = ("reads_references",)
 
@@ -58,18 +54,12 @@ class TextMeasure:
         references: Sequence[Sequence[str]],
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "n"]:
-        """One number per row. Raises `InputError` for a row without references where it reads them.
-
-        CIDEr counts the references of the rows `documents`, or of all.
-        """
+        """One number per row; CIDEr counts the references of the rows `documents`, or of all."""
         # A copy: the metric keeps the original for the next call.
         return np.array(self.items(*self._words(candidates, references), documents))
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-        """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean over rows.
-
-        NaN for no rows.
-        """
+        """One number for the load: of BLEU and METEOR that of all rows as one text, else the mean."""
         if not candidates:
             return float("nan")
         words = self._words(candidates, references)
@@ -126,12 +116,6 @@ def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngr
 def load(name: str, options: Options) -> TextMeasure:
     """The metric called `name` ("cider"), as `options.settings` has it (see `registry.Settings`).
 
-    The identity names all that decides a number, and of a file its digest. `length` counts words: PAC-S
-    (Table 4) prefers "the longer caption" and does not say longer in what.
-
-    Raises `InputError` for another setting and a value that is not allowed, `DataError` for a file that
-    cannot be read, and what METEOR and SPICE raise of things that are missing.
-
     >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
     array([0.6667])
     >>> load("length", Options()).of_texts(["A dog runs.", "Two dogs!"], []).tolist()
@@ -147,18 +131,12 @@ def load(name: str, options: Options) -> TextMeasure:
         return metric_of(lambda *words: ngrams.rouge_of_load(_load(*words[:2])))
     if name == "meteor":
         java.check_meteor()
-        program = "METEOR 1.5, -l en -norm"
-        return metric_of(
-            lambda *words: _meteor_of(*words[:2]).items,
-            whole=lambda *words: _meteor_of(*words).corpus,
-            program=program,
-        )
+        program, whole = "METEOR 1.5, -l en -norm", lambda *words: _meteor_of(*words).corpus
+        return metric_of(lambda *words: _meteor_of(*words[:2]).items, whole=whole, program=program)
     if name == "spice":
-        models = Path(settings.models) if settings.models else None
+        models, program = Path(settings.models) if settings.models else None, "SPICE 1.0, CoreNLP 3.6.0"
         java.spice_command(models)
-        return metric_of(
-            lambda *words: java.spice(*words[:2], models=models), program="SPICE 1.0, CoreNLP 3.6.0"
-        )
+        return metric_of(lambda *words: java.spice(*words[:2], models=models), program=program)
     if name.startswith("bleu"):
         return _bleu(metric_of, int(name.removeprefix("bleu-")) - 1, settings.length)
     source, frequencies, counted = settings.df, None, "references"
@@ -166,16 +144,12 @@ def load(name: str, options: Options) -> TextMeasure:
         corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
         words = _cut_all((), tuple(map(tuple, corpus)), settings.tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
-    return metric_of(
-        lambda candidates, references, documents: cider.of_load(
-            _load(candidates, references),
-            frequencies=frequencies,
-            variant=settings.variant,
-            documents=documents,
-        ),
-        variant=settings.variant,
-        df=counted,
-    )
+    how: Any = {"frequencies": frequencies, "variant": settings.variant}
+
+    def cider_of(candidates: Texts, references: Lists, documents: Documents) -> Float[ndarray, "n"]:
+        return cider.of_load(_load(candidates, references), documents=documents, **how)
+
+    return metric_of(cider_of, variant=settings.variant, df=counted)
 
 
 def _measure(

@@ -1,7 +1,6 @@
 """An OpenAI-compatible chat endpoint: requests with images, and answers kept in files.
 
-Every answer is written to its own file as soon as it arrives, named by the digest of everything that was sent
-(address, model, messages with the digest of each image, parameters).
+Every answer is written at once to a file named by the digest of everything that was sent, images by theirs.
 """
 
 import base64
@@ -61,10 +60,7 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `refused` says that the model or its filter declined; `text` may be empty.
-
-    `text` is all that came; `answer` is what stands behind the thinking of a reasoning model.
-    """
+    """One answer: `text` is all that came, `refused` says that the model or its filter declined."""
 
     text: str
     refused: bool
@@ -112,12 +108,8 @@ class Endpoint(Client[ChatRequest, Reply]):
     def payload(self, request: ChatRequest) -> tuple[Callable[[], bytes], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
         settings = self.settings
-        facts: dict[str, Any] = {
-            "model": settings.model,
-            settings.tokens_field: request.max_tokens,
-            "temperature": settings.temperature,
-            **settings.extra,
-        }
+        facts: dict[str, Any] = {"model": settings.model, settings.tokens_field: request.max_tokens}
+        facts |= {"temperature": settings.temperature, **settings.extra}
         if request.logprobs:
             facts |= {"logprobs": True, "top_logprobs": _TOP}
         if request.seed is not None:
@@ -126,20 +118,17 @@ class Endpoint(Client[ChatRequest, Reply]):
             form = {"name": "answer", "strict": True, "schema": dict(request.schema)}
             facts["response_format"] = {"type": "json_schema", "json_schema": form}
 
-        def body(written: Callable[[Image], str]) -> dict[str, Any]:
-            def part(content: str | Image) -> dict[str, Any]:
-                if isinstance(content, str):
-                    return {"type": "text", "text": content}
-                detail = {"detail": settings.detail} if settings.detail else {}
-                return {"type": "image_url", "image_url": {"url": written(content), **detail}}
+        def part(content: str | Image, written: Callable[[Image], str]) -> dict[str, Any]:
+            if isinstance(content, str):
+                return {"type": "text", "text": content}
+            detail = {"detail": settings.detail} if settings.detail else {}
+            return {"type": "image_url", "image_url": {"url": written(content), **detail}}
 
-            content = [part(item) for item in request.parts]
-            system = [{"role": "system", "content": settings.system}] if settings.system else []
-            turns_before = [
-                {"role": "assistant" if at % 2 else "user", "content": text}
-                for at, text in enumerate(request.before)
-            ]
-            return {**facts, "messages": [*system, *turns_before, {"role": "user", "content": content}]}
+        def body(written: Callable[[Image], str]) -> dict[str, Any]:
+            said: list[tuple[str, Any]] = [("system", settings.system)] if settings.system else []
+            said += [("assistant" if at % 2 else "user", text) for at, text in enumerate(request.before)]
+            said.append(("user", [part(item, written) for item in request.parts]))
+            return {**facts, "messages": [{"role": role, "content": content} for role, content in said]}
 
         def named(image: Image) -> str:
             if image not in self._digests:
@@ -166,15 +155,11 @@ class Endpoint(Client[ChatRequest, Reply]):
         listed = (choice.get("logprobs") or {}).get("content") or []
         first = listed[0]["top_logprobs"] if listed else []
         top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
-        return Reply(
-            text=content or "",
-            refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
-            top=top or None,
-            prompt_tokens=int(usage.get("prompt_tokens") or 0),
-            completion_tokens=int(usage.get("completion_tokens") or 0),
-            model=str(body.get("model") or self.settings.model),
-            truncated=choice.get("finish_reason") == "length",
-        )
+        ending = choice.get("finish_reason")
+        refused = bool(message.get("refusal")) or ending == "content_filter"
+        asked, written = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
+        model = str(body.get("model") or self.settings.model)
+        return Reply(content or "", refused, top or None, asked, written, model, ending == "length")
 
     def refusal(self, message: str) -> Reply:
         """A refusal without words."""
@@ -209,10 +194,7 @@ class Endpoint(Client[ChatRequest, Reply]):
 
 
 def encoded(image: Image) -> tuple[bytes, str]:
-    """The bytes that are sent and their format: the file's own where it is whole and of a known format.
-
-    Raises `InputError` for a video, and `DataError` for an image that cannot be read.
-    """
+    """The bytes that are sent and their format: the file's own where it is whole and of a known format."""
     if isinstance(image, Video):
         raise InputError("an endpoint is sent images, not videos", where=image.id)
     if image.crop is None:

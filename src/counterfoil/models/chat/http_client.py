@@ -1,7 +1,6 @@
 """Clients of endpoints that answer with JSON: requests sent at a pace, retried, and kept once answered.
 
-No request is paid for twice: every answer is kept as soon as it arrives, under the digest of everything that
-was sent. Requests that hang when a process is killed were never answered, and are sent again.
+No request is paid for twice: an answer is kept as it arrives, under the digest of everything that was sent.
 """
 
 import json
@@ -87,11 +86,7 @@ class Spent:
 
 
 class Client(ABC, Generic[Asked, Answer]):
-    """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written or shown.
-
-    Redirects are not followed. A kind of endpoint has a `kind`, a `path` under the address and the name of
-    `what` it answers, makes the payload of a request, reads an answer, and keeps it.
-    """
+    """An endpoint with its kept answers; `key` is nowhere written or shown, and no redirect is followed."""
 
     kind: str
     path: str
@@ -136,12 +131,7 @@ class Client(ABC, Generic[Asked, Answer]):
         """The answer once it is kept."""
 
     def ask(self, requests: Sequence[Asked]) -> Iterator[Answer]:
-        """The answer to each request, in order; equal requests are sent once.
-
-        Requests are prepared a few ahead, so that images of a large benchmark are never all in memory. Raises
-        `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or gives no
-        answer after all tries. Whatever was answered is kept.
-        """
+        """The answer to each request, in order; equal requests are sent once, a few prepared ahead."""
         under_way: dict[str, Future[Answer]] = {}
         stop = self._stop = Future()
         limit = self.settings.concurrency
@@ -193,14 +183,12 @@ class Client(ABC, Generic[Asked, Answer]):
                     self.spent.retried += tries > 0
                 url = f"{self.settings.url}/{self.path}"
                 reply, last, after = self._read(*self._sent(client, "POST", url, **body))
-            except httpx2.ConnectError as error:
-                if not self._reached:
+            except (httpx2.TransportError, httpx2.DecodingError) as error:
+                if isinstance(error, httpx2.ConnectError) and not self._reached:
                     hint = "is it running, and is the address right?"
                     failed = self._failed("the endpoint cannot be reached", given=str(error), hint=hint)
                     raise failed from None
-                last, after = _words(error), 0.0
-            except (httpx2.TransportError, httpx2.DecodingError) as error:
-                last, after = _words(error), 0.0
+                last, after = f"{type(error).__name__}: {error}".removesuffix(": "), 0.0
             else:
                 if reply is not None:
                     return self.keep(key, reply)
@@ -213,10 +201,7 @@ class Client(ABC, Generic[Asked, Answer]):
     def _sent(
         self, client: httpx2.Client, method: str, url: str, **given: Any
     ) -> tuple[httpx2.Response, bytes]:
-        """A response and its body, all of it within four timeouts.
-
-        Raises `ModelError` for a body that is too large, and what the library raises.
-        """
+        """A response and its body, all of it within four timeouts."""
         most = _PARTS * self.settings.timeout
         until = time.monotonic() + most
         slow = httpx2.ReadTimeout(f"no whole answer within {most:g} s")
@@ -289,13 +274,9 @@ class Client(ABC, Generic[Asked, Answer]):
     def _failed(
         self, what: str, *, given: str | None = None, allowed: str | None = None, hint: str | None = None
     ) -> ModelError:
-        return ModelError(
-            what,
-            allowed=allowed,
-            where=f"{self.kind}:{self.settings.url}#{self.settings.model}",
-            given=None if given is None else self._shown(given),
-            hint=hint or (_GOES_ON if self.keeps else None),
-        )
+        where, given = f"{self.kind}:{self.settings.url}#{self.settings.model}", given and self._shown(given)
+        hint = hint or (_GOES_ON if self.keeps else None)
+        return ModelError(what, allowed=allowed, where=where, given=given, hint=hint)
 
 
 def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
@@ -307,11 +288,9 @@ def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
 
 
 _GOES_ON = "what was answered is kept: the same command goes on from there"
+_KEY = "put it into the environment variable COUNTERFOIL_API_KEY, or name another with --api-key-env"
 _REFUSED: Mapping[int, tuple[str, str | None]] = {
-    401: (
-        "the endpoint refuses the key",
-        "put it into the environment variable COUNTERFOIL_API_KEY, or name another with --api-key-env",
-    ),
+    401: ("the endpoint refuses the key", _KEY),
     403: ("the endpoint refuses the key", None),
     404: ("no such model or address", "the address ends as in .../v1; the path of requests is added"),
 }
@@ -320,19 +299,8 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
 def retry_after(headers: httpx2.Headers) -> float:
     """The seconds that an endpoint asks to wait: a number of them, or a date; 0 where it asks for none."""
     text = headers.get("retry-after", "")
-    try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
+    with suppress(ValueError):
         return max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        then = parsedate_to_datetime(text)
-    except ValueError:
-        return 0.0
-    return max(0.0, (then.astimezone(UTC) - datetime.now(UTC)).total_seconds())
-
-
-def _words(error: Exception) -> str:
-    kind = type(error).__name__
-    return f"{kind}: {error}" if str(error) else kind
+    with suppress(ValueError):
+        return max(0.0, (parsedate_to_datetime(text).astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    return 0.0

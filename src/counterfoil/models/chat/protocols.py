@@ -1,15 +1,11 @@
 """Protocols of questions to generative models: the prompts, the order of options, and what an answer picks.
 
-Papers mean different things by asking a model a benchmark, so each way has a name:
-
-* `yes-no`: one image and one caption at a time, does the image show it? Each pair gets a score.
-* `choose`: one image with the letters of k captions, or one caption with the letters of k images; the model
-  names one. A quad is four such questions (ColorSwap and VisMin ask so).
+* `yes-no`: one image and one caption at a time; each pair gets a score.
+* `choose`: one image with the letters of k captions, or one caption with the letters of k images. A quad is
+  four such questions (ColorSwap and VisMin ask so).
 * `two-images`: both images and both captions of a quad in one request; the model names the matching.
 * `answer`: one image and a question, where the captions of a choice are one question with different answers
-  behind it; the first answer in the text counts (NaturalBench).
-
-A prompt is made of texts and images in order; how they travel, and to which model, is decided elsewhere.
+  behind it (NaturalBench).
 """
 
 import math
@@ -44,11 +40,7 @@ _IMAGE_QUESTION = 'Which of these images does the caption "{}" describe? Answer 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The words of a protocol; each template has one {} for the caption or the list of captions.
-
-    >>> Prompts.of("yes-no", question="Is this {}?", where="chat:URL#MODEL").question
-    'Is this {}?'
-    """
+    """The words of a protocol; each template has one {} for the caption or the list of captions."""
 
     protocol: str
     question: str
@@ -75,7 +67,7 @@ class Prompts:
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One request about a question: its prompt, and the order in which its options stand.
+    """One request about a question: its prompt, and the order of its options.
 
     `target` says what is picked: the caption of image `place`, the image of caption `place`, or both.
     """
@@ -103,13 +95,11 @@ class Turn:
 
 
 def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, seed: int) -> list[Turn]:
-    """The requests that answer the questions under `choose` or `two-images`, question after question.
+    """The requests that answer the questions, question after question.
 
     The order of options depends on the options and `seed` alone: both images of a quad see their captions in
-    one order, so that always answering A picks one right caption of two. `balanced` turns the order so that
-    over these questions each option stands equally often in each place (to one), and `given` keeps the
-    benchmark's order, in which the right option stands first. Raises `InputError` for questions that the
-    protocol cannot ask.
+    one order, so that always answering A picks one right caption of two. `balanced` puts each option equally
+    often in each place (to one), and `given` keeps the benchmark's order, the right option first.
     """
     protocol = prompts.protocol
     for question in questions:
@@ -138,11 +128,8 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
         for items in (question.captions, question.images)
         if len(items) > 1 and (protocol == "choose" or items is question.captions)
     ]
-    orders = option_orders(
-        [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for _, items in lists],
-        order=order,
-        seed=seed,
-    )
+    options_of = [[text_of(i) if isinstance(i, Caption) else i.id for i in items] for _, items in lists]
+    orders = option_orders(options_of, order=order, seed=seed)
     for (number, items), own in zip(lists, orders, strict=True):
         question, options = questions[number], [items[place] for place in own]
         lettered = list(zip(_LETTERS, options, strict=False))
@@ -155,10 +142,8 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
             shown = tuple(map(text_of, options))
             lines = "\n".join(f"({letter}) {text_of(caption)}" for letter, caption in lettered)
             words = filled(prompts.question, lines)
-            requests += [
-                Turn(number, "caption", place, (image, words), own, shown)
-                for place, image in enumerate(question.images)
-            ]
+            for place, image in enumerate(question.images):
+                requests.append(Turn(number, "caption", place, (image, words), own, shown))
         else:
             # Each letter stands in front of its image.
             labelled = [part for letter, image in lettered for part in (f"({letter})", image)]
@@ -169,14 +154,7 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
 
 
 def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, ...]]:
-    """The question that captions begin with alike, up to a blank, and the answer behind it of each.
-
-    Raises `InputError` where they begin with no words in common that end as a question or an instruction
-    does, or have nothing else.
-
-    >>> question_and_answers([Caption("0", "Is it red? Yes"), Caption("1", "Is it red? No")])
-    ('Is it red?', ('Yes', 'No'))
-    """
+    """The question that captions begin with alike, up to a blank, and the answer behind it of each."""
     texts = [text_of(caption) for caption in captions]
     words = [text.split(" ") for text in texts]
     differing = (place for place, column in enumerate(zip(*words, strict=False)) if len(set(column)) > 1)
@@ -232,8 +210,7 @@ def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) ->
     return [tuple((place + rank[key]) % size for place in range(size)) for key, size in keyed]
 
 
-# -- readings of answers, None for a text that does not say: such answers are counted and never guessed ------
-
+# Readings of answers: None for a text that does not say, which is counted and never guessed.
 #: How far below one the probabilities of a list may sum before it is no list of probabilities.
 _SLACK = 1e-3
 
@@ -257,7 +234,7 @@ _MATCH = re.compile(r"\b([12])\W{0,3}([AB])\b", re.IGNORECASE)
 
 
 def after_thinking(text: str) -> str:
-    """What a reasoning model says behind its thinking; "" where that has no end, the text where it has none.
+    """What a reasoning model says behind its thinking; "" where that has no end.
 
     >>> [after_thinking(text) for text in ("<think>Yes, a cat? No.</think> No.", "<think>Yes", "Yes")]
     ['No.', '', 'Yes']
@@ -269,9 +246,7 @@ def after_thinking(text: str) -> str:
 
 
 def yes_or_no(text: str) -> bool | None:
-    """The first word of the text that is yes or no, in any case; None where there is neither.
-
-    Source: NaturalBench, `naturalbench_vqa.py`.
+    """The first word of the text that is yes or no, in any case (NaturalBench, `naturalbench_vqa.py`).
 
     >>> yes_or_no("Yes, no doubt."), yes_or_no("NO"), yes_or_no("I cannot tell; nothing is known.")
     (True, False, None)
@@ -281,13 +256,9 @@ def yes_or_no(text: str) -> bool | None:
 
 
 def first_named(text: str, answers: Sequence[str]) -> int | None:
-    """The place of the answer that the text names first, as a word and in any case; None where it names none.
+    """The place of the answer that the text names first, as a word and in any case.
 
-    The article "a" counts as the answer "A", as it does in the official code; `option_letter` is stricter.
-    Source: NaturalBench, `naturalbench_vqa.py`.
-
-    >>> [first_named(text, ("A", "B")) for text in ("B", "It is a B.", "neither")]
-    [1, 0, None]
+    The article "a" counts as the answer "A", as in the official code (NaturalBench, `naturalbench_vqa.py`).
     """
     words = "|".join(re.escape(answer) for answer in answers)
     match = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
@@ -297,9 +268,9 @@ def first_named(text: str, answers: Sequence[str]) -> int | None:
 def option_letter(text: str, options: Sequence[str]) -> int | None:
     r"""The place of the option that an answer names; None where it names none, or several alike.
 
-    The last letter that is given as the answer counts first ("\boxed{B}", "the answer is B", "I think it's
-    A"), then one that opens the text, then one that is marked as a letter and the only one of its kind, then
-    the text of an option written out. The article "A" at the start is no letter.
+    The last letter that is given as the answer counts first ("\boxed{B}", "I think it's A"), then one that
+    opens the text, then the only marked one, then the text of an option. The article "A" at the start is no
+    letter.
 
     >>> two = ["a cat on a mat", "a mat on a cat"]
     >>> [option_letter(text, two) for text in ("B", "(A) a cat", "It shows (B).", "A mat on a cat.")]
@@ -350,8 +321,8 @@ def matching(text: str) -> tuple[int, int] | None:
 def yes_no_logprobs(top: Sequence[tuple[str, float]]) -> tuple[float, float] | None:
     """The log-probabilities of yes and of no among the likeliest first tokens, natural logarithms.
 
-    All spellings of each ("Yes", " yes", "YES") are summed. A side that is not listed gets the least listed
-    log-probability, an upper bound of its own. None where neither is listed.
+    All spellings of each are summed. A side that is not listed gets the least listed log-probability, an
+    upper bound of its own. None where neither is listed.
 
     >>> yes, no = yes_no_logprobs([("Yes", math.log(0.5)), (" yes", math.log(0.25)), ("No", math.log(0.2))])
     >>> round(math.exp(yes), 6), round(math.exp(no), 6)
@@ -359,14 +330,12 @@ def yes_no_logprobs(top: Sequence[tuple[str, float]]) -> tuple[float, float] | N
     >>> yes_no_logprobs([("The", -0.1), ("A", -3.0)]) is None
     True
     """
-    logprobs = {
-        word: [logprob for token, logprob in top if token.strip().strip("Ġ▁").lower() == word]
-        for word in ("yes", "no")
-    }
-    if not any(logprobs.values()):
+    named = [(token.strip().strip("Ġ▁").lower(), logprob) for token, logprob in top]
+    both = [[logprob for word, logprob in named if word == wanted] for wanted in ("yes", "no")]
+    if not any(both):
         return None
     least = min(logprob for _, logprob in top)
-    yes, no = (_log_sum(values) if values else least for values in logprobs.values())
+    yes, no = (_log_sum(values) if values else least for values in both)
     return yes, no
 
 

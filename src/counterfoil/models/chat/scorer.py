@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, cast
@@ -28,11 +28,7 @@ _OWN_FIELDS = frozenset(
 
 
 def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
-    """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted.
-
-    Raises `InputError` for an address without a model, for settings that do not fit each other, and for
-    prompts without their {}.
-    """
+    """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted."""
     where = f"chat:{argument}"
     base.reject_unused_options(where, options, "settings", "unanswered", "api_key")
     url, mark, model = argument.partition("#")
@@ -50,32 +46,14 @@ def load(argument: str, options: base.Options = base.DEFAULT) -> "ChatScorer":
     if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
         allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
         raise InputError("no fields of a request", where=where, given=settings.extra, allowed=allowed)
-    chat = ChatSettings(
-        url,
-        model,
-        temperature=settings.temperature,
-        detail=settings.detail or "",
-        tokens_field=settings.tokens_field,
-        system=settings.system,
-        extra=extra,
-        concurrency=settings.concurrency,
-        rpm=settings.rpm,
-        retries=settings.retries,
-        wait=settings.wait,
-        timeout=settings.timeout,
-    )
-    return ChatScorer(
-        Endpoint(chat, key=options.api_key),
-        prompts,
-        reading=settings.read or ("auto" if settings.protocol == "yes-no" else "text"),
-        score_as=settings.score or "p-yes",
-        order=settings.order or "seeded",
-        seed=options.seed,
-        max_tokens=settings.max_tokens,
-        sees=settings.images == "yes",
-        unanswered=cast(base.Unanswered, options.unanswered),
-        prices=(settings.input_price, settings.output_price),
-    )
+    alike = {
+        row.name: getattr(settings, row.name) for row in fields(ChatSettings) if hasattr(settings, row.name)
+    }
+    chat = ChatSettings(url, model, **{**alike, "detail": settings.detail or "", "extra": extra})
+    reading = settings.read or ("auto" if settings.protocol == "yes-no" else "text")
+    unanswered = cast(base.Unanswered, options.unanswered)
+    endpoint = Endpoint(chat, key=options.api_key)
+    return ChatScorer(endpoint, prompts, settings, reading, options.seed, unanswered)
 
 
 def address(url: str, *, where: str) -> str:
@@ -106,23 +84,18 @@ def address(url: str, *, where: str) -> str:
 class ChatScorer:
     """A chat model behind an endpoint, asked by a protocol.
 
-    Under `yes-no` it scores pairs: P(yes) in [0, 1] or the log odds where log-probabilities are read, 1 for
-    yes and 0 for no where texts are; NaN where the answer is refused or says neither. Under `choose` and
-    `two-images` it picks among the items of questions.
+    Under `yes-no` it scores pairs: P(yes) or the log odds where log-probabilities are read, 1 or 0 where
+    texts are; NaN where the answer is refused or says neither. Under the others it picks among the items of
+    questions.
     """
 
     endpoint: Endpoint
     prompts: protocols.Prompts
-    reading: str = "auto"
-    score_as: str = "p-yes"
-    order: str = "seeded"
-    seed: int = 0
-    max_tokens: int = 16
-    #: Whether images are sent; a model that reads text alone is asked without.
-    sees: bool = True
-    unanswered: base.Unanswered = "refuse"
-    #: Of a million tokens that are read, and written.
-    prices: tuple[float, float] = (0.0, 0.0)
+    settings: ChatModelSettings
+    #: `logprobs` or `text`; `auto` until one small request finds out.
+    reading: str
+    seed: int
+    unanswered: base.Unanswered
     #: Requests for pairs and questions, those with a kept answer among them; and what became of them.
     requests: int = field(default=0, init=False)
     refused: int = field(default=0, init=False)
@@ -146,26 +119,33 @@ class ChatScorer:
     @property
     def identity(self) -> base.Identity:
         """Everything that answers depend on; a reading of `auto` is first found out."""
-        settings = self.endpoint.settings
+        sent, settings = self.endpoint.settings, self.settings
+        by_logprobs = self.found_reading() == "logprobs"
         ordered = self.prompts.protocol in ("choose", "two-images")
-        reading = self.found_reading()
-        return base.Identity(
-            name=self._name,
-            revision=_REVISION,
-            prompt=self.prompts.question,
-            options={
-                "protocol": self.prompts.protocol,
-                "read": reading,
-                "temperature": settings.temperature,
-                **({"score": self.score_as} if reading == "logprobs" else {"max_tokens": self.max_tokens}),
-                **({"detail": settings.detail} if settings.detail else {}),
-                **({"system": settings.system} if settings.system else {}),
-                **({"extra": json.dumps(settings.extra, sort_keys=True)} if settings.extra else {}),
-                **({} if self.sees else {"images": "no"}),
-                **({"image_question": self.prompts.image_question} if self.prompts.image_question else {}),
-                **({"order": self.order, "seed": self.seed} if ordered else {}),
-            },
-        )
+        options = {
+            "protocol": self.prompts.protocol,
+            "read": self.reading,
+            "temperature": sent.temperature,
+            **({"score": self._score_as} if by_logprobs else {"max_tokens": settings.max_tokens}),
+        }
+        unusual = {
+            "detail": sent.detail,
+            "system": sent.system,
+            "extra": json.dumps(sent.extra, sort_keys=True) if sent.extra else "",
+            "images": "no" if settings.images == "no" else "",
+            "image_question": self.prompts.image_question,
+        }
+        options |= {name: value for name, value in unusual.items() if value}
+        options |= {"order": self._order, "seed": self.seed} if ordered else {}
+        return base.Identity(self._name, _REVISION, prompt=self.prompts.question, options=options)
+
+    @property
+    def _order(self) -> str:
+        return self.settings.order or "seeded"
+
+    @property
+    def _score_as(self) -> str:
+        return self.settings.score or "p-yes"
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -182,7 +162,7 @@ class ChatScorer:
         if not batches:
             return
         by_logprobs = self.found_reading() == "logprobs"
-        most = 1 if by_logprobs else self.max_tokens
+        most = 1 if by_logprobs else self.settings.max_tokens
         pairs = (self.prompts.about_pair(*pair) for pair in chain.from_iterable(batches))
         requests = [ChatRequest(self._sent(parts), most, by_logprobs) for parts in pairs]
         self.requests += len(requests)
@@ -192,9 +172,9 @@ class ChatScorer:
 
     def pick(self, questions: Sequence[base.QuestionItems]) -> Iterator[base.Picks]:
         """What the model picks in each question, in order."""
-        requests = protocols.turns(questions, self.prompts, order=self.order, seed=self.seed)
+        requests = protocols.turns(questions, self.prompts, order=self._order, seed=self.seed)
         self.requests += len(requests)
-        sent = [ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in requests]
+        sent = [ChatRequest(self._sent(turn.parts), self.settings.max_tokens) for turn in requests]
         replies = self.endpoint.ask(sent)
         for number, group in groupby(requests, key=lambda turn: turn.question):
             answers = []
@@ -217,23 +197,23 @@ class ChatScorer:
 
     def spent(self) -> str:
         """What was sent and used, and what had no answer, in one line."""
-        used = self.endpoint.spent
+        used, again = self.endpoint.spent, f"{self.endpoint.spent.retried:,} of them again"
         tokens = used.prompt_tokens, used.completion_tokens
-        cost = sum(price * many / 1e6 for price, many in zip(self.prices, tokens, strict=True))
+        prices = self.settings.input_price, self.settings.output_price
+        cost = sum(price * many / 1e6 for price, many in zip(prices, tokens, strict=True))
         words = [
             f"answers read as {'log-probabilities' if self.reading == 'logprobs' else 'text'}",
-            f"{used.requests:,} requests ({used.retried:,} of them again), "
-            f"{used.cached:,} answers from before",
+            f"{used.requests:,} requests ({again}), {used.cached:,} answers from before",
             f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens",
-            *([f"cost {cost:,.4f}"] if any(self.prices) else []),
+            f"cost {cost:,.4f}" if any(prices) else "",
             f"{self.refused:,} refused, {self.unread:,} not readable",
-            *([f"{self.truncated:,} cut off at {self.max_tokens:,} tokens"] if self.truncated else []),
+            f"{self.truncated:,} cut off at {self.settings.max_tokens:,} tokens" if self.truncated else "",
         ]
-        return "; ".join(words)
+        return "; ".join(filter(None, words))
 
     def _sent(self, parts: protocols.Parts) -> protocols.Parts:
         """What of a prompt is sent; raises `InputError` where images that are not sent are the options."""
-        if self.sees:
+        if self.settings.images == "yes":
             return parts
         if sum(isinstance(part, Image) for part in parts) > 1:
             problem = "without images there is nothing to choose among"
@@ -248,7 +228,7 @@ class ChatScorer:
             return
         self.truncated += 1
         if self.unanswered == "refuse":
-            problem = f"an answer was cut off at {self.max_tokens:,} tokens before it said anything"
+            problem = f"an answer was cut off at {self.settings.max_tokens:,} tokens before it said anything"
             hint = "let it write more, a reasoning model thinks first: --set max_tokens=2048"
             raise ModelError(problem, where=self._name, given=reply.text[-80:] or "(empty)", hint=hint)
 
@@ -268,4 +248,4 @@ class ChatScorer:
         self.unread += pair is None
         if pair is None:
             return math.nan
-        return math.exp(pair[0]) if self.score_as == "p-yes" else pair[0] - pair[1]
+        return math.exp(pair[0]) if self._score_as == "p-yes" else pair[0] - pair[1]

@@ -1,7 +1,6 @@
 """Captioners as decoders: BLIP and GIT of the package transformers.
 
-They have no chat template: a caption follows a begin mark and, where one is wanted, the beginning of a text.
-The picture goes through its tower once; keys and values of a decoder that attends to it across, too.
+They have no chat template: a caption follows a begin mark and the beginning of a text.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,14 +14,7 @@ from torch import Tensor
 
 from counterfoil.errors import ModelError
 from counterfoil.models.generative.image_text import Opened, stacked
-from counterfoil.models.generative.prefixes import (
-    Decoder,
-    Prefix,
-    Seen,
-    TextRow,
-    cache_argument,
-    cache_of,
-)
+from counterfoil.models.generative.prefixes import Decoder, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.models.generative.templates import plain_ids
 from counterfoil.models.hf_loading import padded_ids
 
@@ -74,40 +66,27 @@ class BlipCaptioner(Captioner):
         ids, mask = padded_ids([row.ids for row in rows], 0, self.device)
         # The picture's positions are not among the text's.
         keep = keep - torch.tensor([[picture.size] for picture in seen], device=self.device)
-        return self.decode(
-            keep,
-            input_ids=ids,
-            attention_mask=mask,
-            encoder_hidden_states=torch.cat([self.states(picture.inputs["pixels"]) for picture in seen]),
-            use_cache=False,
-        ).logits
+        states = torch.cat([self.states(picture.inputs["pixels"]) for picture in seen])
+        inputs = {"input_ids": ids, "attention_mask": mask, "encoder_hidden_states": states}
+        return self.decode(keep, use_cache=False, **inputs).logits
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
         from transformers import DynamicCache, EncoderDecoderCache
 
         ids, states = torch.tensor([self.prompt], device=self.device), self.states(seen.inputs["pixels"])
-        output = self.decode(
-            1,
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            encoder_hidden_states=states,
-            use_cache=True,
-            **cache_argument(self.model.text_decoder, EncoderDecoderCache(DynamicCache(), DynamicCache())),
-        )
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "encoder_hidden_states": states}
+        cache = cache_argument(self.model.text_decoder, EncoderDecoderCache(DynamicCache(), DynamicCache()))
+        output = self.decode(1, use_cache=True, **inputs, **cache)
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt."""
-        return self.decode(
-            keep,
-            input_ids=ids,
-            attention_mask=self._mask(ids, lengths),
-            # That there is a picture is all it says: its keys and values are in the cache.
-            encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
-            use_cache=True,
-            **cache_argument(self.model.text_decoder, stacked([prefix.cache for prefix in prefixes])),
-        ).logits
+        cache = cache_argument(self.model.text_decoder, stacked([prefix.cache for prefix in prefixes]))
+        # That there is a picture is all that the states say: its keys and values are in the cache.
+        inputs = {"input_ids": ids, "encoder_hidden_states": torch.cat([prefix.more for prefix in prefixes])}
+        mask = self._mask(ids, lengths)
+        return self.decode(keep, use_cache=True, attention_mask=mask, **inputs, **cache).logits
 
 
 class GitCaptioner(Captioner):
@@ -116,37 +95,24 @@ class GitCaptioner(Captioner):
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
         pixels, ids = seen.inputs["pixels"], torch.tensor([self.prompt], device=self.device)
-        output = self.model(
-            input_ids=ids,
-            pixel_values=pixels,
-            attention_mask=torch.ones_like(ids),
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        inputs = {"input_ids": ids, "pixel_values": pixels, "attention_mask": torch.ones_like(ids)}
+        output = self.model(use_cache=True, logits_to_keep=1, **inputs)
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float())
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt; their positions count from it, not from the picture."""
         places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
-        return self.model(
-            input_ids=ids,
-            attention_mask=self._mask(ids, lengths),
-            position_ids=places[None].expand(len(ids), -1),
-            use_cache=True,
-            logits_to_keep=keep,
-            **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
-        ).logits
+        cache = cache_argument(self.model, stacked([prefix.cache for prefix in prefixes]))
+        inputs = {"input_ids": ids, "position_ids": places[None].expand(len(ids), -1), **cache}
+        mask = self._mask(ids, lengths)
+        return self.model(use_cache=True, logits_to_keep=keep, attention_mask=mask, **inputs).logits
 
 
-#: The captioners by transformers' model type.
 CAPTIONERS: dict[str, type[Captioner]] = {"blip": BlipCaptioner, "git": GitCaptioner}
 
 
 def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
-    """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`.
-
-    Raises `ModelError` for other kinds of model.
-    """
+    """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`."""
     kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
         problem = "captions of this kind of model cannot be scored without a chat template"
@@ -159,18 +125,13 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     if first is None or end is None:
         problem = "its tokenizer has no token that begins a caption, or none that ends it"
         raise ModelError(problem, where=where, given=f"begin {first}, end {end}")
+
+    def pixels(picture: ndarray) -> Tensor:
+        image = PIL.Image.fromarray(picture)
+        return opened.processor.image_processor(images=image, return_tensors="pt")["pixel_values"]
+
+    computed: Any = {"model": opened.model, "device": opened.device, "dtype": opened.dtype}
+    limits: Any = {"vocabulary": int(text.vocab_size), "positions": int(text.max_position_embeddings)}
     prompt = (int(first), *plain_ids(tokenizer, instruction))
-    return kind(
-        model=opened.model,
-        device=opened.device,
-        dtype=opened.dtype,
-        vocabulary=int(text.vocab_size),
-        read=prompt,
-        prompt=prompt,
-        positions=int(text.max_position_embeddings),
-        words=lambda caption: tuple(plain_ids(tokenizer, caption)),
-        end=int(end),
-        pixels=lambda picture: opened.processor.image_processor(
-            images=PIL.Image.fromarray(picture), return_tensors="pt"
-        )["pixel_values"],
-    )
+    read: Any = {"read": prompt, "prompt": prompt, "words": lambda text: tuple(plain_ids(tokenizer, text))}
+    return kind(**computed, **limits, **read, end=int(end), pixels=pixels)

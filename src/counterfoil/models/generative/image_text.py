@@ -15,21 +15,13 @@ from torch import Tensor
 from counterfoil.errors import ModelError
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import Identity, digest_tensors
-from counterfoil.models.generative.prefixes import (
-    Decoder,
-    Prefix,
-    Seen,
-    TextRow,
-    cache_argument,
-    cache_of,
-    log_probabilities,
-)
+from counterfoil.models.generative import prefixes
+from counterfoil.models.generative.prefixes import Decoder, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
-#: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
-#: value, by precision.
+#: Largest difference of log-probabilities between a shared computation and a whole one, by precision.
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
 
@@ -48,8 +40,7 @@ class ImageTextDecoder(Decoder):
 
     Shared are, where each agrees with the plain computation on samples: the output of the vision tower
     (`together`), and keys and values of all that stands before the caption (`shares`). A prompt whose ids
-    attend to each other both ways shares no part of itself: PaliGemma's question, but not its image with a
-    fixed prompt.
+    attend to each other both ways shares no part of itself (PaliGemma's question).
     """
 
     template: Template
@@ -70,14 +61,14 @@ class ImageTextDecoder(Decoder):
         all_rows = [*rows, *rows]
         what = "the model cannot read a picture and a text"
         with model_errors(what, where=where, given=type(self.model).__name__):
-            expected = log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
+            expected = prefixes.log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
         near, takes = TOLERANCE[self.dtype], inspect.signature(self.model.forward).parameters
         for together in (True, False) if "mm_encoder_outputs" in takes else (False,):
             for shares in (True, False):
                 tried = replace(plain, together=together, shares=shares)
                 ready = [picture for picture in map(tried.see, pictures) for _ in rows]
                 with suppress(Exception):
-                    values = log_probabilities(tried, ready, all_rows, [True] * len(all_rows))
+                    values = prefixes.log_probabilities(tried, ready, all_rows, [True] * len(all_rows))
                     pairs = zip(values, expected, strict=True)
                     if all(np.allclose(one, other, rtol=near, atol=near) for one, other in pairs):
                         return tried
@@ -91,18 +82,12 @@ class ImageTextDecoder(Decoder):
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the beginning of the prompt, read once."""
         ids = torch.tensor([[*seen.head, *self.read]], device=self.device)
-        kinds = {
-            name: torch.tensor([[*kind, *[0] * len(self.read)]], device=self.device)
-            for name, kind in seen.kinds.items()
+        after = [0] * len(self.read)
+        inputs = {
+            name: torch.tensor([[*kind, *after]], device=self.device) for name, kind in seen.kinds.items()
         }
-        output = self.model(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            use_cache=True,
-            logits_to_keep=1,
-            **kinds,
-            **self._pictures([seen]),
-        )
+        inputs |= {"input_ids": ids, "attention_mask": torch.ones_like(ids), **self._pictures([seen])}
+        output = self.model(use_cache=True, logits_to_keep=1, **inputs)
         # The step from an id's place to its position, where pictures take fewer positions than ids (Qwen-VL).
         step = getattr(self.model.model, "rope_deltas", None)
         return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), step)
@@ -117,14 +102,9 @@ class ImageTextDecoder(Decoder):
         if prefixes[0].more is not None:
             at = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(self.device)
             positions = {"position_ids": at[None].expand(3, -1, -1)}
-        return self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            use_cache=True,
-            logits_to_keep=keep,
-            **positions,
-            **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
-        ).logits
+        cache = cache_argument(self.model, stacked([prefix.cache for prefix in prefixes]))
+        inputs = {"input_ids": ids, "attention_mask": mask, **positions, **cache}
+        return self.model(use_cache=True, logits_to_keep=keep, **inputs).logits
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures and texts from the beginning, one text per picture."""
@@ -137,14 +117,8 @@ class ImageTextDecoder(Decoder):
                 for picture, row in zip(seen, rows, strict=True)
             ]
             kinds[name], _ = padded_ids(of_rows, 0, self.device)
-        return self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            use_cache=False,
-            logits_to_keep=keep,
-            **kinds,
-            **self._pictures(seen),
-        ).logits
+        inputs = {"input_ids": ids, "attention_mask": mask, **kinds, **self._pictures(seen)}
+        return self.model(use_cache=False, logits_to_keep=keep, **inputs).logits
 
     def _pictures(self, seen: Sequence[Seen]) -> dict[str, Any]:
         """What the model gets of the pictures: pixels of one, or the vision tower's output of several."""
@@ -193,9 +167,7 @@ def stacked(caches: Sequence[Any]) -> Any:
         for name, value in vars(layers[0]).items():
             if isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == 1:
                 rows = value.expand(len(caches), *value.shape[1:])
-                setattr(
-                    layer, name, rows if alone else torch.cat([vars(layer_of)[name] for layer_of in layers])
-                )
+                setattr(layer, name, rows if alone else torch.cat([vars(other)[name] for other in layers]))
         joint.layers.append(layer)
     return joint
 
@@ -226,10 +198,9 @@ class Opened:
         else:
             with loading.quiet(loading.library_of()):
                 template = ChatTemplate.of(self.processor, self.image_id, where)
+        computed = {"model": self.model, "device": self.device, "dtype": self.dtype}
         vocabulary = int(self.model.config.get_text_config().vocab_size)
-        return ImageTextDecoder(
-            model=self.model, device=self.device, dtype=self.dtype, vocabulary=vocabulary, template=template
-        )
+        return ImageTextDecoder(vocabulary=vocabulary, template=template, **computed)
 
 
 #: Generative models of transformers without a chat template whose prompts and marks are of their own kind.
@@ -237,11 +208,7 @@ _NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def opened(argument: str, context: LoadContext) -> Opened:
-    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
-
-    Raises `ModelError` for folders without configuration, weights, tokenizer or image processor, and for
-    models that take no images or write no text.
-    """
+    """The model in a local folder, or of that name on the hub."""
     where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:

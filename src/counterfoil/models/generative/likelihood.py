@@ -1,8 +1,8 @@
 """Likelihood of captions, log P(caption | image), by a model that writes them (`likelihood:NAME_OR_FOLDER`).
 
-A captioner favours captions that are likely without any image. `unconditional` takes that off: the score is
-log P(caption | image) - alpha log P(caption), where the second term comes from a language model (`lm`), from
-a grey picture (`blank`), or from pictures of noise (`noise`). alpha is 1 unless given.
+A captioner favours captions that are likely without any image. With `unconditional` the score is log
+P(caption | image) - alpha log P(caption), the second term from a language model (`lm`), a grey picture
+(`blank`), or pictures of noise (`noise`).
 
 Source: Lin et al. 2024, "Revisiting the role of language priors in vision-language models" (VisualGPTScore).
 """
@@ -29,23 +29,17 @@ from counterfoil.models.settings import LikelihoodSettings, settings_of
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
 #: The unconditional term of captions: log P(caption) of each, per token where the score is.
 Prior = Callable[[Sequence[str]], Sequence[float]]
-#: The side of grey and of noisy pictures.
 _SIDE = 224
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer by the model in a local folder or of that name on the hub.
-
-    Scores are natural logarithms, which an unconditional term may take above 0. Raises `InputError` for
-    settings that do not fit each other, `ModelError` for models that write no captions.
-    """
+    """The scorer `likelihood:NAME_OR_FOLDER`, of natural logarithms."""
     where = f"likelihood:{argument}"
     context = LoadContext.of(where, options, "settings")
     chosen = settings_of(LikelihoodSettings, options.settings, where=where)
     alpha = _alpha(chosen)
     decoder: captioners.Captioner | ImageTextDecoder
-    facts: dict[str, Any] = {}
-    computed: dict[str, str] = {}
+    facts, computed = dict[str, Any](), dict[str, str]()
     if argument.startswith("open-clip:"):
         allowed = "a captioner of transformers, such as BLIP, GIT or PaliGemma"
         raise ModelError("CoCa's captions are not scored", where=where, allowed=allowed)
@@ -64,28 +58,18 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     def value(part: ndarray) -> float:
         return float(part[:, 0].sum() if chosen.length == "sum" else part[:, 0].mean())
 
-    return GenerativeScorer(
-        identity=replace(model.identity, options=facts),
-        decoder=decoder,
-        row=words.row,
-        values=lambda texts, parts: [
-            value(part) - alpha * without for part, without in zip(parts, prior(texts), strict=True)
-        ],
-        too_long=words.too_long,
-        provenance={**model.versions, **computed},
-    )
+    def values(texts: Sequence[str], parts: Sequence[ndarray]) -> list[float]:
+        return [value(part) - alpha * without for part, without in zip(parts, prior(texts), strict=True)]
+
+    identity, provenance = replace(model.identity, options=facts), {**model.versions, **computed}
+    return GenerativeScorer(identity, decoder, words.row, values, words.too_long, provenance)
 
 
 def _described(settings: LikelihoodSettings, words: "Words") -> dict[str, Any]:
     """What of the settings scores depend on, for identities."""
-    facts: dict[str, Any] = {
-        "length": settings.length,
-        "end": settings.end,
-        "prompt": list(words.prompt),
-        # Word after word; caches know it by this name.
-        "prediction": "causal",
-        "unconditional": settings.unconditional,
-    }
+    facts: dict[str, Any] = {"length": settings.length, "end": settings.end, "prompt": list(words.prompt)}
+    # Word after word; caches know it by this name.
+    facts |= {"prediction": "causal", "unconditional": settings.unconditional}
     return facts if settings.unconditional == "none" else {**facts, "alpha": _alpha(settings)}
 
 
@@ -108,10 +92,7 @@ class Words:
 
     @classmethod
     def of(
-        cls,
-        decoder: "captioners.Captioner | ImageTextDecoder",
-        chosen: LikelihoodSettings,
-        where: str,
+        cls, decoder: "captioners.Captioner | ImageTextDecoder", chosen: LikelihoodSettings, where: str
     ) -> "Words":
         """Those of a captioner, or of a model with a template of prompts."""
         if isinstance(decoder, captioners.Captioner):

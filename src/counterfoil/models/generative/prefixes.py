@@ -1,9 +1,7 @@
-"""Shared prefixes: log-probabilities of tokens after pictures, with each picture read once for all its texts.
+"""Log-probabilities of tokens after pictures, with each picture read once for all its texts.
 
-A model that writes from left to right reads picture and prompt once. What it kept of them (keys and values)
-is repeated for the texts that follow, which are short beside the hundreds of positions of a picture. Texts go
-through the model together, those of like length first, padded on the right: under a causal mask nothing
-depends on what follows.
+A model that writes from left to right reads picture and prompt once; its keys and values are repeated for the
+texts that follow. Texts of like length go through the model together, padded on the right.
 """
 
 import inspect
@@ -26,8 +24,7 @@ from counterfoil.models.cross_encoder import new_images
 from counterfoil.models.hf_loading import padded_ids
 from counterfoil.models.images import UNTOUCHED, prepared
 
-#: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
-#: few hundred, whose activations stay near it. And logits that are held at a time.
+#: Positions that go through a model at a time, by kind of device, and logits that are held at a time.
 POSITIONS = {"cpu": 512, "cuda": 65536}
 LOGITS = 1 << 26
 
@@ -69,7 +66,6 @@ class Prefix:
     length: int
     #: (vocabulary,): logits of the first id after the prefix; None where the decoder reads no id.
     last: Tensor | None = None
-    #: Whatever else the decoder needs to go on.
     more: Any = None
 
 
@@ -93,7 +89,6 @@ class Decoder(ABC):
     #: The torch device that it computes on, and the type of its activations.
     device: Any
     dtype: Any
-    #: The number of ids.
     vocabulary: int
     #: The ids that `begin` reads; rows that do not start with them are read whole.
     read: tuple[int, ...] = ()
@@ -131,10 +126,8 @@ class GenerativeScorer:
     row: Callable[[str], TextRow]
     #: The scores of captions, from their texts and the log-probabilities of their rows.
     values: Callable[[Sequence[str], Sequence[ndarray]], Sequence[float]]
-    #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    #: What workers do to pictures before the decoder sees them.
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One score per pair of each batch. A picture whose pairs follow one another is read once."""
@@ -162,8 +155,7 @@ def log_probabilities(
 ) -> list[Float[ndarray, "positions choices"]]:
     """Of each row after its picture the log-probabilities (float32 arithmetic, at most 0) of what it wants.
 
-    `shared` says which pictures are asked about more than once; the others are read whole together with their
-    text, where the decoder does better so.
+    `shared` says which pictures are asked about more than once; the others are read whole with their text.
     """
     values: list[ndarray] = [np.empty(0)] * len(rows)
     read = len(decoder.read)
@@ -180,11 +172,9 @@ def log_probabilities(
         for length in sorted({prefix.length for prefix in prefixes.values()}):
             alike = {at: prefix for at, prefix in prefixes.items() if prefix.length == length}
             _follow(decoder, alike, rows, values)
-        for chunk in _chunks(
-            decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
-        ):
-            positions = _kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows)
-            keep = torch.tensor(positions, device=decoder.device)
+        lengths = [picture.size + len(row.ids) for picture, row in zip(seen, rows, strict=True)]
+        for chunk in _chunks(decoder, whole, rows, lengths.__getitem__, alone=not decoder.together):
+            keep = torch.tensor(_kept([lengths[at] for at in chunk], chunk, rows), device=decoder.device)
             logits = decoder.whole([seen[at] for at in chunk], [rows[at] for at in chunk], keep)
             _gather(logits, chunk, rows, values)
     return values
@@ -227,11 +217,12 @@ def _chunks(
 ) -> Iterator[list[int]]:
     """Rows to go through the model together, those of like length first; `beside` positions are repeated."""
     chunk: list[int] = []
+    together = POSITIONS.get(decoder.device.type, POSITIONS["cpu"])
     for at in sorted(which, key=lambda at: (length(at), len(rows[at].wanted))):
         longest, positions = length(at), max([len(rows[row].wanted) for row in (*chunk, at)])
         full = (
-            (len(chunk) + 1) * longest > _positions(decoder)
-            or (len(chunk) + 1) * (longest + beside) > 8 * _positions(decoder)
+            (len(chunk) + 1) * longest > together
+            or (len(chunk) + 1) * (longest + beside) > 8 * together
             or (len(chunk) + 1) * positions * decoder.vocabulary > LOGITS
         )
         if chunk and (full or alone):
@@ -240,10 +231,6 @@ def _chunks(
         chunk.append(at)
     if chunk:
         yield chunk
-
-
-def _positions(decoder: Decoder) -> int:
-    return POSITIONS.get(decoder.device.type, POSITIONS["cpu"])
 
 
 def _kept(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:

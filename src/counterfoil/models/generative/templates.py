@@ -1,7 +1,6 @@
 """Templates of prompts: a picture's ids, the user's text after it, and the model's own words, as token ids.
 
-A caption is untrusted text: what looks like a control token in it is encoded as plain text. The processor of
-a model runs once per picture; texts alone go through its tokenizer, in the model's own chat template.
+A caption is untrusted text: what looks like a control token in it is encoded as plain text.
 """
 
 import inspect
@@ -22,9 +21,7 @@ from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
 PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')
-#: A picture that templates are tried with.
 _GREY = np.full((56, 84, 3), 128, np.uint8)
-#: What a processor returns beside ids, one number per id.
 _BESIDE = ("token_type_ids", "mm_token_type_ids")
 
 
@@ -38,8 +35,7 @@ class ChatTemplate:
     where: str
     #: Ids of a prompt without an expanded picture that belong to what stands before the text.
     cut: int = 0
-    #: Text between the last control token of a prompt and the model's first word, and what the template puts
-    #: before that word.
+    #: Text between the last control token of a prompt and the model's first word, and what comes before that.
     anchor: str = ""
     lead: str = ""
     #: The kind (`token_type_ids`) of the model's own words.
@@ -84,9 +80,8 @@ class ChatTemplate:
 
     def words(self, text: str) -> tuple[int, ...]:
         """The ids of the model's own `text` right after a prompt: those that it adds to the prompt's."""
-        before, both, alone = (
-            plain_ids(self.tokenizer, part) for part in (self.anchor, self.anchor + text, text)
-        )
+        parts = self.anchor, self.anchor + text, text
+        before, both, alone = (plain_ids(self.tokenizer, part) for part in parts)
         return tuple(both[len(before) :] if both[: len(before)] == before else alone)
 
     def end(self) -> int:
@@ -94,9 +89,8 @@ class ChatTemplate:
         replied = self._rendered(PROBES[0], reply=PROBES[1], ended=True)
         rest = replied[replied.rfind(PROBES[1]) + len(PROBES[1]) :]
         ids = self.tokenizer(rest, add_special_tokens=False)["input_ids"]
-        ended = (
-            ids[0] if ids and ids[0] in self.tokenizer.added_tokens_decoder else self.tokenizer.eos_token_id
-        )
+        marked = ids and ids[0] in self.tokenizer.added_tokens_decoder
+        ended = ids[0] if marked else self.tokenizer.eos_token_id
         if ended is None:
             raise ModelError("no token ends the model's turn", where=self.where, hint="--set end=out")
         return int(ended)
@@ -111,15 +105,8 @@ class ChatTemplate:
 
     def inputs(self, messages: Sequence[Any], **options: Any) -> Any:
         """What the processor makes of users' messages with pictures, up to the model's own."""
-        return self.processor.apply_chat_template(
-            list(messages),
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            return_tensors="pt",
-            **options,
-            **self.options(),
-        )
+        how = {"tokenize": True, "return_dict": True, "return_tensors": "pt", **options, **self.options()}
+        return self.processor.apply_chat_template(list(messages), add_generation_prompt=True, **how)
 
     def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
         """The user's turn: a picture, or its place, and a text."""
@@ -127,29 +114,18 @@ class ChatTemplate:
         return [{"role": "user", "content": [image, {"type": "text", "text": text}]}]
 
     def _ids(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.apply_chat_template(
-            self.asked(text),
-            chat_template=self._template(),
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=False,
-            sanitize_control_tokens=True,
-            **self.options(),
-        )
+        how: dict[str, Any] = {"chat_template": self._template(), "return_dict": False, **self.options()}
+        how |= {"add_generation_prompt": True, "tokenize": True, "sanitize_control_tokens": True}
+        ids: list[int] = self.tokenizer.apply_chat_template(self.asked(text), **how)
         return ids
 
     def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
         messages = self.asked(text)
         if reply:
             messages.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
-        rendered: str = self.tokenizer.apply_chat_template(
-            messages,
-            chat_template=self._template(),
-            add_generation_prompt=not reply,
-            continue_final_message=bool(reply) and not ended,
-            tokenize=False,
-            **self.options(),
-        )
+        how: dict[str, Any] = {"chat_template": self._template(), "tokenize": False, **self.options()}
+        how |= {"add_generation_prompt": not reply, "continue_final_message": bool(reply) and not ended}
+        rendered: str = self.tokenizer.apply_chat_template(messages, **how)
         return rendered
 
     def _template(self) -> str:
@@ -228,11 +204,7 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 
 
 def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The ids that all rows begin with.
-
-    >>> common([(1, 2, 3), (1, 2, 5, 6)])
-    (1, 2)
-    """
+    """The ids that all rows begin with."""
     columns = zip(*rows, strict=False)
     return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 

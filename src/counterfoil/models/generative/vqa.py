@@ -1,8 +1,7 @@
 """Answers yes or no: the probability of yes to a question about a caption (`vqa:NAME_OR_FOLDER`).
 
-The score is VQAScore's: the probability that the model's answer to `Does this figure show "CAPTION"? Please
-answer Yes or No.` begins with yes, in any spelling that is one token. The log-odds of yes against no have a
-finer scale, which ties less often in half precision.
+The score is VQAScore's: the probability that the model's answer begins with yes, in any spelling that is one
+token. The log-odds of yes against no tie less often in half precision.
 
 Source: Lin et al. 2024, "Evaluating text-to-visual generation with image-to-text generation".
 """
@@ -26,12 +25,7 @@ SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " 
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
-    """The scorer by the model in a local folder, or of that name on the hub.
-
-    Scores are probabilities in [0, 1] (`score=p-yes`), or the logarithm of the ratio of the probabilities of
-    yes and of no (`score=log-odds`). Raises `InputError` for a question without `{}`, `ModelError` as
-    `image_text.opened` and `ChatTemplate.of` do, and for models whose tokenizer cannot spell yes and no.
-    """
+    """The scorer `vqa:NAME_OR_FOLDER`."""
     where = f"vqa:{argument}"
     context = LoadContext.of(where, options, "settings")
     settings = settings_of(VqaSettings, options.settings, where=where)
@@ -47,7 +41,6 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     many = len(answers["yes"])
 
     def value(part: ndarray) -> float:
-        # Of all spellings together.
         (logs,) = part
         yes, no = (np.logaddexp.reduce(side) for side in (logs[:many], logs[many:]))
         return float(np.exp(yes)) if score == "p-yes" else float(yes) - float(no)
@@ -55,21 +48,14 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     spellings = {answer: [[one] for one in ids] for answer, ids in answers.items()}
     facts = {"score": score, "template": decoder.template.digest, "answers": spellings}
     identity = replace(model.identity, prompt=question, options={**model.identity.options, **facts})
+    provenance = {**model.versions, "computed": sharing(decoder)}
     return GenerativeScorer(
-        identity=identity,
-        decoder=decoder,
-        row=ask.row,
-        values=lambda _, parts: list(map(value, parts)),
-        too_long=lambda text: ask.shortened(text) != text,
-        provenance={**model.versions, "computed": sharing(decoder)},
+        identity, decoder, ask.row, lambda _, parts: list(map(value, parts)), ask.too_long, provenance
     )
 
 
 def spelled(template: Template, answer: str, where: str) -> list[int]:
-    """The ids of an answer right after a prompt: all its spellings of one token.
-
-    Raises `ModelError` where the tokenizer has none.
-    """
+    """The ids of an answer right after a prompt: all its spellings of one token."""
     unknown = template.tokenizer.unk_token_id
     spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
     known = sorted(ids[0] for ids in spellings if len(ids) == 1 and ids[0] != unknown)
@@ -92,6 +78,10 @@ class Question:
         """The row of a caption, cut to what the model reads."""
         prompt = self.template.text(filled(self.question, self.shortened(text)))
         return TextRow(prompt, np.array([self.answers]))
+
+    def too_long(self, text: str) -> bool:
+        """Whether a caption is cut."""
+        return self.shortened(text) != text
 
     def shortened(self, text: str) -> str:
         """The beginning of a caption that the model has room for."""

@@ -1,8 +1,4 @@
-"""Captions that a model of transformers writes of images: BLIP, GIT, PaliGemma, chat models.
-
-The model is read by the loader of `likelihood:NAME_OR_FOLDER`. A model with a chat template is asked for a
-caption in a user's turn; one that only writes captions goes on from the beginning of one.
-"""
+"""Captions that a model of transformers writes of images: BLIP, GIT, PaliGemma, chat models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +17,6 @@ from counterfoil.models.generative.likelihood import INSTRUCTION, PALIGEMMA
 from counterfoil.models.generative.templates import ChatTemplate
 from counterfoil.models.runtime import LoadContext, drawn_from, one_line, sampling
 
-#: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
 Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
 
 
@@ -40,10 +35,8 @@ class CaptionWriter:
     ) -> list[str]:
         """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
 
-        At temperature 0 the likeliest caption of a search with so many `beams` is taken (1: the likeliest
-        token each time). Above it tokens are drawn; the same images in one call with the same seed then
-        give the same captions. Raises `DataError` for an
-        image that cannot be read, and `ModelError` where the model fails.
+        At temperature 0 the likeliest caption of a search with so many `beams` is taken; above it tokens are
+        drawn, and the same images in one call with the same seed give the same captions.
         """
         if not images:
             return []
@@ -56,23 +49,16 @@ class CaptionWriter:
                 given, start = self.inputs(pictures)
                 ids = self.opened.model.generate(**given, **how)
             except Exception as error:
+                name, words = self.identity.name, f"{type(error).__name__}: {one_line(error)}"
                 out = "out of memory" in str(error).lower()
-                raise ModelError(
-                    "the model failed",
-                    where=self.identity.name,
-                    given=f"{type(error).__name__}: {one_line(error)}",
-                    hint="let it read fewer images together" if out else None,
-                ) from None
+                hint = "let it read fewer images together" if out else None
+                raise ModelError("the model failed", where=name, given=words, hint=hint) from None
         texts = self.opened.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
 
 def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None = None) -> CaptionWriter:
-    """The model in a local folder, or of that name on the hub, with its usual prompt or another.
-
-    Raises what the loader of `likelihood:` raises: `ModelError` for folders without a model, and for models
-    that take no images or write no text.
-    """
+    """The model in a local folder, or of that name on the hub, with its usual prompt or another."""
     where = f"captioner:{argument}"
     model = opened(argument, LoadContext.of(where, options))
     kind = model.model.config.model_type
@@ -93,7 +79,6 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
             prompt, room = INSTRUCTION if prompt is None else prompt, None
             instruction, template = prompt, ChatTemplate.of(model.processor, model.image_id, where)
             tokenizer = model.processor.tokenizer
-            # Batches are padded on the left.
             tokenizer.padding_side = "left"
             if tokenizer.pad_token_id is None:
                 tokenizer.pad_token = tokenizer.eos_token

@@ -1,7 +1,6 @@
 """METEOR against pycocoevalcap's own, and captions that the program would misread."""
 
 import shutil
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
 
-WORDS = "a man in red shirt rides two brown horses , quickly down the street . café it's half-open"
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _ended():
@@ -26,65 +23,17 @@ def _ended():
     java.close_meteor()
 
 
-def drawn(n, seed):
-    """Captions of random words: candidates, and one to five references each."""
-    rng = np.random.default_rng(seed)
-
-    def caption():
-        return " ".join(rng.choice(WORDS.split(), rng.integers(1, 12)))
-
-    return [caption() for _ in range(n)], [[caption() for _ in range(rng.integers(1, 6))] for _ in range(n)]
-
-
-@pytest.fixture(scope="module")
-def official():
-    """What pycocoevalcap says: of all together, and of each."""
-    from pycocoevalcap.meteor.meteor import Meteor
-
-    program = Meteor()
-
-    def ask(candidates, references):
-        return program.compute_score(
-            dict(enumerate(references)), {at: [text] for at, text in enumerate(candidates)}
-        )
-
-    yield ask
-    # It leaves its pipes open, and its own ending comes too late to be without a warning.
-    for pipe in (program.meteor_p.stdin, program.meteor_p.stdout, program.meteor_p.stderr):
-        pipe.close()
-    program.meteor_p.wait(30)
-
-
-class TestAsPycocoevalcap:
-    def test_numbers_that_it_gave(self):
-        """Of version 1.2; the test below asks it itself, and takes as long again for it to start."""
-        candidates = [
-            "a man rides two brown horses down the street",
-            "the red shirt is half-open , quickly",
-            "two dogs",
-        ]
-        references = [
-            ["a man in a red shirt rides a horse", "two horses on a street"],
-            ["it's a red shirt in a café"],
-            ["a dog runs"],
-        ]
-        found = meteor(candidates, references)
-        np.testing.assert_allclose(found.items, [0.2962962962962963, 0.19172036574635976, 0], atol=1e-9)
-        assert found.corpus == pytest.approx(0.1841390984590391, abs=1e-9)
-
-    @pytest.mark.slow
-    def test_on_captions_of_people(self, official, shared_data):
-        lines = (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text(encoding="utf-8").splitlines()
-        captions = [" ".join(line.split("\t")[1].split()) for line in lines[:1000]]
-        groups = [captions[start:end] for start, end in pairwise(range(0, 1005, 5))]
-        candidates = [group[0] for group in groups]
-        references = [group[1:] for group in groups]
-        whole, items = official(candidates, references)
-        found = meteor(candidates, references)
-        np.testing.assert_allclose(found.items, items, rtol=0, atol=1e-9)
-        assert found.corpus == pytest.approx(whole, abs=1e-9)
-        # Not the mean: the counts of all are taken together.
-        assert abs(found.corpus - found.items.mean()) > 1e-3
+def test_numbers_that_pycocoevalcap_gave():
+    candidates = ["a man rides two brown horses down the street", "the red shirt is half-open , quickly"]
+    candidates += ["two dogs"]
+    references = [
+        ["a man in a red shirt rides a horse", "two horses on a street"], ["it's a red shirt in a café"],
+        ["a dog runs"],
+    ]  # fmt: skip
+    found = meteor(candidates, references)
+    # Of version 1.2.
+    np.testing.assert_allclose(found.items, [0.2962962962962963, 0.19172036574635976, 0], atol=1e-9)
+    assert found.corpus == pytest.approx(0.1841390984590391, abs=1e-9)
 
 
 def test_the_metric_cuts_words_and_the_whole_is_no_mean():

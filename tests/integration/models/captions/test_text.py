@@ -125,11 +125,7 @@ class TestSettings:
         [
             ("cider", {"dff": "x"}, "metric:cider: unknown key; given: dff; allowed: df, tokens"),
             ("rouge-l", {"length": "x"}, "metric:rouge-l: unknown key; given: length; allowed: tokens"),
-            (
-                "bleu-1",
-                {"tokens": "13a"},
-                "metric:bleu-1, key 'tokens': not a choice; given: 13a",
-            ),
+            ("bleu-1", {"tokens": "13a"}, "metric:bleu-1, key 'tokens': not a choice; given: 13a"),
             ("bleu-1", {"length": ""}, "metric:bleu-1, key 'length': no value; given: ''; allowed: closest"),
             ("cider", {"df": "no.json"}, "metric:cider, df: no such file; given: no.json; allowed"),
         ],
