@@ -199,11 +199,7 @@ def yield_curves(curve: NDArray[np.float64]) -> Any:
 def multiplicity_bars(
     by_direction: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
 ) -> Any:
-    """How many queries have how many right answers, a panel per direction: ECCV Caption Figure 3a.
-
-    Each panel has a title, the histogram, and the mean number in the original benchmark (drawn dashed) or
-    None. What lies beyond `most` right answers is gathered in the last bar.
-    """
+    """How many queries have how many right answers, the original mean dashed (ECCV Caption Figure 3a)."""
     count = len(by_direction)
     margin: dict[str, Any] = {"left": 0.6, "right": 0.15, "bottom": 0.45, "top": 0.28}
     with panels((3.9, 1.7), count, count, gap=(0.7, 0.5), **margin) as (figure, grid):

@@ -1,8 +1,4 @@
-"""Figures of a comparison, drawn with matplotlib's object interface: no window, no global state.
-
-Each returns a matplotlib `Figure`; `figure_style.svg` and `figure_style.save` write it. No colour carries a
-meaning alone: position, sign or words say it too.
-"""
+"""Figures of a comparison as matplotlib `Figure`s; no colour carries a meaning alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,10 +35,7 @@ _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images
 
 
 def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
-    """A dot and a whisker (the 95 % interval) per scorer, a panel per measure, chance as a dashed line.
-
-    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
-    """
+    """Dots and 95 % intervals per scorer, a panel per measure, chance dashed; scorers best first."""
     names = main_measures(comparison) if names is None else names
     titled = [(measure_label(name), estimates_of(comparison, name)) for name in names]
     return dots(titled, ranking(comparison), columns)
@@ -67,10 +60,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
 
 
 def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -> Any:
-    """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
-
-    `pair` names the measures of the two directions, which one run at least has.
-    """
+    """One direction against the other for all scorers, with intervals, chance and the diagonal."""
     across, up = pair
     scorers = [
         (run.name, run.result.measures[across], run.result.measures[up])
@@ -111,11 +101,7 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -
 
 
 def margins(run: Run, measure: str) -> Any:
-    """How far from flipping each question is: right side blue, wrong side vermilion, ties grey.
-
-    Scores live on a scale of each scorer's own. The outermost bars hold what lies beyond them. For runs that
-    have `margin_values`.
-    """
+    """Histogram of how far each question is from flipping; the outermost bars hold what lies beyond them."""
     from matplotlib.collections import PolyCollection
     from matplotlib.ticker import MaxNLocator
 
@@ -180,10 +166,7 @@ def significance(comparison: Comparison, measure: str) -> Any:
 def training_curves(
     curves: Mapping[str, Mapping[int, float]], *, kept_step: int, unit: str = "steps", columns: int = 2
 ) -> Any:
-    """What was measured during a training over its steps, a panel per measure.
-
-    `curves` maps each measure to step and value. The dashed line is the step whose weights are kept.
-    """
+    """Measures of a training over its steps, a panel each; dashed is the step whose weights are kept."""
     margin: dict[str, Any] = {"left": 0.6, "bottom": 0.45, "gap": (0.65, 0.7)}
     with panels((3.0, 1.7), len(curves), columns, **margin) as (figure, grid):
         for axes, (name, curve) in zip(grid, curves.items(), strict=True):
@@ -195,10 +178,7 @@ def training_curves(
 
 
 def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
-    """(n,) margins of `measure` in the unit of the scores, positive where right; None where there are none.
-
-    Of a preference it is the score of the preferred caption less that of the other, the mean over draws.
-    """
+    """(n,) margins of `measure` in the unit of the scores, positive where right; None without."""
     if not run.answers.has_scores:
         return None
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
@@ -222,11 +202,7 @@ def dots(
     *,
     width: float = 0.0,
 ) -> Any:
-    """A dot and a whisker per name, in `order`, a panel per title, chance as a dashed line.
-
-    It is as wide as a page on a wide screen, or as a telephone where panels stand under one another, unless
-    `width` says otherwise, in inches.
-    """
+    """A dot and a whisker per name, in `order`, a panel per title, chance dashed; `width` in inches."""
     columns = max(1, min(columns, len(titled)))
     shown = [e for _, values in titled for e in values.values() if e is not None]
     low, high = _limits([100 * v for e in shown for v in (e.low, e.high, e.value, e.chance) if v is not None])

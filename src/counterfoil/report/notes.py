@@ -103,10 +103,7 @@ def tied(comparison: Comparison) -> list[Note]:
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
-    """Which scorers are below chance on which measures; those below on the same ones share a sentence.
-
-    By the whole interval and by one-sided tests, with Holm's correction over all scorers and main measures.
-    """
+    """Which scorers are below chance on which measures, by the whole interval and Holm's correction."""
     main = main_measures(comparison)
     estimates = {
         (run.name, name): run.result.measures[name]
@@ -212,16 +209,7 @@ def said(measure: str, value: float) -> str:
 
 
 def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
-    """What the intervals of some results rest on, then what is taken as given, and is too few; without stops.
-
-    The effective number of questions is that of the leading measure which has one, over all results.
-
-    >>> from counterfoil.world.sample import quads
-    >>> rests_on(quads(40, seed=0), [])
-    ['intervals rest on 64 images and 80 captions']
-    >>> rests_on(quads(9, seed=0), [])[1:]
-    ['few images (14) and captions (18): intervals are rough, and may be too narrow']
-    """
+    """What intervals rest on, then what is taken as given and what is too few, without full stops."""
     sharing = benchmark.measured_sharing
     images, captions = sharing.counts
     parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
@@ -263,10 +251,7 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
 
 
 def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
-    """The leading measure that has any, and its effective numbers of questions in all results.
-
-    Never more than there are: values between right and wrong spread less than those of as many questions.
-    """
+    """The leading measure with effective numbers of questions, and these; never more than questions."""
     numbers: dict[str, list[float]] = {}
     form = of(benchmark)
     for name in form.main_measures(benchmark):

@@ -1,9 +1,4 @@
-"""The report as one HTML file that needs nothing else: no server, no network, no other file.
-
-Numbers, tables and figures stand in the page itself and can be read without a script; the script is for the
-browser of questions alone. A content security policy forbids the page to fetch anything or to run any
-script but its own.
-"""
+"""The report as one HTML file that fetches nothing; tables and figures can be read without a script."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,10 +23,7 @@ PICTURES = ("auto", "always", "never")
 
 @dataclass(frozen=True)
 class ScorerSection:
-    """One scorer on one benchmark: its groups, and the questions it does worst on.
-
-    Of each question its id, in words how badly it does, its captions where the page holds them, its address.
-    """
+    """One scorer on one benchmark: groups, and worst questions as (id, how bad, captions, address)."""
 
     anchor: str
     name: str
@@ -48,16 +40,8 @@ def page(
     budget: int = BUDGET,
     private: bool = False,
 ) -> str:
-    """The whole report as HTML, the same for the same comparisons.
-
-    `pictures` is "auto" (images and captions of benchmarks whose licence lets a report carry them),
-    "always" (also the others: such a page is for your own eyes) or "never". Images are taken from the
-    runs' benchmarks; `run.with_benchmark(...)` gives a loaded run its images back. `budget` bounds the
-    pictures in bytes; where it does not last for all questions, the page says for how many it did. A page is
-    made to be passed on, so it says nothing of where files lie on this machine and who uses it; `private`
-    keeps that.
-
-    Raises `InputError` where there is nothing to report, and `UnknownNameError` for another `pictures`.
+    """The whole report as HTML. `pictures` is "auto" (where the licence allows), "always" or "never";
+    `budget` bounds them in bytes; `private` keeps paths and users of this machine.
     """
     if not comparisons:
         raise InputError("nothing to report", hint="give at least one run")

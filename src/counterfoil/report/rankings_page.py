@@ -1,8 +1,4 @@
-"""Rank correlations of measures, and the agreement of metrics with people: pages, tables and figures.
-
-Figures are matplotlib's; `figure_style.svg` and `figure_style.save` write them. No colour carries a meaning
-alone: numbers, frames, weight and words say it too.
-"""
+"""Pages, tables and figures of rank correlations, and of the agreement of metrics with people."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
@@ -46,10 +42,7 @@ def page(
     title: str = "What rankings say",
     private: bool = False,
 ) -> str:
-    """The page as HTML, the same for the same numbers; it names `runs` as what they were computed from.
-
-    It says nothing of where files lie on this machine and who uses it; `private` keeps that.
-    """
+    """The page as HTML, naming `runs` as its sources; `private` keeps paths and users of this machine."""
     ranks = drawn(
         "Ranks of the models",
         "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
@@ -132,10 +125,7 @@ def lead(correlation: RankCorrelation) -> str:
 
 
 def ranks_table(correlation: RankCorrelation) -> Table:
-    """One row per model, for each measure its value in per cent and its rank, "=" where that is shared.
-
-    Best first by the measure that leads; those without a value in it are last.
-    """
+    """A row per model, for each measure its value in per cent and rank; best first by the leading measure."""
     columns = []
     for column, label in zip(correlation.columns, labels(correlation), strict=True):
         columns += [Column(label, measure=column.measure), Column("rank", measure=column.measure)]
@@ -266,12 +256,7 @@ def labels(correlation: RankCorrelation) -> list[str]:
 
 
 def heatmap(correlation: RankCorrelation) -> Any:
-    """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above.
-
-    Each cell has the value and below it the interval; the deeper the colour the farther from 0, blue above
-    and vermilion below. Framed and in bold where the interval leaves out 0. A dash where fewer than three
-    models have both columns, or one does not vary. Of more than two dozen columns the intervals are left out.
-    """
+    """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above."""
     n = len(correlation.columns)
     roomy = n <= _MANY
     width, height = _CELL if roomy else _BARE
@@ -299,7 +284,7 @@ def heatmap(correlation: RankCorrelation) -> Any:
 
 
 def written(value: float) -> str:
-    """A correlation: two decimals, a true minus, no zero before the point and no sign of nothing.
+    """A correlation with two decimals, a true minus and no zero before the point.
 
     >>> written(0.4712), written(-0.06), written(1.0), written(-0.001)
     ('.47', '−.06', '1', '0')
@@ -311,13 +296,7 @@ def written(value: float) -> str:
 
 
 def bump(correlation: RankCorrelation) -> Any:
-    """The rank of every model under each column, one line per model, names and ranks at both ends.
-
-    Each model has a place of its own in every column, so no line or name lies over another at the ends; equal
-    models stand next to each other in a common frame and share their rank ("2="). The models that move most
-    between the columns stand out in bold, in blue where they rise from the first column to the last, in
-    vermilion and dashed where they fall. Where a model was not run its line is dotted.
-    """
+    """The rank of every model under each column, a line per model; those that move most are bold."""
     from matplotlib.patches import Rectangle
 
     ranks = correlation.ranks
@@ -372,10 +351,7 @@ def bump(correlation: RankCorrelation) -> Any:
 
 
 def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(models, columns) from 1, all different within a column; NaN where there is no rank.
-
-    Equal ranks stand in the order they have in the column before, so that few lines cross for nothing.
-    """
+    """(models, columns) different places from 1; equal ranks keep the order of the column before."""
     places = np.full(ranks.shape, np.nan)
     last = np.arange(len(ranks), dtype=np.float64)
     for column in range(ranks.shape[1]):
@@ -405,10 +381,7 @@ def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
 
 
 def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
-    """The models whose ranks differ most between columns, and the sign of their way from first to last.
-
-    Only those that move by more than a fifth of the models; of many equally far, the first.
-    """
+    """The models that move most (by over a fifth of them), with the sign of first less last rank."""
     with np.errstate(invalid="ignore"):
         low, high = (np.nan_to_num(end(ranks, axis=1)) for end in (np.fmin.reduce, np.fmax.reduce))
     span = high - low
@@ -422,12 +395,7 @@ def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
 
 
 def list_overlap(diversity: Diversity, shown: Literal["tau", "place"]) -> Any:
-    """Models by models, a value in each cell; for a dozen models or fewer also a share with a word below it.
-
-    "tau" is the mean tau-b of their first items, blue above 0 and vermilion below, and how much of their
-    lists they have in common. "place" is the column's average place of the row's first choice, deeper the
-    nearer to 1, and how often it is not in the column's list at all.
-    """
+    """Models by models: mean tau-b of first items, or the column's mean place of the row's first."""
     k, names = diversity.k, [short(name, _MODEL) for name in diversity.models]
     few = len(names) <= _FEW
     if shown == "tau":

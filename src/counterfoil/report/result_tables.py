@@ -23,10 +23,7 @@ class ResultTable:
         return amount(len(benchmark), "question")
 
     def table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
-        """The measures of one result, a row each; what of them has no value is a dash.
-
-        `width` is how many letters a line may have, for forms that then leave out the less important.
-        """
+        """The measures of one result, a row each, at most `width` letters wide; no value is a dash."""
         columns = (
             Column(unit([*result.measures, *result.undefined]), look="bold"),
             Column("95 % interval", align="center"),

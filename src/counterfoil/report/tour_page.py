@@ -49,11 +49,8 @@ class Built:
 
 @dataclass(frozen=True)
 class Campaigned:
-    """A simulated campaign: answers, labels by model, people by kind, and agreement.
-
-    `labels` hold a model, the share of right labels with its interval, and how many; `kinds` a kind of
-    people, how many worked, the share of their answers that were right, and how many were flagged; `raw` is
-    the share of pairs of answers that are equal, `alpha` Krippendorff's with its interval.
+    """A simulated campaign. `labels` are (model, share right, low, high, n), `kinds` (kind, people, share
+    right, flagged), `alpha` Krippendorff's with its interval.
     """
 
     people: int
@@ -78,11 +75,7 @@ def page(
     people: Campaigned,
     explained: ExplainedQuestion,
 ) -> str:
-    """The page as HTML, the same for the same values.
-
-    `comparison` is of the runs "pairs", "negatives", "blind" and "people" on a benchmark of choices between
-    captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
-    """
+    """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people"."""
     thumbnails = Thumbnails(_BUDGET)
     parts = {
         "measure": _measure(comparison),

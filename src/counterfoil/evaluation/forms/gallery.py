@@ -1,9 +1,7 @@
-"""Evaluation of galleries: directions and parts count the same, queries without a value do not count.
+"""Evaluation of galleries: both directions count the same in a mean, and in a direction all parts do.
 
-A measure `i2t_X` is of image queries, `t2i_X` of caption queries, `mean_X` the mean of both. Queries of both
-directions are rows of one table, images first, as in the benchmark's questions; a value is NaN in the rows of
-the other direction, and where a query has no right answer. Both directions count the same in a mean, and in
-a direction all parts of the gallery do.
+Queries of both directions are rows of one table, images first; a value of `i2t_X` or `t2i_X` is NaN in the
+rows of the other direction, and where a query has no right answer. `mean_X` is the mean of both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,10 +72,7 @@ def _at_k(name: str, has: Sequence[str]) -> tuple[MeasureAtK, int] | None:
 
 
 def sides(benchmark: Benchmark) -> tuple[str, ...]:
-    """The directions that have queries with right answers, and "mean" where both have.
-
-    Raises `InputError` where neither has.
-    """
+    """The directions that have queries with right answers, and "mean" where both have."""
     gallery = benchmark.gallery
     directions = [side.name for side in gallery.sides if bool(side.search.defined.any())]
     if not directions:
@@ -86,10 +81,8 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
-    """Full names for names with or without a direction: "recall_at_20" asks for all directions.
-
-    Raises `UnknownNameError` for a measure that this benchmark does not have, `InputError` for a recall at no
-    place.
+    """Full names for names with or without a direction: "recall_at_20" asks for all directions. Raises
+    `UnknownNameError` for a measure that this benchmark does not have.
     """
     present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
     full_names: list[str] = []
@@ -176,10 +169,9 @@ def constant(benchmark: Benchmark) -> Rankings:
 
 
 def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thresholds 3 queries"]:
-    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query.
-
-    Of n items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at
-    least r - (n - p), at most r. Items with the same code are counted once.
+    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query. Of n
+    items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at least r
+    - (n - p), at most r. Items with the same code are counted once.
     """
     sizes = side.sizes
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
@@ -201,10 +193,7 @@ def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thre
 
 
 def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
-    """A measure from its values per query: the mean over directions of the mean over parts of their means.
-
-    NaN where no query has a value. Directions and parts without one do not count.
-    """
+    """The mean over directions of the mean over parts of their means; NaN where no query has a value."""
     gallery = benchmark.gallery
     known = ~np.isnan(values)
     of_sides = []
@@ -217,10 +206,7 @@ def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
 
 
 def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str, float]:
-    """The value of each measure under a random order of the gallery, in closed form.
-
-    It is what a scorer that returns a constant gets under `half`, where the rankings are whole.
-    """
+    """The value of each measure under a random order of the gallery: what a constant gets under `half`."""
     by_query = GalleryEvaluation().per_item(benchmark, constant(benchmark), ties=Ties.HALF, measures=names)
     return {name: mean(benchmark, values) for name, values in by_query.items()}
 
@@ -228,11 +214,9 @@ def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str
 def _table(
     benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
 ) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """The columns that measures are made of, the part of each row there, and which columns each averages.
-
-    A direction's measure is its own column, and `mean_X` half of one and half of the other, so that no column
-    is worked out twice. Values are within [0, 1], parts -1 where a column has none, and the weights of the
-    columns a column of weights per name.
+    """The columns that measures are made of, the part of each row there (-1: none), and weights of columns
+    by name. A direction's measure is its own column and `mean_X` half of each, so no column is worked out
+    twice.
     """
     directions = benchmark.gallery.directions
     columns: dict[str, Float[ndarray, "n"]] = {}
@@ -313,11 +297,7 @@ def _estimates(
 
 
 class GalleryEvaluation(FormEvaluation):
-    """Galleries.
-
-    Intervals are from the variance over images with their captions; where captions repeat over images from
-    the crossed variance; with `wilson` as if queries had nothing in common.
-    """
+    """Galleries. Intervals are over images with their captions, crossed where captions repeat over images."""
 
     captions_drawn: ClassVar[bool] = False
 
@@ -383,11 +363,7 @@ class GalleryEvaluation(FormEvaluation):
         ties: Ties = Ties.STRICT,
         measures: Sequence[str] | None = None,
     ) -> QueryValues:
-        """Each measure's value per query; with `measures` None all that the rankings can support.
-
-        Raises `InputError` where the rankings were cut before what a measure needs that was asked for by
-        name, or before what every measure needs.
-        """
+        """Each measure's value per query, by default all that the (perhaps cut) rankings support."""
         self.check(benchmark, rankings, where=benchmark.name)
         gallery = benchmark.gallery
         names = self.measure_names(benchmark) if measures is None else expand(measures, benchmark)

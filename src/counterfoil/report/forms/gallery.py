@@ -1,8 +1,4 @@
-"""Reports on galleries: directions side by side, recall by how far one looks, how many answers are right.
-
-Curves come from the ranks of the right answers, so they need no list of any length; for rankings that were
-given cut they end where the ranking does.
-"""
+"""Reports on galleries. Curves come from the ranks of right answers, and end where a cut ranking does."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -279,10 +275,7 @@ class Curve:
 
 
 def curves(comparison: Comparison) -> dict[str, list[Curve]]:
-    """By direction, the curve of every scorer whose ranks are known, best first, and last that of chance.
-
-    None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
-    """
+    """By direction the recall curve of every scorer with ranks, best first, then chance; none by rule."""
     benchmark = comparison.runs[0].benchmark
     questions = benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):

@@ -79,10 +79,7 @@ class JudgedReport(FormReport):
         return super().sections(comparison, anchor) if measured else []
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
-
-        Places and kinds are those among all.
-        """
+        """Of more than `MOST_QUESTIONS` a part, every group and kind of disagreement in turn."""
         comparison, benchmark = source.comparison, source.benchmark
         room = max(1, min(MOST_QUESTIONS, MOST_ANSWERS // len(comparison.runs)))
         order = spread(comparison, self.kinds)[:room]
@@ -265,10 +262,7 @@ def references(questions: Rated | Preference) -> str:
 
 
 def distance(run: Run) -> Float[ndarray, "questions"]:
-    """How far each rated caption stands by score from where it stands by rating, in [-1, 1].
-
-    0 for all where the run has no scores.
-    """
+    """How far each caption stands by score from its place by rating, in [-1, 1]; 0 without scores."""
     questions = run.benchmark.rated
     if not run.answers.has_scores:
         return np.zeros(len(questions))
@@ -341,11 +335,7 @@ def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]
 
 
 def score_spread(run: Run) -> Any:
-    """The scores of a run at each rating: mean (dot), middle half (bar), from a tenth to nine (line).
-
-    A metric that goes with people climbs from left to right with bars that share no height; the scale of the
-    scores is the metric's own. The line between dots joins the means.
-    """
+    """The scores of a run at each rating: mean (dot), middle half (bar), middle eight tenths (line)."""
     ratings, scores = points(run)
     labels, codes = levels(ratings)
     crowded = max(map(len, labels)) * len(labels) > 36

@@ -33,13 +33,9 @@ class NoDataError(Exception):
 
 
 class ReleasedFiles:
-    """The released files under `folder`; None is no data at all.
-
-    `questions` maps a benchmark to the places in the folder where its questions may lie; the first that is
-    there counts. `released` maps a file to the name it was published under: where the file is not in its
-    place, one of that name counts, wherever it lies in the folder. Everything asked for is kept, so that the
-    hundred cells of a table read their file once. A broken file is an error that names it; one that is not
-    there raises `NoDataError`.
+    """The released files under `folder` (None: no data), each read once. `questions` maps a benchmark to
+    places of which the first that exists counts; `released` maps a file to its published name, under which
+    it may lie anywhere in the folder.
     """
 
     def __init__(
@@ -69,10 +65,7 @@ class ReleasedFiles:
         return path
 
     def find(self, name: str) -> Path | None:
-        """Where the file or folder `name` lies, under its own name or the published one; None if nowhere.
-
-        Raises `DataError` where two different places hold something of the published name.
-        """
+        """Where something lies, under its own or its published name, or None; `DataError` for two."""
         folder, published = self._folder, self._released.get(name)
         if folder is None:
             return None
@@ -108,10 +101,7 @@ class ReleasedFiles:
             raise NoDataError(f"{place} is not complete: {error}") from None
 
     def source(self, benchmark: str) -> str:
-        """The files that the questions were read from, relative to the folder where they lie in it.
-
-        What the folder lacks, a reader may find in an installed package.
-        """
+        """The files that the questions were read from, relative to the folder where they lie in it."""
         return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
 
     def answered_questions(self, benchmark: str, file: str) -> Benchmark:
