@@ -19,9 +19,8 @@ from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.report.labels import short
 from counterfoil.store import write_bytes
 
-INK, MUTED, RULE = "#24292f", "#656d76", "#d5dae0"
-#: Blue and vermilion stay apart for every kind of colour vision.
-RIGHT, WRONG = "#0b62a8", "#c4501b"
+#: The light colours of `page.css`. Blue and vermilion stay apart for every kind of colour vision.
+INK, MUTED, RULE, RIGHT, WRONG = "#24292f", "#5c646d", "#d5dae0", "#0b62a8", "#b5430f"
 FORMATS = ("svg", "pdf", "png")
 
 #: What begins the id of a group of elements that say something where a pointer rests on them.

@@ -15,7 +15,6 @@ from counterfoil.report.figure_style import (
     MUTED,
     RIGHT,
     WRONG,
-    aside,
     extent,
     matrix,
     name_ends,
@@ -88,13 +87,6 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -
         axes.set_xlabel(f"{measure_label(across)}: {_ASKS.get(across, 'images look for captions')} (%)")
         axes.set_ylabel(f"{measure_label(up)}: {_ASKS.get(up, 'captions look for images')} (%)")
         plain(axes, grid="both")
-        everything = np.vstack([points, at_chance])
-        # Where on the diagonal there is most room for a word.
-        spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
-        room = np.abs(everything[None] - spots[:, None, None]).max(axis=2).min(axis=1)
-        along = float(spots[int(room.argmax())])
-        leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
-        aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
         named = [(float(x), float(y), name, INK) for (x, y), name in zip(points, names, strict=False)]
         name_ends(axes, [*named, (*at_chance, names[-1], WRONG)])
     return figure
@@ -161,6 +153,32 @@ def significance(comparison: Comparison, measure: str) -> Any:
     unit = "in points" if style_of(measure) == "percent" else "times 100"
     title = f"{measure_label(measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
+
+
+def multiplicity(
+    by_direction: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
+) -> Any:
+    """How many queries have how many right answers, the original mean dashed (ECCV Caption Figure 3a)."""
+    count = len(by_direction)
+    margin: dict[str, Any] = {"left": 0.6, "right": 0.15, "bottom": 0.45, "top": 0.28}
+    with panels((3.9, 1.7), count, count, gap=(0.7, 0.5), **margin) as (figure, grid):
+        for axes, (title, histogram, original) in zip(grid, by_direction, strict=True):
+            counts: dict[int, int] = {}
+            for number, queries in histogram.items():
+                counts[min(number, most)] = counts.get(min(number, most), 0) + queries
+            axes.bar(list(counts), list(counts.values()), width=0.85, color=RIGHT, alpha=0.75)
+            axes.set_xlim(-0.6, max(max(counts), original or 0) + 0.8)
+            if original is not None:
+                axes.axvline(original, color=WRONG, lw=1.2, ls=(0, (4, 3)))
+                title = f"{title}; dashed: originally {original:.3g}"
+            over = max(histogram) > most
+            axes.set_xlabel("right answers per query" + (f" ({most}: that many or more)" if over else ""))
+            axes.set_ylabel("queries")
+            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.yaxis.get_major_locator().set_params(integer=True)
+            plain(axes, title, grid="both", pad=6)
+            axes.set_axisbelow(True)
+    return figure
 
 
 def training_curves(

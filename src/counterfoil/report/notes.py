@@ -7,12 +7,13 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Result
-from counterfoil.metrics.measures import find, signed, split_direction
+from counterfoil.metrics.measures import DIRECTIONS, find, signed, split_direction
 from counterfoil.report.comparison_tables import leading, main_measures
 from counterfoil.report.labels import amount, listed, measure_label, style_of
 from counterfoil.report.tables import number
@@ -90,15 +91,15 @@ def tied(comparison: Comparison) -> list[Note]:
             continue
         under = ", ".join(f"{percent(value)} under {policy}" for policy, value in values.items())
         text = (
-            f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
-            f"({percent(rate)}): {label} is {under}."
+            f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} "
+            f"{run.benchmark.questions.units} ({percent(rate)}): {label} is {under}."
         )
         notes.append(Note(text, "warning"))
     if notes or not scored:
         return notes
     few = [run.result.ties for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
     most = max((int(ties["questions"]) for ties in few), default=0)
-    text = f"Ties are rare (at most {most} questions for any scorer)" if few else "No scorer has a tie"
+    text = f"Ties are rare (at most {most} for any scorer)" if few else "No scorer has a tie"
     return [Note(f"{text}; they count by the policy {scored[0].result.ties['policy']}.")]
 
 
@@ -260,6 +261,45 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
             numbers[name] = known
     measure = form.leading(benchmark, numbers) if numbers else ""
     return measure, numbers.get(measure, [])
+
+
+def of_gallery(result: Result) -> list[Note]:
+    """What of a gallery has no right answer or one outside, where rankings end, and what is not measured."""
+    facts, notes = result.provenance.get("gallery", {}), []
+    for name, (query, item) in ROLES.items():
+        side = facts.get(name, {})
+        if many := side.get("undefined"):
+            notes.append(Note(f"without a right answer, left out: {amount(many, query)}"))
+        if many := side.get("outside_gallery"):
+            text = f"right answers outside the gallery, never found: {many:,} of "
+            text += amount(side["positives"], item)
+            notes.append(Note(text, "warning"))
+    cut = ((side, depth) for side, depth in (facts.get("cut") or {}).items() if depth is not None)
+    if depths := [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]:
+        notes.append(Note(f"rankings are cut, the shortest after: {', '.join(depths)}", "warning"))
+    unsupported = (facts.get("unsupported") or {}).items()
+    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
+    if reasons:
+        # They are much alike, and all are in the result.
+        first, reason = next(iter(reasons.items()))
+        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
+        notes.append(Note(f"not measured: {', '.join(names)}; {first}, for one: {reason}", "warning"))
+    return notes
+
+
+def of_galleries(comparison: Comparison) -> list[Note]:
+    """The notes of all runs on a gallery; what is not said of all of them names its scorers."""
+    together: dict[Note, list[str]] = {}
+    for run in comparison.runs:
+        for note in of_gallery(run.result):
+            together.setdefault(note, []).append(run.name)
+    return [
+        Note(
+            f"{_sentence(note.text) if len(who) == len(comparison.runs) else f'{listed(who)}: {note.text}'}.",
+            note.kind,
+        )
+        for note, who in together.items()
+    ]
 
 
 def fitted_ties(results: Sequence[Result]) -> list[Note]:

@@ -9,17 +9,17 @@ import numpy as np
 import PIL.Image
 from jaxtyping import Float
 from numpy import ndarray
+from PIL import ImageColor
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion
 from counterfoil.errors import UnknownNameError
 from counterfoil.report import html
+from counterfoil.report.figure_style import RIGHT, WRONG
 from counterfoil.report.html import shareable
-from counterfoil.report.page import PICTURES
+from counterfoil.report.page import PICTURES, left_out
 from counterfoil.report.thumbnails import BUDGET, Thumbnails
 
-#: The colours of what speaks for the caption and of what speaks against it, in both colour schemes.
-_FOR, _AGAINST = (11, 98, 168), (201, 78, 20)
 #: How much of the photograph the strongest cell covers.
 _COVER = 0.8
 
@@ -54,16 +54,7 @@ def page(
         )
         for question in questions
     ]
-    about = "" if shown else "The images did not fit into the page."
-    if not may:
-        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
-        about = (
-            f"Images and captions are left out: the licence of {benchmark.title}{under} does not let a "
-            "page carry them, so words are numbered. With pictures set to “always” the page holds them, for "
-            "your own eyes."
-        )
-    elif pictures == "never":
-        about = "Images were left out as asked."
+    about = left_out(benchmark, pictures) or ("" if shown else "The images did not fit into the page.")
     return html.render(
         "explain.html",
         title=title,
@@ -125,7 +116,7 @@ def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:
     if strongest == 0:
         return ""
     pixels = np.empty((*grid.shape, 4), dtype=np.uint8)
-    pixels[..., :3] = np.where((values >= 0)[..., None], _FOR, _AGAINST)
+    pixels[..., :3] = np.where((values >= 0)[..., None], *map(ImageColor.getrgb, (RIGHT, WRONG)))
     pixels[..., 3] = np.round(255 * _COVER * np.abs(values) / strongest)
     out = io.BytesIO()
     PIL.Image.fromarray(pixels).save(out, "PNG", optimize=True)
