@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import ceil
 
 import numpy as np
 
@@ -253,20 +252,3 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
 def is_significant(difference: Difference) -> bool:
     """Whether one of the two is ahead: the interval leaves out 0, and the test says so after Holm."""
     return difference.p_holm < LEVEL and not difference.low <= 0 <= difference.high
-
-
-def questions_to_decide(value: float, low: float, high: float, n: int, *, power: float = 0.8) -> int | None:
-    """So many questions decide a difference as large as the one seen, in a share `power` of samples; None
-    for 0. The interval is taken to shrink with the root of the questions; correction for several tests is
-    left out.
-
-    >>> questions_to_decide(0.02, -0.03, 0.07, 280)
-    3576
-    """
-    from scipy.special import ndtri
-
-    if value == 0:
-        return None
-    interval, wanted = float(ndtri(1 - LEVEL / 2)), float(ndtri(power))
-    error = (high - low) / (2 * interval)
-    return ceil(n * ((interval + wanted) * error / value) ** 2)

@@ -1,7 +1,7 @@
 """Pages, tables and figures of rank correlations, and of the agreement of metrics with people."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
-from counterfoil.report.html import Section, drawn, shareable, users
+from counterfoil.report.html import drawn, shareable, users
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Style, Table
 
@@ -51,19 +51,6 @@ def page(
         bump(correlation),
         alt="The rank of every model by measure",
     )
-    sections = []
-    for number, one in enumerate(lists):
-        side, of = DIRECTIONS[one.direction].title, "captions" if one.direction == "i2t" else "images"
-        heads: dict[Literal["tau", "place"], str] = {
-            "tau": f"How alike the first {one.k} {of} are",
-            "place": "Where the others rank a model’s first choice",
-        }
-        drawings = tuple(
-            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), alt=f"{head}: {one.title}, {side}")
-            for i, (key, head) in enumerate(heads.items())
-        )
-        about = f"{one.queries:,} queries, the first {one.k} {of} of each."
-        sections.append(Section(f"lists-{number}", f"{one.title}, {side.lower()}", about, drawings))
     # Of each run what it is of, and what of its manifest names it beyond doubt.
     sources = []
     for run in runs:
@@ -92,7 +79,7 @@ def page(
         heat=heat,
         ranks=ranks_table(correlation),
         agreements=agreements_table(correlation),
-        lists=sections,
+        lists=[table for one in lists for table in list_tables(one)],
         nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
         sources=sources,
     )
@@ -112,13 +99,6 @@ def lead(correlation: RankCorrelation) -> str:
     least, most = (choose(defined, key=lambda pair: pair.tau) for choose in (min, max))
     sure = sum(pair.sure for pair in defined)
     of_them = f"For {sure} of {len(defined)} pairs of measures the interval leaves out 0."
-    if len(defined) > 1 and np.isclose(least.tau, most.tau):
-        ends = min(pair.tau_low for pair in defined), max(pair.tau_high for pair in defined)
-        return (
-            f"All {len(defined)} pairs of measures agree equally on the order of models: "
-            f"τ {written(most.tau)}, with intervals within {written(ends[0])} to {written(ends[1])}. "
-            f"{of_them}"
-        )
     if len(defined) == 1:
         return f"{said(most)}. {of_them}"
     return f"The order of models agrees most between {said(most)} and least between {said(least)}. {of_them}"
@@ -187,7 +167,7 @@ def list_tables(lists: Diversity) -> Iterator[Table]:
             share = f" {100 * shares[i, j]:3.0f} %" if few and cell != "–" else ""
             rows[i].append("" if i == j else cell + share)
         caption = f"{where}: {what}" + (f", and {and_how_often}" if few else "")
-        yield Table.of(caption, "", [str(j + 1) for j in range(n)], rows)
+        yield Table.of(caption, "Model", [str(j + 1) for j in range(n)], rows)
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -392,28 +372,3 @@ def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
             own = ranks[model][~np.isnan(ranks[model])]
             signs[model] = int(np.sign(own[0] - own[-1]))
     return signs
-
-
-def list_overlap(diversity: Diversity, shown: Literal["tau", "place"]) -> Any:
-    """Models by models: mean tau-b of first items, or the column's mean place of the row's first."""
-    k, names = diversity.k, [short(name, _MODEL) for name in diversity.models]
-    few = len(names) <= _FEW
-    if shown == "tau":
-        values, strength, shares, word = diversity.tau, diversity.tau, diversity.common, "in"
-        text, below = written, "how much is in both lists"
-        title = f"Kendall’s τ-b of the first {k}, mean over {diversity.queries:,} queries"
-    else:
-        values, strength = diversity.place, 1 - (diversity.place - 1) / k
-        shares, word, text = diversity.beyond, "out", "{:.2f}".format
-        title = "Average place of the row’s first choice in the column’s list"
-        below = f"how often it is not among the first {k}"
-    cells = {
-        (i, j): (
-            float(strength[i, j]),
-            text(float(values[i, j])),
-            f"{100 * shares[i, j]:.0f} % {word}" if few else "",
-        )
-        for i, j in np.argwhere(~np.eye(len(names), dtype=bool) & ~np.isnan(values)).tolist()
-    }
-    title += f"; below, {below}" if few else ""
-    return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)

@@ -65,28 +65,11 @@ class ReleasedFiles:
         return path
 
     def find(self, name: str) -> Path | None:
-        """Where something lies, under its own or its published name, or None; `DataError` for two."""
-        folder, published = self._folder, self._released.get(name)
-        if folder is None:
+        """Where something lies, under its own name or, anywhere, its published one; else None."""
+        if self._folder is None:
             return None
-        if (folder / name).exists():
-            return folder / name
-        if published is None:
-            return None
-        parts = Path(published).parts
-        paths = [
-            path
-            for path in sorted(folder.rglob(parts[-1]))
-            if path.relative_to(folder).parts[-len(parts) :] == parts
-        ]
-        if len(paths) > 1:
-            raise DataError(
-                f"two files are called {published}",
-                where=folder,
-                given=" and ".join(str(path.relative_to(folder)) for path in paths[:2]),
-                hint=f"keep one of them, or name one {name}",
-            )
-        return paths[0] if paths else None
+        published = sorted(self._folder.rglob(self._released[name])) if name in self._released else []
+        return next((path for path in (self._folder / name, *published) if path.exists()), None)
 
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
