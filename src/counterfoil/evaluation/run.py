@@ -13,7 +13,7 @@ computed from the other tables, and loading computes it again.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
@@ -37,8 +37,6 @@ from counterfoil.store import (
     write_parquet,
 )
 
-_Count = Annotated[int, Field(ge=0)]
-
 ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 #: All files that runs have, whatever their form.
 FILES = ("manifest.json", RESULT, UNFINISHED, *ITEM_FILES, ANSWERS, ITEMS, *TABLES)
@@ -61,37 +59,6 @@ class RunManifest(Stored):
     digests: dict[str, str]
     benchmark: About = About()
     command: str | list[str] | None = None
-
-
-class EstimateModel(Stored):
-    """One number with its interval, and those that tell it apart from chance."""
-
-    value: float
-    low: float
-    high: float
-    n: _Count
-    chance: float | None
-    effective: Annotated[float, Field(ge=0)] | None = None
-
-
-class TiesModel(Stored):
-    """How ties were counted, and what the other policies give."""
-
-    policy: Literal["strict", "half", "optimistic"]
-    questions: _Count | None = None
-    rate: Annotated[float, Field(ge=0, le=1)] | None = None
-    measures: dict[str, dict[str, float | None]] = Field(default_factory=dict)
-
-
-class ResultModel(Stored):
-    """`result.json`."""
-
-    benchmark: str
-    scorer: str
-    measures: dict[str, EstimateModel]
-    groups: dict[str, dict[str, EstimateModel]] = Field(default_factory=dict)
-    ties: TiesModel
-    provenance: dict[str, Any] = Field(default_factory=dict)
 
 
 def save_run(
@@ -175,9 +142,7 @@ def load_run(folder: str | Path) -> Run:
 
 
 def _result(folder: Path) -> Result:
-    fields = read_json(folder / RESULT)
-    check_model(fields, ResultModel, where=folder / RESULT)
-    return Result.from_json(fields)
+    return Result.from_json(read_json(folder / RESULT))
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:

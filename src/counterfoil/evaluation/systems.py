@@ -238,16 +238,10 @@ def _why_missing(
         return []
     if not drawing.drawable(own, theirs):
         return [f"{metric}: no interval over images: its numbers are known of systems alone"]
-    notes = []
-    if not own.images:
-        notes.append(
-            f"{metric}: of all captions as one text that cannot be drawn image by image: taken as given"
-        )
-    elif own.scores is None:
-        notes.append(f"{metric}: no mean of images' scores, so it cannot be swapped image by image")
-    if not theirs.images:
-        notes.append(f"{human}: known of systems, not of images: intervals over images take it as given")
-    return notes
+    fixed = [name for name, of in ((metric, own), (human, theirs)) if not of.images]
+    return [
+        f"{name}: no scores of single images, so intervals over images take it as given" for name in fixed
+    ]
 
 
 def _test(x: Float[ndarray, "n"], y: Float[ndarray, "n"], draws: int, seed: int) -> Float[ndarray, "3"]:

@@ -1,6 +1,6 @@
 """Notes for readers of a result: sentences derived from the results alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +32,8 @@ _INTERVALS = {
     "clusters": "over clusters of questions that share images or captions",
     "crossed": "the variance over images and captions as crossed factors",
     "folds": "Student's t over four folds",
+    "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
+    "influence": "from how much each question moves the measure (DeLong's variance for AUROC)",
 }
 
 
@@ -154,11 +156,11 @@ def undefined(comparison: Comparison) -> list[Note]:
     ]
 
 
-def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> list[Note]:
-    """How the runs' intervals were made; `words` says it for each method."""
+def intervals(comparison: Comparison) -> list[Note]:
+    """How the runs' intervals were made, and what they rest on."""
     benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]
     methods = filter(None, dict.fromkeys(map(_method, results)))
-    described = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods])
+    described = listed([_INTERVALS.get(method, method) for method in methods])
     if not described:
         return []
     resting, *warnings = rests_on(benchmark, results)

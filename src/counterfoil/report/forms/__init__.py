@@ -78,15 +78,17 @@ class FormReport(ResultTable, ABC):
     #: A scorer's result on a question, by the digit that encodes it; 0 is right.
     KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     #: The value of equal scores, by tie policy.
-    policies: ClassVar[Mapping[str, str]] = {}
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "Of equal scores, the wrong one counts as higher: a tie is wrong.",
+        "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
+        "optimistic": "Of equal scores, the right one counts as higher: a tie is right.",
+    }
     #: What makes the notes on a comparison: facts and warnings on ties, chance and what is missing.
     noting: ClassVar[NoteWriters]
-    #: How intervals are made, by method, where the form says it in other words.
-    interval_words: ClassVar[Mapping[str, str]] = {}
     #: How differences are tested, above their figure.
     tested: ClassVar[str] = (
-        "Paired tests over the same questions, p-values after Holm's correction. Each cell is "
-        "the row's scorer less the column's, in points: blue where the row is ahead, orange where it is "
+        "Tests over the same questions, p-values after Holm's correction. Each cell is "
+        "the row's scorer less the column's, times 100: blue where the row is ahead, orange where it is "
         "behind, uncoloured where luck would do (p ≥ 0.05)."
     )
 
@@ -137,7 +139,7 @@ class FormReport(ResultTable, ABC):
     def notes(self, comparison: Comparison) -> list[Note]:
         """Sentences derived from the results alone, warnings first."""
         notes = [note for write in self.noting for note in write(comparison)]
-        notes += intervals(comparison, self.interval_words)
+        notes += intervals(comparison)
         return sorted(notes, key=lambda note: note.kind != "warning")
 
     def overview(self, comparison: Comparison) -> Table:

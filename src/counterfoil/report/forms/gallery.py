@@ -60,19 +60,7 @@ class GalleryReport(FormReport):
     KINDS: ClassVar[tuple[str, ...]] = first_items.KINDS
     kinds = staticmethod(first_items.kinds)
     questions_data = staticmethod(first_items.queries_data)
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "Of equal scores, a wrong item stands before a right one.",
-        "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
-        "optimistic": "Of equal scores, a right item stands before a wrong one.",
-    }
     noting: ClassVar[NoteWriters] = (tied, of_galleries, below_chance)
-    interval_words: ClassVar[Mapping[str, str]] = {
-        "clusters": "over images, each with the captions written for it",
-        "wilson": "Wilson's, for independent queries",
-    }
-    tested = FormReport.tested.replace(
-        "questions", "queries, an image exchanged together with its captions", 1
-    )
 
     def about(self, benchmark: Benchmark) -> str:
         """How many queries look for how many items."""

@@ -28,8 +28,6 @@ MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 MOST_LEVELS = 9
 #: So few points are drawn one by one, behind the summary of their column.
 _FEW = 400
-#: How differences are tested, in a unit.
-_TESTED = FormReport.tested.replace("Paired tests over", "Tests over").replace("in points", "{}")
 
 
 def level(comparison: Comparison) -> list[Note]:
@@ -50,12 +48,6 @@ class JudgedReport(FormReport):
     place = "judgements"
     script = "judged.js"
     style = "judged.css"
-    interval_words: ClassVar[Mapping[str, str]] = {
-        "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
-        "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
-        "wilson": "Wilson's, for independent questions",
-        "folds": "Student's t over four folds",
-    }
 
     @abstractmethod
     def asked(self, benchmark: Benchmark, shown: str) -> str:
@@ -127,8 +119,8 @@ class JudgedReport(FormReport):
 class RatedReport(JudgedReport):
     """Ratings."""
 
+    policies: ClassVar[Mapping[str, str]] = {}
     KINDS: ClassVar[tuple[str, ...]] = ("as rated", "higher than rated", "lower than rated")
-    tested = _TESTED.format("times 100")
     noting: ClassVar[NoteWriters] = (
         undefined,
         lambda comparison: fitted_ties([run.result for run in comparison.runs]),
@@ -201,12 +193,6 @@ class RatedReport(JudgedReport):
 class PreferenceReport(JudgedReport):
     """Preferences."""
 
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "A question is right only where the preferred caption scores higher; a tie is wrong.",
-        "half": "A question is right where the preferred caption scores higher; a tie is worth a half.",
-        "optimistic": "A question is right unless the other caption scores higher; a tie is right.",
-    }
-    tested = _TESTED.format("in points")
     noting: ClassVar[NoteWriters] = (undefined, below_chance, tied)
 
     def asked(self, benchmark: Benchmark, shown: str) -> str:
