@@ -56,11 +56,8 @@ _AT_ONCE = 1 << 21
 
 @dataclass(frozen=True)
 class PeopleAgreement(Plain):
-    """Agreement of the answers about items that two people or more judged.
-
-    `raw` is the share of pairs that agree; `fleiss` and `alpha` what chance leaves of it (alpha on `scale`,
-    the others by equality); `cohen` is there for exactly two people. `n` of an estimate is the number of
-    items. `over_people` says whether intervals hold for other people too, or only for other items.
+    """Agreement of the answers about items that two or more people judged; `cohen` is there for exactly two
+    people. `over_people` says whether intervals hold for other people too, or only for other items.
     """
 
     scale: Scale
@@ -87,14 +84,8 @@ def people_agreement(
     draws: int = 1000,
     seed: int = 0,
 ) -> PeopleAgreement:
-    """Agreement with intervals over items and people, from one row per answer.
-
-    `alike` is of each answer how many exchangeable options its item has, 0 where it is none of them
-    (`metrics.agreement`); by default options are the same thing throughout.
-    Undefined measures (all answers equal; no item with two answers) are NaN with NaN ends. With fewer than
-    `FEWEST_PEOPLE` people intervals are over items alone, for just these people. Equal seeds give equal
-    intervals. Raises `InputError` as `ReliabilityData.of` and for values that are no numbers on an interval
-    scale.
+    """Agreement with intervals over items and people, from one row per answer; NaN where it is undefined.
+    `alike` is of each answer how many exchangeable options its item has, 0 for none (`metrics.agreement`).
 
     >>> rng = np.random.default_rng(0)
     >>> truth, items = np.repeat(rng.integers(0, 2, 200), 3), np.repeat(np.arange(200), 3)
@@ -143,15 +134,8 @@ def pair_agreements(
     draws: int = 1000,
     seed: int = 0,
 ) -> tuple[Estimate, ...]:
-    """Cohen's kappa of each pair of people over the items that both judged, with an interval over items.
-
-    Columns are those of `people_agreement`; `n` is how many items a pair shares. NaN with NaN ends where two
-    people share no item, or put all into one category.
-
-    >>> said = np.array([1, 1, 1, 0, 0, 0, 0, 0])
-    >>> (found,) = pair_agreements(np.repeat(np.arange(4), 2), np.tile([0, 1], 4), said, [(0, 1)])
-    >>> found.value, found.n, -1 <= found.low < 0.5 < found.high <= 1
-    (0.5, 4, True)
+    """Cohen's kappa of each pair of people over the items that both judged, with an interval over items; NaN
+    where they share none, or put all into one category.
     """
     kappas = []
     for pair in pairs:

@@ -1,15 +1,8 @@
-"""Bias that the choice of machine annotators gives a benchmark, from rankings and human judgements.
+"""Bias that the choice of machine annotators gives a benchmark (ECCV Caption, appendix E).
 
-Models propose their first items for each query, people judge the proposals. A set of annotators makes a
-benchmark: right for a query is what people accepted of *their* proposals. Every model is measured on every
-such benchmark, and how far it is from its value on the one that all models made together is the bias of ECCV
-Caption appendix E. Lists are taken in the order in which they come: what ties in a model's scores was put in
-order by the model that ranked.
-
-A query for which a set of annotators found nothing has no right answer there. `out` leaves it out of the
-means on that benchmark, as one leaves out queries without positives everywhere else; `zero` keeps all queries
-that all models together found something for, with 0: then a model's R@1 on its own benchmark is exactly that
-on all, since its first item is always among its own proposals.
+A set of annotators makes a benchmark of what people accepted of their proposals; the bias of a set is how far
+models are from their values on the benchmark of all. A query without a right answer is left out (`out`), or
+counts 0 (`zero`): then a model's R@1 on its own benchmark is exactly that on all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,13 +54,9 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorBias:
-    """One measure in one direction on the benchmarks of all sets of annotators.
-
-    `performance[s, m]` is what model m gets where the proposals of the models in `annotators[s]` were judged;
-    the last set is all of them. `queries[s]` queries have a right answer there; `bias` is per set.
-    `single` has intervals of the biases of the first sets, one annotator each, by name (total, own, others);
-    `ends` of the performance on the same and on the last, all together; `by_number` of the mean bias of all
-    sets of so many annotators.
+    """One measure in one direction on the benchmarks of all sets of annotators, the last set being all of
+    them. `performance` is (sets, models), `queries` counts those with a right answer, and `bias` is per set.
+    `single` and `ends` have intervals of the first sets (and of all), `by_number` of mean bias by size.
     """
 
     direction: str
@@ -131,10 +120,7 @@ def _in_json(by_kind: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
-    """(sets, n) all sets of up to `MOST` annotators, else all of one, some of each size, and the whole.
-
-    Small ones first. Sets are drawn without repetition, the same for the same seed.
-    """
+    """(sets, n) all sets of up to `MOST` annotators, else some of each size; small ones first."""
     if n < 2:
         raise InputError("bias needs models to compare", given=f"{n} model", allowed="2 or more")
     if n <= MOST:
@@ -153,10 +139,7 @@ def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
 def per_query(
     verified: JudgedPairs, annotators: NDArray[np.bool_], measure: str, *, undefined: str = "out"
 ) -> NDArray[np.float64]:
-    """(queries, models) values on the benchmark of a set of annotators, NaN where a query does not count.
-
-    Source: ECCV Caption equations E.1 to E.4; `metrics.ranking` has the same measures over whole rankings.
-    """
+    """(queries, models) values for a set of annotators, NaN where none (ECCV Caption E.1 to E.4)."""
     right = (verified.gain > 0) & verified.proposed[:, annotators].any(axis=1)
     query, place = verified.query[right], verified.place[right]
     worth = verified.gain[right] if measure.startswith("graded") else np.ones(len(query))
@@ -183,10 +166,8 @@ def study(
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[AnnotatorBias, ...]:
-    """Bias of all sets of annotators under each measure.
-
-    Raises `InputError` where no annotator found anything, where a list is too short for R-Precision (with the
-    number it needs), and for an unknown measure or treatment of queries without right answers.
+    """Bias of all sets of annotators under each measure; raises `InputError` for lists too short for
+    R-Precision.
 
     Source: ECCV Caption appendix E, equation E.5.
     """
@@ -270,10 +251,7 @@ def _by_number(
     undefined: str,
     seed: int,
 ) -> dict[str, dict[int, tuple[float, float]]]:
-    """Intervals of the mean biases of all sets of so many annotators, from how much each query moves them.
-
-    Of a size with more than `_MOVED` sets, so many drawn ones say how queries move the mean.
-    """
+    """Intervals of mean biases by number of annotators, from a sample of sets where there are many."""
     rng = np.random.default_rng(seed)
     means = curves(biases, annotators)
     whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)
@@ -333,12 +311,7 @@ def _single(
     draws: int,
     seed: int,
 ) -> dict[str, Bounds]:
-    """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries.
-
-    Distances have no sign, so those of draws lie above that of the queries at hand where it is near 0. Where
-    images and captions are crossed, ends are as much farther from the value as its crossed standard error is
-    larger.
-    """
+    """Intervals of the biases of one annotator each, from draws of clusters of queries."""
     n, columns = len(verified.models), []
     for values in of_sets:
         counted = ~np.isnan(values[:, :1])

@@ -1,8 +1,4 @@
-"""An audit of a benchmark: how far its questions can be answered without looking, and why.
-
-Words that say which caption is right, scorers that see no image and are above chance, captions and images
-that come twice, and how far people agree.
-"""
+"""An audit of a benchmark: how far its questions can be answered without looking, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,11 +23,8 @@ SAME_WORDS = "same words"
 
 @dataclass(frozen=True)
 class Artefact:
-    """A word whose presence says which caption is right.
-
-    `right` and `wrong` count the questions whose right, and whose wrong caption alone has it, `for_right` and
-    `for_wrong` the clusters in which more of the one are; `p` is of the clusters, two-sided, `p_adjusted`
-    with all words that were tested. `examples` are questions, at most three.
+    """A word whose presence says which caption is right. `right` and `wrong` count questions, `for_right`
+    and `for_wrong` clusters; `p` is two-sided over clusters, `examples` at most three questions.
     """
 
     word: str
@@ -54,15 +47,9 @@ LONGER = "(more words)"
 
 
 def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
-    """Every word that only one of a question's two captions has somewhere, by p.
-
-    A sign test of clusters: where right and wrong captions could be exchanged, each cluster has a word more
-    often on the right side or on the wrong one by a fair coin. That one caption has more words is tested with
-    them. p-values are adjusted by Holm among the words that could be significant at all (Tarone), so that the
-    chance of naming any word where there is no artefact is at most the level. None of rated captions.
-
-    Of several wrong captions one is drawn (`Contrasts.pairs`). With all k of them there is no fair coin: a
-    word that stands in one of the k + 1 captions is among the wrong ones k times in k + 1, artefact or not.
+    """Every word that only one of a question's two captions has, by the p of a sign test of clusters.
+    p-values are adjusted by Holm among the words that could be significant at all (Tarone). Of several wrong
+    captions one is drawn (`Contrasts.pairs`): with all of them there is no fair coin.
 
     Source: Tarone, A modified Bonferroni method for discrete data, 1990; Holm 1979.
     """
@@ -104,12 +91,8 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
 
 @dataclass(frozen=True)
 class Opinions:
-    """How far people agree who judged the same thing.
-
-    `agreement` is the share of pairs of people who gave one question the same answer, `unanimous` the share
-    of questions in which all did, `undecided` that of preferences with as many votes for each, and `ceiling`
-    the share of votes that the majority's answer gets: what one person scores against the others' label.
-    `alpha` is Krippendorff's, of ratings on an interval scale.
+    """How far people agree who judged the same thing: shares of pairs that agree, of unanimous questions, of
+    undecided preferences and of votes for the majority's answer (`ceiling`); Krippendorff's `alpha`.
     """
 
     kind: str
@@ -124,10 +107,8 @@ class Opinions:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkAudit:
-    """What an audit found of one benchmark.
-
-    `blind` are the results of scorers that see no image, `apart` how often each puts the right caption first
-    where that answers no question (quads), `artefacts` all words that were tested, by p.
+    """What an audit found: results of `blind` scorers, how often each puts the right caption first where
+    that answers no question (`apart`), and all words that were tested, by p.
     """
 
     benchmark: Benchmark
@@ -188,10 +169,7 @@ def with_same_words(benchmark: Benchmark, contrasts: Contrasts) -> Benchmark:
 
 
 def told_apart(contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Benchmark) -> Estimate:
-    """The share of questions whose first caption scores higher than the second, a tie being one half.
-
-    `scores` are of the rows of `contrasts`. The interval knows which questions share items.
-    """
+    """The share of questions whose first caption scores higher than the second, a tie being one half."""
     first, second = contrasts.pairs.T
     values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
     questions = contrasts.question[first]
@@ -201,12 +179,7 @@ def told_apart(contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Ben
 
 
 def opinions_of(benchmark: Benchmark) -> Opinions | None:
-    """How far people agree; None where no question was judged by several.
-
-    >>> from counterfoil.world.sample import quads
-    >>> opinions_of(quads(4, seed=0)) is None
-    True
-    """
+    """How far people agree; None where no question was judged by several."""
     opinions = benchmark.questions.opinions()
     if opinions is None:
         return None
@@ -245,11 +218,9 @@ _LEARN = ("blind:bag-of-words", "blind:learned")
 
 
 def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, str]]:
-    """The scorers and measures that are above chance, farthest first.
-
-    One-sided tests, with Holm's correction over all scorers and measures: where none is above chance, the
-    chance of naming any is at most `LEVEL`. The answers of scorers that learn from other
-    answers are not independent of each other, and count as less (`OF_FOLDS`).
+    """The scorers and measures that are above chance, farthest first, by one-sided tests with Holm's
+    correction. Answers of scorers that learn are not independent of each other, and count as less
+    (`OF_FOLDS`).
     """
     pairs = [(result, name) for name in measures for result in results if name in result]
     p = []

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import ceil
 
 import numpy as np
 
@@ -18,13 +17,9 @@ from counterfoil.stats.tests import holm
 
 @dataclass(frozen=True)
 class Difference(Plain):
-    """Scorer `a` minus scorer `b` on one measure, over the same questions.
-
-    `low` and `high` bound the difference (95 %; made as intervals of `evaluate` are); `p` is that of no
-    difference, below 0.05 where the interval leaves 0 out (but for `folds`), `p_holm` the same after Holm's
-    step-down over the family; `mcnemar` is the exact test
-    on the discordant questions, None where questions share items, as all of a gallery do, since it takes them
-    as independent, and where nothing is right or wrong, as in correlations with ratings.
+    """Scorer `a` minus scorer `b` on one measure, over the same questions, with its 95 % interval. `p` is
+    two-sided, `p_holm` adjusted over the family; `mcnemar` is None where questions share items or are
+    neither right nor wrong.
     """
 
     benchmark: str
@@ -56,11 +51,7 @@ class Comparison:
         return list(dict.fromkeys(name for run in self.runs for name in run.result.measures))
 
     def families(self) -> tuple["Comparison", ...]:
-        """The comparison cut by what Holm's correction ran over: all pairs, or two families.
-
-        Where a baseline is named the first has the pairs with it, and the second, without a baseline, the
-        pairs of the other scorers, if there are any.
-        """
+        """By what Holm's correction ran over: pairs with the baseline, and the other pairs if any."""
         if self.baseline is None:
             return (self,)
         others = tuple(run for run in self.runs if run.name != self.baseline)
@@ -79,17 +70,10 @@ def compare(
     baseline: str | None = None,
     interval: IntervalMethod | str = IntervalMethod.AUTO,
 ) -> tuple[Comparison, ...]:
-    """One comparison per benchmark that the runs are on, in order of first appearance.
-
-    Every pair of scorers is compared on the form's main measures, question by question. Holm's correction
-    runs over one family per benchmark: the pairs with the baseline times the measures where a baseline is
-    named (the other pairs form a second, exploratory family), else all pairs times the measures. Pairs of
-    which one scorer has no correlation with the ratings, since it says the same of everything, are left out.
-    `interval` says how intervals of differences are made and what the test takes as shared, as in `evaluate`
-    (`folds`: Student's t over four parts, and the test of `auto`); runs keep their own, see `remeasured`.
-
-    Raises `InputError` where two runs have one name, or ask different questions of one benchmark, and
-    `UnknownNameError` for a baseline that is not among them.
+    """One comparison per benchmark that the runs are on, every pair of scorers on the main measures. Holm's
+    correction runs over the pairs with the baseline (the others form a second family), else over all pairs
+    times the measures. Pairs without a defined correlation are left out. Raises `InputError` where two runs
+    have one name or ask different questions, `UnknownNameError` for a baseline.
     """
     names = sorted({run.name for run in runs})
     if baseline is not None and baseline not in names:
@@ -175,10 +159,7 @@ def remeasured(run: Run, interval: IntervalMethod | str, *, draws: int = 10_000,
 
 
 def check_common(runs: Sequence[Run], *, note: Callable[[str], None]) -> None:
-    """Raise `InputError` where several runs have no benchmark in common, so that nothing can be compared.
-
-    Where only some benchmarks have one run alone `note` says which.
-    """
+    """Raise `InputError` where several runs share no benchmark; `note` names benchmarks of one run."""
     held: dict[str, list[str]] = {}
     for run in runs:
         held.setdefault(run.name, []).append(run.benchmark.name)
@@ -204,11 +185,8 @@ def over_shared(
     draws: int = 10_000,
     seed: int = 0,
 ) -> tuple[Run, ...]:
-    """The runs over the questions that all runs on their benchmark answer; those with more are measured anew.
-
-    People answer a sample of a benchmark: beside them models are measured on that sample. `note` says how
-    many questions are left. Raises `InputError` where none is, and for answers that have no parts (rankings
-    of galleries).
+    """The runs over the questions that all runs on their benchmark answer; those with more are measured
+    anew. Raises `InputError` where no question is left, and for rankings, which have no parts.
     """
     shared: dict[str, set[str]] = {}
     for run in runs:
@@ -274,22 +252,3 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
 def is_significant(difference: Difference) -> bool:
     """Whether one of the two is ahead: the interval leaves out 0, and the test says so after Holm."""
     return difference.p_holm < LEVEL and not difference.low <= 0 <= difference.high
-
-
-def questions_to_decide(value: float, low: float, high: float, n: int, *, power: float = 0.8) -> int | None:
-    """So many questions decide a difference that is as large as the one seen, in a share `power` of samples.
-
-    `value` with its 95 % interval `low` to `high` was seen on `n` questions; None where it is 0, which no
-    number of questions decides. The interval is taken to shrink with the root of the questions, which are
-    like these, and what corrects for several comparisons is left out: with it more are needed.
-
-    >>> questions_to_decide(0.02, -0.03, 0.07, 280)
-    3576
-    """
-    from scipy.special import ndtri
-
-    if value == 0:
-        return None
-    interval, wanted = float(ndtri(1 - LEVEL / 2)), float(ndtri(power))
-    error = (high - low) / (2 * interval)
-    return ceil(n * ((interval + wanted) * error / value) ** 2)

@@ -1,8 +1,4 @@
-"""Duplicates and near-duplicates of captions and images, within a benchmark and between two sets of captions.
-
-Captions are compared by their words in lower case, near ones by the Jaccard similarity of their sets of four
-letters; images by their pixels, near ones by a difference hash. All pairs that reach the threshold are found.
-"""
+"""Duplicates and near-duplicates of captions and images, in a benchmark and between caption sets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +24,7 @@ _EXAMPLES = 5
 
 
 def normal(text: str) -> str:
-    """The words of a caption, by which captions are the same.
-
-    >>> normal("A red  cat."), normal("a RED cat")
-    ('a red cat', 'a red cat')
-    """
+    """The words of a caption in lower case, by which captions are the same."""
     return " ".join(words(text))
 
 
@@ -42,11 +34,9 @@ def shingles(text: str) -> frozenset[str]:
 
 
 def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0) -> list[tuple[int, int]]:
-    """The pairs (i, j), i < j, of normal texts whose shingles are alike to `threshold` or more (Jaccard).
-
-    With `first`, only pairs of one of the first so many texts with one of the others. Every such pair is
-    found: two sets of similarity t share one of the |x| - ceil(t |x|) + 1 rarest shingles of each, so that
-    only texts that do are compared.
+    """The pairs (i, j), i < j, of normal texts whose shingles have a Jaccard similarity of `threshold` or
+    more. With `first`, only pairs of one of the first so many texts with another. All are found: two sets of
+    similarity t share one of the |x| - ceil(t |x|) + 1 rarest shingles of each.
 
     >>> near_pairs(["a red cat on a mat", "a red cat on the mat", "two dogs"], threshold=0.5)
     [(0, 1)]
@@ -89,10 +79,8 @@ class Repeated:
 
 
 def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
-    """Questions that come twice, that contradict each other or cannot be answered, and near-duplicates.
-
-    Near-duplicates are counted between questions that share no item: within a question captions are alike by
-    design. Empty where captions are not at hand, or questions choose among none.
+    """Questions that come twice, contradict each other or have no answer, and near-duplicates across
+    clusters. Within a question captions are alike by design. Empty where captions are not at hand.
     """
     candidates = benchmark.questions.caption_candidates()
     if candidates is None or not benchmark.captions_at_hand:
@@ -149,22 +137,14 @@ def _counted(kind: str, meaning: str, cases: Sequence[tuple[str, ...]], count: i
 
 
 def difference_hash(picture: PIL.Image.Image) -> int:
-    """64 bits of a picture: whether each of 8 x 8 grey cells is darker than its right neighbour.
-
-    >>> left = PIL.Image.linear_gradient("L").rotate(90)
-    >>> bin(difference_hash(left)).count("1"), difference_hash(left.rotate(180))
-    (64, 0)
-    """
+    """64 bits of a picture: whether each of 8 x 8 grey cells is darker than its right neighbour."""
     grey = np.asarray(picture.convert("L").resize((9, 8), PIL.Image.Resampling.BOX), dtype=np.int64)
     bits = (grey[:, :-1] < grey[:, 1:]).reshape(-1)
     return int("".join("1" if bit else "0" for bit in bits), 2)
 
 
 def image_duplicates(images: Mapping[str, tuple[str, int]]) -> list[Repeated]:
-    """Images of other ids with the same pixels, and with hashes that differ in at most `BITS` bits.
-
-    `images` are digests and difference hashes by id.
-    """
+    """Images of other ids with the same pixels, or hashes that differ in at most `BITS` bits."""
     by_digest: dict[str, list[str]] = {}
     for name, (content, _) in images.items():
         by_digest.setdefault(content, []).append(name)
@@ -196,11 +176,7 @@ def image_facts(image: Image) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Leakage:
-    """What a benchmark shares with something else: a training set, another benchmark, another split.
-
-    `questions` of `total` have a caption that the other has, word for word, `near` more one that is alike;
-    `images` are names of images in both.
-    """
+    """Questions with a caption in something else, `near` more with one alike, and `images` of one name."""
 
     of: str
     with_: str
@@ -253,11 +229,7 @@ def leakage(
 
 
 def image_stem(name: str) -> str:
-    """An image's name without folders and ending, and of COCO's files the number.
-
-    >>> image_stem("val2014/COCO_val2014_000000000042.jpg"), image_stem("a/cat.png")
-    ('42', 'cat')
-    """
+    """An image's name without folders and ending, and of COCO's files the number."""
     from counterfoil.benchmarks.caption_files import spellings
 
     return spellings(name)[-1]

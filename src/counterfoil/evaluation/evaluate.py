@@ -46,33 +46,19 @@ def of(benchmark: Benchmark) -> FormEvaluation:
 
 
 def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
-    """The measures that comparisons test: the form's main ones, and what the benchmark's authors put first.
-
-    Macro means stand in place of what they average where the card names them alone. For a gallery the first
-    measure of its card (R@1 where it names none), in both directions and their mean; for ratings the
-    correlations of its card, or all.
-    """
+    """The measures that comparisons test: the form's main ones, and what the card puts first."""
     return of(benchmark).main_measures(benchmark)
 
 
 def leading(benchmark: Benchmark, *results: Result) -> str:
-    """The main measure that scorers are ordered by: the first of the card that all results have.
-
-    Where they have none in common, the first that any has; of a gallery the mean of both directions. Where
-    the card names no main measure, the last, which sums the others up, and the first of correlations.
-    """
+    """The main measure that scorers are ordered by: the card's first that all results have, or any."""
     form, main = of(benchmark), set(main_measures(benchmark))
     held = [main.intersection(result.measures) for result in results] or [main]
     return form.leading(benchmark, set.intersection(*held) or set.union(*held))
 
 
 def chance(benchmark: Benchmark) -> dict[str, float]:
-    """What a scorer of random, never equal numbers gets on average, per measure.
-
-    A tie policy does not change it, since such a scorer has no ties; a constant scorer gets 0 under
-    `strict`, exactly this under `half`, and 1 under `optimistic`. In a gallery it is the expected value under
-    a random order; a correlation is 0.
-    """
+    """What a scorer of random, never equal numbers gets on average, per measure, under every tie policy."""
     return of(benchmark).chance(benchmark)
 
 
@@ -83,12 +69,8 @@ def per_item(
     ties: Ties = Ties.STRICT,
     measures: str | Sequence[str] | None = None,
 ) -> dict[str, Float[ndarray, "n"]]:
-    """Each measure's value per question, in [0, 1]; averages of these are the measures.
-
-    From scores every measure follows; from outcomes those that right and wrong decide (group match needs
-    scores). Outcomes know no ties, so `ties` concerns scores only. In a gallery a question is a query, and a
-    value is NaN where the measure is of the other direction or the query has no right answer. A correlation
-    with ratings is of all questions together, so there it is empty. `measures` chooses, by default all.
+    """Each measure's value per question, in [0, 1]; of a gallery per query, NaN where it does not apply.
+    `ties` concerns scores only. Correlations with ratings are of all questions together, so they have none.
     """
     measures = [measures] if isinstance(measures, str) else measures
     return of(benchmark).per_item(benchmark, answers, ties=ties, measures=measures)
@@ -106,14 +88,9 @@ def evaluate(
     measures: str | Sequence[str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Result:
-    """All measures of one scorer on one benchmark, with 95 % intervals.
-
-    `scorer` is what tables call it, by default the name of the scorer that the engine asked. `provenance`
-    adds to what the answers and the benchmark say themselves (scorer, weights, versions, the digest of the
-    questions).
-    `measures`, a name or several, are those reported (default: all that the answers allow). Raises
-    `ScoreError` where the answers are not finite or do not fit the benchmark, `UnknownNameError` for an
-    unknown measure, policy of ties or interval.
+    """All measures of one scorer on one benchmark, with 95 % intervals. `scorer` is its name in tables, by
+    default that of the scorer which gave the answers; `provenance` adds to what answers and benchmark say.
+    Raises `ScoreError` for answers that do not fit, `UnknownNameError`.
 
     >>> import numpy as np
     >>> from counterfoil.benchmarks.answers import Scores

@@ -87,10 +87,8 @@ def chance(benchmark: Benchmark, measure: Measure, by_chance: Chance, mask: NDAr
 def macro_groups(
     benchmark: Benchmark, mask: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """The group of each question of a mask that a macro average is over, -1 for none, and their weights.
-
-    Of one grouping the groups are of one weight: None. Of several (`Card.macro`) each group shares the weight
-    of the larger one that it lies in equally with the others there.
+    """The macro group of each question of a mask, -1 for none, and the weights of groups (None: equal). Of
+    several groupings each group shares the weight of the larger one equally with its siblings.
     """
     groupings = benchmark.questions.groupings
     columns = [np.asarray(groupings[name], dtype=object)[mask] for name in benchmark.card.macro_groupings]
@@ -177,12 +175,9 @@ OF_FOLDS = (1 + 10 / 9) ** 0.5
 
 
 def one_sided(estimate: Estimate, *, above: bool, correlation: bool = False, wider: float = 1.0) -> float:
-    """The p-value of "not above chance" (or "not below"), in (0, 1]: the test that the 95 % interval inverts.
-
-    1 where chance is not known, or the value is not on that side of it. The interval is Wilson's, whose width
-    says how large the standard error would be at chance, and Student's quantile is what the effective number
-    of questions says of it; that of a correlation is taken as symmetric. With `wider` the standard error is
-    so many times as large.
+    """The p-value of "not above chance" (or "not below"), in (0, 1]: the test that the 95 % interval
+    inverts. 1 where chance is unknown or on the other side. `wider` enlarges the standard error; intervals
+    are Wilson's, and of correlations taken as symmetric.
 
     >>> round(one_sided(Estimate(0.6, 0.5020, 0.6906, 100, 0.5, 100.0), above=True), 3)
     0.023

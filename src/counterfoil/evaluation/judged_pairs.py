@@ -22,11 +22,8 @@ from counterfoil.stats.intervals import cluster_interval
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """The judged pairs of one direction, by query, and their places in each model's lists.
-
-    `place` is where a model's own list has the pair, from 1 on, 0 where the list as deep as it is known
-    (`depth` per model) does not. `proposed` says which model put which pair forward. `sharing` is what
-    queries share: photographs, and the texts of captions.
+    """The judged pairs of one direction, by query, and their `place` in each model's lists, 0 where not in
+    its `depth`. `proposed` says which model put which pair forward.
     """
 
     direction: str
@@ -53,9 +50,8 @@ class JudgedPairs:
 def places(
     query: NDArray[np.int64], item: NDArray[np.int64], tops: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """(pairs, models) where each model's list of a pair's query has its item, from 1 on; 0 where it has not.
-
-    Lists are (queries, length) items, -1 behind the end.
+    """(pairs, models) places of a pair's item in each model's list of the query, from 1; 0 where it is not
+    there.
 
     >>> places(np.array([0, 1]), np.array([7, 7]), [np.array([[4, 7], [5, -1]])]).tolist()
     [[2], [0]]
@@ -75,10 +71,7 @@ def places(
 
 
 def proposals(judged: Judgements, models: Sequence[str]) -> NDArray[np.int64] | None:
-    """(pairs, models) the places at which the table says they were proposed; None where it says nothing.
-
-    Raises `DataError` where it says so of some of the models only.
-    """
+    """(pairs, models) the places at which the table says they were proposed; None where it says nothing."""
     there = [name for name in models if name in judged.place]
     if not there:
         return None
@@ -96,11 +89,7 @@ def proposals(judged: Judgements, models: Sequence[str]) -> NDArray[np.int64] | 
 def right_pairs(
     benchmark: Benchmark, direction: Literal["i2t", "t2i"], queries: Sequence[str], items: Sequence[str]
 ) -> NDArray[np.int64]:
-    """(pairs, 2) positions in `queries` and in `items` of all right answers that the benchmark lists.
-
-    Queries and items that the benchmark does not have are left out. Raises `DataError` where right is what a
-    rule says: those are too many to list.
-    """
+    """(pairs, 2) positions in `queries` and in `items` of all right answers that the benchmark lists."""
     search, query_ids, item_ids = _sides(benchmark, direction)
     positives = _listed(benchmark, search)
     row = _renumbered([query_ids[i] for i in search.queries.tolist()], queries)
@@ -117,10 +106,7 @@ def are_right(
     query: NDArray[np.int64],
     item: NDArray[np.int64],
 ) -> dict[str, NDArray[np.bool_]]:
-    """Which pairs of a query and an item the benchmark calls right, by the benchmark's name.
-
-    Where right is what a rule says, for each of its thresholds, named "pmrp (0)", "pmrp (1)", ....
-    """
+    """Which pairs the benchmark calls right, by its name; of a rule for each threshold, as "pmrp (0)"."""
     search, query_ids, item_ids = _sides(benchmark, direction)
     if not isinstance(search.positives, Plausible):
         known = right_pairs(benchmark, direction, queries, items)
@@ -143,10 +129,7 @@ def are_right(
 def how_many(
     benchmark: Benchmark, direction: Literal["i2t", "t2i"], queries: Sequence[str]
 ) -> NDArray[np.int64]:
-    """How many right answers each query has, those outside the gallery included; 0 where it is no query.
-
-    Raises `DataError` where right is what a rule says.
-    """
+    """How many right answers each query has, those outside the gallery included; 0 where it is no query."""
     search, query_ids, _ = _sides(benchmark, direction)
     row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])
     return np.where(row >= 0, _listed(benchmark, search).counts[row], 0)
@@ -201,10 +184,8 @@ JUDGED = "judgements"
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """A set of right answers against the judgements: ECCV Caption Table 2.
-
-    `precision` and `recall` with their intervals over queries, by what these share; `queries` count,
-    `left_out` have no right answer of the set among their judged pairs. NaN where nothing counts.
+    """A set of right answers against the judgements (ECCV Caption Table 2), with intervals over `queries`;
+    `left_out` queries have no right answer of the set among their judged pairs.
     """
 
     name: str
@@ -263,11 +244,8 @@ def against(
     *,
     sharing: Sharing,
 ) -> tuple[list[Coverage], list[Multiplicity]]:
-    """The right answers of benchmarks held against the judgements of one direction.
-
-    `sharing` says what the judged queries share. Returns the coverage of each benchmark, or of each threshold
-    of a rule, and how many right answers the judged queries have in each that lists them and, last, in the
-    judgements themselves, named `JUDGED`. Raises `DataError` for a benchmark of other images or captions.
+    """Right answers of benchmarks against the judgements of one direction: coverage of each, and right
+    answers per query in each and, last, in the judgements (`JUDGED`).
     """
     way, accepted = judged.direction, judged.gain > 0
     counts, coverages = [], []
@@ -302,10 +280,8 @@ def coverage(
     accepted: NDArray[np.bool_],
     sharing: Sharing,
 ) -> Coverage:
-    """How many of a set's right answers people confirm, and how many of theirs the set has.
-
-    Over judged pairs, by query: `right` in the set, `accepted` by people. Queries none of whose judged pairs
-    is in the set are left out of both means, as in ECCV Caption section 3.3.
+    """How many of a set's right answers people confirm, and how many of theirs the set has. Queries without
+    a judged pair in the set are left out, as in ECCV Caption section 3.3.
     """
     n = len(sharing)
     item = np.arange(len(query))
@@ -328,10 +304,6 @@ def coverage(
 
 
 def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
-    """The multiplicity of queries with so many right answers each.
-
-    >>> count("mine", "t2i", np.array([1, 3, 3])).mean
-    2.3333333333333335
-    """
+    """The multiplicity of queries with so many right answers each."""
     numbers, queries = np.unique(counts, return_counts=True)
     return Multiplicity(name, direction, dict(zip(numbers.tolist(), queries.tolist(), strict=True)))

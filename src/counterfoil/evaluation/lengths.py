@@ -1,8 +1,5 @@
-"""Accuracy against the length of the captions (Winoground, Table 6).
-
-Pearson's correlation between a question's value and the mean number of words of its captions. Its variance
-is that of the sum of what each question adds to it (its influence), over questions that share images and
-captions as anywhere else; the interval is made on Fisher's scale, where it is nearly symmetric.
+"""Correlation of accuracy with the length of the captions (Winoground, Table 6), from influences of
+questions; the interval is made on Fisher's scale, where it is nearly symmetric.
 """
 
 from dataclasses import dataclass
@@ -45,14 +42,7 @@ class LengthCorrelation(Plain):
 def length_correlations(
     run: Run, *, words: Float[ndarray, "n"] | None = None
 ) -> tuple[LengthCorrelation, ...]:
-    """The correlation of each main measure of a run with the length of its captions, question by question.
-
-    `words` is the mean number of words of each question's captions, by default counted (`mean_words`). Of
-    captions that people rated it is the score itself that is correlated. Raises `DataError` for a gallery,
-    and where captions are not at hand.
-
-    Source: Winoground, Table 6 (right).
-    """
+    """The correlation of each main measure with caption length. Source: Winoground, Table 6 (right)."""
     benchmark = run.benchmark
     lengths = mean_words(benchmark) if words is None else words
     main = (averaged(name, benchmark.questions.form) for name in main_measures(benchmark))
@@ -70,12 +60,7 @@ def length_correlations(
 
 
 def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray, "n"]:
-    """The mean number of words, split at blanks, of the captions of each question.
-
-    Winoground's tags hold the numbers where the captions are not at hand: they are read from `data`, by
-    default where the benchmark was read from. Raises `DataError` for a gallery, and where nothing says how
-    long the captions are.
-    """
+    """The mean number of words of each question's captions; of Winoground perhaps from its tags."""
     words = np.array([np.nan if c.text is None else float(len(c.text.split())) for c in benchmark.captions])
     lengths = benchmark.questions.caption_means(words, where=benchmark.name)
     if not np.isnan(lengths).any():
@@ -95,10 +80,8 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
 def correlation(
     lengths: Float[ndarray, "n"], values: Float[ndarray, "n"], sharing: Sharing
 ) -> tuple[float, float, float, float]:
-    """(r, low, high, p) of two columns of questions that share images and captions as `sharing` says.
-
-    All NaN where a column does not vary, or there are fewer than four questions. p is two-sided, of no
-    correlation.
+    """(r, low, high, p) of two columns of questions that share as `sharing` says; NaN where a column does
+    not vary or there are fewer than four questions.
 
     >>> sharing = Sharing(np.arange(6)[:, None], np.arange(6)[:, None])
     >>> found = correlation(np.arange(6.0), np.array([0.0, 0, 1, 0, 1, 1]), sharing)

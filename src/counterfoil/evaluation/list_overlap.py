@@ -1,22 +1,10 @@
 """Diversity of the lists that models rank first (ECCV Caption section 3.1 and Appendix A.2).
 
-For every pair of models, over the queries of one direction of a gallery:
-
-* the mean of Kendall's tau-b between their first k items. The two lists hold different items, and tau needs
-  both to order the same ones: here those of either list, an item that a list lacks standing behind its end,
-  level with all others it lacks. 1 is the same list and -1 the same items the other way round; lists without
-  a common item get -2k / (3k - 1), or -0.68 for k = 25, since each puts its own items before the other's.
-  With it goes the share of their items that they have in common.
-* the average place, in the other's list, of what a model puts first; behind the end counts as place k + 1,
-  and the share of those is told.
-
-ECCV Caption does not say over which items it takes tau. Over the common items alone, tau would rest on a
-handful of pairs and forget all that the models do not share; over the whole gallery ranked by both, the
-thousands of items that no one looks at would decide; place by place, as two sequences of item numbers, it
-would depend on how items are numbered. The union needs nothing but the lists and punishes what one model
-finds and the other misses, which is what diversity means there. Lists that have nothing to do with each other
-are far below 0, so values are to be compared with each other and not with those ECCV Caption prints, which
-cannot be recomputed without its models.
+For every pair of models, over the queries of one direction: the mean tau-b between their first k items, the
+share of items in common, and the average place in the other's list of what a model puts first. Tau is over
+the items of either list, one that a list lacks standing level behind its end; lists without a common item get
+-2k / (3k - 1). ECCV Caption does not say over which items it takes tau; the union needs nothing but the lists
+and punishes what one model finds and the other misses. So values do not compare with those it prints.
 """
 
 from collections.abc import Sequence
@@ -39,12 +27,9 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Diversity:
-    """How the first `k` items of models differ, over `queries` queries of one direction of a benchmark.
-
-    All are (models, models): `tau` the mean tau-b, in [-1, 1], and `common` the mean share of common items,
-    both the same both ways; `place` the average place in the column's list of what the row puts first, in
-    [1, k + 1]; `beyond` the share of queries in which it is behind the end of the column's list. The
-    diagonals are 1, 1, 1 and 0.
+    """How the first `k` items of models differ, each (models, models). `tau` and `common` are means; `place`
+    is the mean place in the column's list of the row's first choice, in [1, k + 1], and `beyond` how often
+    it is not there.
     """
 
     benchmark: str
@@ -71,12 +56,9 @@ class Diversity:
 
 
 def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
-    """Both directions of every gallery that at least two models were run on, in order of first appearance.
-
-    Galleries of the same items give a query the same lists, so one whose queries are all among those of
-    another (ECCV Caption's are among COCO 5K's) is left out for the other. Runs that keep no lists are passed
-    over. Raises `InputError` where `k` is below 2, where a run keeps fewer than `k` items of each query, and
-    where runs of one benchmark cannot be put side by side (see `compare`).
+    """Both directions of every gallery that at least two models were run on, in order of first appearance. A
+    gallery whose queries are all among those of another of the same items is left out, and so are runs
+    without lists. Raises `InputError` where `k` is below 2 or more than a run keeps.
     """
     if k < 2:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
@@ -103,10 +85,8 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
 def list_tau(
     first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
 ) -> Float[ndarray, "queries"]:
-    """Kendall's tau-b of two lists of items per query, over the items of either (see the module).
-
-    Items are numbers from 0, best first, none twice in a list; -1 fills a list that is shorter. NaN where
-    a list is empty, and where the two hold one and the same item alone.
+    """Kendall's tau-b of two lists per query over the items of either, -1 filling short ones; NaN for an
+    empty list and for one and the same item alone.
 
     >>> list_tau(np.array([[4, 2, 7], [1, 2, 3]]), np.array([[4, 2, 7], [4, 5, 6]]))
     array([ 1. , -0.75])
@@ -121,9 +101,7 @@ def list_tau(
 def common_share(
     first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
 ) -> Float[ndarray, "queries"]:
-    """The share of the items of two lists that is in both, in [0, 1]; NaN where both are empty.
-
-    Twice the common items over all of both lists, which for lists of one length is what either shares.
+    """Twice the common items over all of both lists, in [0, 1]; NaN where both are empty.
 
     >>> common_share(np.array([[4, 2], [1, 2]]), np.array([[2, 4], [4, 1]]))
     array([1. , 0.5])
@@ -139,9 +117,8 @@ def common_share(
 def place_of_first(
     first: Int[ndarray, "queries k"], second: Int[ndarray, "queries k"]
 ) -> Float[ndarray, "queries"]:
-    """The place, from 1, in the second list of what the first puts first; k + 1 where it is not in it.
-
-    NaN where the first list is empty.
+    """The place in the second list of the first's first item, k + 1 where it is not in it; NaN for an empty
+    list.
 
     >>> place_of_first(np.array([[4, 2], [1, 2]]), np.array([[2, 4], [4, 5]]))
     array([2., 3.])

@@ -1,11 +1,8 @@
-"""Pools of candidate pairs: their size, tasks and cost, and pooling in rounds.
+"""Pools of candidate pairs: their size, tasks and cost, and pooling in rounds (ECCV Caption 3.2, 6).
 
-In a round each model proposes, for every query, the first k items of its list that were not judged in an
-earlier round (ECCV Caption section 3.2 with one round, and the machine in the loop of its section 6). A pair
-counts once, whichever direction and model proposed it, and a model has **found** a right pair where its list
-has it no lower than the model has proposed so far, whether or not another proposed it before: so finds of
-models overlap as they would had each been judged alone, and how many right pairs are missing follows from the
-overlap (`counterfoil.stats.capture_recapture`).
+In a round each model proposes, for every query, its first k items that were not judged before. A model has
+found a right pair where its list has it no lower than it has proposed so far, whoever proposed it before: so
+finds overlap as if each had been judged alone (`counterfoil.stats.capture_recapture`).
 """
 
 import dataclasses
@@ -22,10 +19,7 @@ from counterfoil.stats.capture_recapture import Population
 
 @dataclass(frozen=True)
 class Tasks:
-    """How pairs are divided into tasks: pairs to judge per task, and pairs with a known answer beside them.
-
-    ECCV Caption section 3.2 and appendix B.2: 18 and 2, 1.40 dollars a task in the first stage.
-    """
+    """How pairs are divided into tasks (ECCV Caption section 3.2 and appendix B.2)."""
 
     per_task: int = 18
     golden: int = 2
@@ -43,12 +37,9 @@ class Tasks:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A pool in numbers, both directions together except for `queries`, which are by direction.
-
-    `rows` are pairs by direction; `pairs` counts image and caption once where both directions propose them.
-    `proposed`, `alone` and `new` are rows per model: all it proposes, those only it proposes, those that no
-    model before it does. `curve[m - 1, j - 1]` are the rows of m models that hand in j items each, the mean
-    over all choices of m models. `excluded` rows were known to be right.
+    """A pool in numbers; `rows` are pairs by direction, `pairs` those of image and caption. `proposed`,
+    `alone` and `new` are rows per model: all, those of it alone, those of no model before it. `curve[m - 1,
+    j - 1]` are the mean rows of m models that hand in j items each.
     """
 
     models: tuple[str, ...]
@@ -174,11 +165,8 @@ def summary(
 def unjudged(
     tops: Sequence[NDArray[np.int64]], judged: NDArray[np.int64], k: int, width: int
 ) -> tuple[Pool, list[NDArray[np.int64]]]:
-    """The pool of each model's first k items per query that were not judged, and how deep each list went.
-
-    `tops` are (queries, depth) items, best first, -1 behind the end; `judged` are codes query * width + item.
-    The pool's places are those in the models' whole lists. Depths, (queries,) per model, are the place of the
-    last item proposed, 0 where a list holds no unjudged item.
+    """The pool of each model's first k unjudged items per query, and the (queries,) depth each list reached.
+    `tops` are (queries, depth) items, -1 behind the end; `judged` are codes query * width + item.
 
     >>> pool, depths = unjudged([np.array([[4, 7, 2]]), np.array([[7, 4, 9]])], np.array([4]), 1, 10)
     >>> pool.item.tolist(), pool.place.tolist(), [each.tolist() for each in depths]
@@ -222,11 +210,9 @@ def found_by(
 
 @dataclass(frozen=True)
 class PoolRound:
-    """One round: pairs that were `proposed`, `judged` (not all may have an answer), and `right` among them.
-
-    `by_model` has for each model how many pairs it proposed, how many of those were judged, and right.
-    `all_judged` and `all_right` count this round and all before. `at_least` is a lower bound of
-    all right pairs, None for one model; `total` is how many there are, where that is known.
+    """One round: pairs `proposed`, `judged`, and `right` among them, also of each model and of all rounds so
+    far. `at_least` is a lower bound of all right pairs, None for one model; `total` their number where it is
+    known.
     """
 
     number: int

@@ -25,10 +25,8 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Preferences:
-    """Strengths (they sum to 100) with intervals, and the chance that one is preferred to another.
-
-    `chance[i, j]` is p_i / (p_i + p_j), with `chance_low` and `chance_high`; `apart[i, j]` says whether that
-    interval leaves out one half. `separated` of the `draws` resamples needed the half votes (see the module).
+    """Strengths (summing to 100) and chances p_i / (p_i + p_j) of being preferred, with intervals.
+    `separated` of the `draws` resamples needed half votes (see the module).
     """
 
     names: tuple[str, ...]
@@ -107,12 +105,8 @@ class Preferences:
 
 
 def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0) -> Preferences:
-    """Bradley-Terry strengths of what was voted on, with percentile intervals.
-
-    Raises `InputError`, names included, where a group won all votes or none against the rest, where there
-    are fewer than two things, and for a single judge, over whom nothing can be resampled.
-
-    Source: ECCV Caption appendix D.1.
+    """Bradley-Terry strengths of what was voted on, with percentile intervals (ECCV Caption appendix D.1).
+    Raises `InputError` where strengths are not finite, for one name alone, and for a single judge.
 
     >>> found = preferences(Votes(("a", "b"), np.array([[0, 30], [10, 0]])), draws=200)
     >>> found.written_order, found.strength.round(3).tolist(), bool(found.low[0] < 75 < found.high[0])

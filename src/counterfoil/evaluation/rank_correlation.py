@@ -1,34 +1,17 @@
-"""Agreement of measures and benchmarks on the order of models.
+"""Agreement of measures and benchmarks on the order of models, with intervals (ECCV Caption Table 5).
 
-A table of models by columns, a column being one measure on one benchmark, and for every pair of columns how
-far they agree on the order of the models: Kendall's tau-b and Spearman's correlation (ECCV Caption Table 5
-and Figure 4). A correlation over a few models is a coarse thing, so each has an interval, from draws in which
-two things are drawn anew with replacement:
+For every pair of columns, a column being a measure on a benchmark, Kendall's tau-b and Spearman's
+correlation. Draws take models with replacement, and whole clusters of queries: galleries that share images
+share their draws, other benchmarks are drawn each on their own. Where images and captions are crossed, images
+are drawn, and values are moved apart (`forms.bootstrap`). Copies of a model are tied in both columns, so
+tau-b leaves them out; counting them as agreement would draw every tau towards 1. Intervals are percentiles,
+with three limits:
 
-* the models, since others could have been compared: what is asked is whether the measures agree on models
-  like these, not only on these;
-* the queries, whole clusters of them, since each measure knows a model's strength only as well as its queries
-  tell. Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky
-  image is lucky in all of them. Other benchmarks are drawn each on their own. Where images and captions are
-  crossed, images are drawn, and values are moved apart (`forms.bootstrap`).
-
-A model that is drawn twice is two copies that no measure can put in order. Copies are tied with each other in
-both columns, so tau-b leaves those pairs out of what it counts and of what it divides by; a pair of different
-models counts as often as the product of their copies. Breaking such ties at random would add noise that no
-measure has, and counting them as agreement would draw every tau towards 1.
-
-The interval holds the middle 95 % of the draws. Three limits to know:
-
-* Models that agree throughout agree in every draw of them, and the draws alone would call that certain. With
-  m models, perfect agreement comes up by luck once in m! orders, as often as heads in log2(m!) tosses; so the
-  interval reaches at least as far as perfect agreement of so many tosses would leave it, [-0.11, 1] for four
-  models, [0.17, 1] for five and [0.69, 1] for ten.
-* Queries drawn anew add their noise a second time to what the values already hold. Where benchmarks are small
-  and models close, draws agree less than the values do: the interval leans towards 0 and is too wide. For
-  measures that have nothing to do with each other, simulated, 95 % intervals leave 0 in (for 5, 10 and 20
-  models) 99.8, 99.4 and 98.4 % of the time over forty questions, and 99.2, 97.8 and 95.6 % over a thousand.
-* Models are drawn as if picked independently. Several sizes of one family are not, and then the interval is
-  too narrow.
+* Models that agree throughout agree in every draw, so the interval reaches at least as far as perfect
+  agreement of so many models leaves it (`perfect`).
+* Queries drawn anew add their noise a second time: the interval of small benchmarks and close models leans
+  towards 0 and is too wide (docs/statistics.md).
+* Sizes of one family of models are not independent; then the interval is too narrow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -140,9 +123,7 @@ def _families(
     groups: Mapping[str, tuple[Run, ...]], shared: Mapping[str, Sharing]
 ) -> list[tuple[int, ndarray, int]]:
     """For each benchmark the number of its family, the cluster of each question, and the family's clusters.
-
-    Galleries with an image in common are a family, whose clusters are the images; any other benchmark is one
-    of its own.
+    Galleries with an image in common are a family, whose clusters are the images.
     """
     keys: dict[str, list[str]] = {}
     family: dict[str, int] = {}
@@ -168,11 +149,7 @@ def _families(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two columns agree on the order of the models that both have; NaN where one is constant.
-
-    `a` and `b` are names of columns, `tau` is Kendall's tau-b and `rho` Spearman's correlation, with the ends
-    of their intervals.
-    """
+    """How far two columns agree on the order of the models that both have; NaN where one is constant."""
 
     a: str
     b: str
@@ -192,11 +169,9 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelation:
-    """Models by columns, and how far each pair of columns agrees on their order.
-
-    `values` is (models, columns), NaN where a model was not run. `pairs` lacks those pairs of columns that
-    have fewer than three models in common. `few` names columns that were left out for having too few models.
-    Models are shown in the order of the column `lead`, by default the first.
+    """Models by columns, and how far each pair of columns agrees on their order. `values` is NaN where a
+    model was not run; pairs of fewer than three common models are absent; `few` names columns left out for
+    that reason.
     """
 
     models: tuple[str, ...]
@@ -246,32 +221,10 @@ _AT_ONCE = 1 << 22
 def rank_correlation(
     runs: Sequence[Run], *, measures: Sequence[str] = (), draws: int = 1000, seed: int = 0
 ) -> RankCorrelation:
-    """How far measures and benchmarks agree on the order of models, with intervals (see the module).
-
-    A column is a measure on a benchmark that at least three models have. By default these are the main
-    measures of each benchmark (macro means where `compare` tests these), and in galleries the means over both
-    directions of all measures that the benchmark's authors report; models are in the order of what the first
-    benchmark's authors put first. `measures` chooses, and the first column then orders:
-    "eccv:mean_map_at_r", "mean_map_at_r" on every benchmark that has it, "map_at_r" for the mean over both
-    directions, or a pattern ("eccv:*", "i2t_*").
-    The same seed gives the same numbers to the last bit.
-
-    Raises `InputError` for fewer than three models, for fewer than two columns that three models share, and
-    where runs of one benchmark cannot be put side by side (see `compare`); `UnknownNameError` for a measure
-    that no run has.
-
-    >>> from counterfoil.benchmarks.answers import Scores
-    >>> from counterfoil.evaluation.evaluate import evaluate, per_item
-    >>> from counterfoil.world.sample import quads
-    >>> world = quads(40, seed=0)
-    >>> def run(name, strength):
-    ...     noise = np.random.default_rng(len(name)).normal(size=(40, 2, 2))
-    ...     scores = Scores(noise + strength * np.eye(2))
-    ...     result = evaluate(world, scores, scorer=name, draws=10)
-    ...     return Run(name, world, scores, per_item(world, scores), result, {})
-    >>> found = rank_correlation([run("poor", 0.0), run("better", 2.0), run("perfect", 9.0)], draws=50)
-    >>> [column.measure for column in found.columns], found.pairs[0].tau
-    (['i2t', 't2i', 'group'], 1.0)
+    """How far measures and benchmarks agree on the order of models, with intervals (see the module). By
+    default columns are main measures, and of galleries means over both directions; `measures` chooses
+    ("eccv:mean_map_at_r", "map_at_r", "i2t_*"), and the first then orders. Raises `InputError` for fewer
+    than three models or two columns, `UnknownNameError` for a measure.
     """
     models = tuple(dict.fromkeys(run.name for run in runs))
     groups = {name: aligned(name, group) for name, group in by_benchmark(runs).items()}
@@ -374,11 +327,8 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def perfect(models: int) -> float:
-    """Where the interval of tau begins at the latest where all pairs of so many models agree.
-
-    One order in m! agrees by luck, as do all of log2(m!) tosses of a fair coin; the chance p of an agreeing
-    pair that makes p ** log2(m!) the tail of the interval is the lowest that such agreement leaves standing,
-    and tau is 2 p - 1.
+    """The least low end of the interval of tau where all pairs of so many models agree. One order in m!
+    agrees by luck, as do log2(m!) tosses of a fair coin; p ** log2(m!) is the tail and tau 2 p - 1.
 
     >>> [round(perfect(m), 2) for m in (3, 4, 5, 10, 25)]
     [-0.52, -0.11, 0.17, 0.69, 0.91]

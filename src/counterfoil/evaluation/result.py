@@ -16,11 +16,9 @@ from counterfoil.metrics.measures import find
 
 @dataclass(frozen=True)
 class Estimate:
-    """One number: its value, its interval, how many questions it rests on, and what chance gives.
-
-    All ratios are in [0, 1]. `chance` is None where a random scorer's value is not defined. `effective` is
-    how many questions that share nothing would tell as much, None where the interval does not say (`folds`,
-    correlations, and results of earlier versions).
+    """A value with its interval, number of questions, and chance (None where undefined); ratios are in [0,
+    1]. `effective` is how many questions that share nothing would tell as much, None where the interval does
+    not say.
     """
 
     value: float
@@ -31,21 +29,14 @@ class Estimate:
     effective: float | None = None
 
     def __str__(self) -> str:
-        """The value with its interval.
-
-        >>> print(Estimate(0.25, 0.2, 0.3125, n=400, chance=0.25))
-        0.2500 [0.2000, 0.3125]
-        """
+        """The value with its interval."""
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
 @dataclass(frozen=True)
 class Result:
-    """All measures of one scorer on one benchmark.
-
-    `measures` maps a measure's name to its estimate; `groups` maps a group's label to the same over that
-    group; `ties` names the policy, how many questions it decided, and the values under the other policies;
-    `provenance` walks back to weights, data, seeds and versions.
+    """All measures of one scorer on one benchmark, and of its groups; `ties` names the policy and its
+    effect, `provenance` weights, data, seeds and versions.
     """
 
     benchmark: str
@@ -56,11 +47,7 @@ class Result:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, measure: str) -> Estimate:
-        """The estimate of a measure over all questions; raises `UnknownNameError` for one that is not here.
-
-        >>> Result("pairs", "random", {"accuracy": Estimate(0.5, 0.4, 0.6, 100, 0.5)})["accuracy"].value
-        0.5
-        """
+        """The estimate of a measure over all questions; raises `UnknownNameError`."""
         if not isinstance(measure, str) or measure not in self.measures:
             raise UnknownNameError("measure", measure, self.measures, where=self.benchmark)
         return self.measures[measure]
@@ -77,11 +64,8 @@ class Result:
         return {str(name): str(why) for name, why in (self.provenance.get("undefined") or {}).items()}
 
     def signature(self, measure: str = "") -> str:
-        """The signature of a measure, from what the result says of its ties and its provenance: one line.
-
-        It has all that the number depends on; without a measure, what all measures of the result share. What
-        is not known is left out. docs/statistics.md says how to read one. Source: the signatures of sacreBLEU
-        (M. Post, A call for clarity in reporting BLEU scores, 2018).
+        """One line of all that a measure depends on, from ties and provenance (docs/statistics.md); without
+        a measure, what all measures share. Source: the signatures of sacreBLEU (M. Post, 2018).
 
         >>> interval = {"method": "clusters", "clusters": "image"}
         >>> made = {"interval": interval, "versions": {"counterfoil": "0.1.0"}}
@@ -150,11 +134,7 @@ class Result:
 
 
 def or_none(value: object) -> object:
-    """A value as JSON can hold it, lists and tables too: None in place of NaN and infinities.
-
-    >>> or_none([0.5, float("nan"), {"n": 3}])
-    [0.5, None, {'n': 3}]
-    """
+    """A value as JSON can hold it, lists and tables too: None in place of NaN and infinities."""
     if isinstance(value, dict):
         return {name: or_none(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -174,10 +154,7 @@ class Plain:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One scorer on one benchmark: questions, answers, per-item values and the result.
-
-    `benchmark` may lack pixels (a run folder does not keep them); `name` is what tables call the scorer.
-    """
+    """One scorer on one benchmark: questions (perhaps without pixels), answers, values, result."""
 
     name: str
     benchmark: Benchmark
@@ -202,15 +179,7 @@ class Run:
 
 
 def difference_signature(first: Result, other: Result, measure: str, interval: Mapping[str, Any]) -> str:
-    """The signature of a difference between two results; what they were made with differently stands twice.
-
-    `interval` says how the interval of the difference was made.
-
-    >>> interval = {"method": "clusters", "clusters": "image"}
-    >>> one, other = (Result("pairs", name, {}, ties={"policy": "strict", "questions": 0}) for name in "ab")
-    >>> difference_signature(one, other, "group", interval)
-    'group|ties:strict|ci:clusters|clusters:image'
-    """
+    """The signature of a difference; what the two results were made with differently stands twice."""
     results = (
         replace(result, provenance={**result.provenance, "interval": interval}) for result in (first, other)
     )
@@ -240,9 +209,7 @@ def _of_groups(measure: str) -> bool:
 
 
 def tenths(value: float, *, signed: bool = False) -> str:
-    """A ratio, a correlation or a difference times a hundred, with one decimal.
-
-    What rounds to nothing has no sign.
+    """A ratio or difference times a hundred, with one decimal; what rounds to nothing has no sign.
 
     >>> tenths(-0.0412), tenths(0.5), tenths(0.069, signed=True), tenths(-0.0002, signed=True)
     ('−4.1', '50.0', '+6.9', '0.0')

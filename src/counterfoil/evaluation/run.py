@@ -13,7 +13,7 @@ computed from the other tables, and loading computes it again.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
@@ -36,8 +36,6 @@ from counterfoil.store import (
     write_json,
     write_parquet,
 )
-
-_Count = Annotated[int, Field(ge=0)]
 
 ANSWERS, ITEMS, RESULT = "answers.parquet", "items.parquet", "result.json"
 #: All files that runs have, whatever their form.
@@ -63,37 +61,6 @@ class RunManifest(Stored):
     command: str | list[str] | None = None
 
 
-class EstimateModel(Stored):
-    """One number with its interval, and those that tell it apart from chance."""
-
-    value: float
-    low: float
-    high: float
-    n: _Count
-    chance: float | None
-    effective: Annotated[float, Field(ge=0)] | None = None
-
-
-class TiesModel(Stored):
-    """How ties were counted, and what the other policies give."""
-
-    policy: Literal["strict", "half", "optimistic"]
-    questions: _Count | None = None
-    rate: Annotated[float, Field(ge=0, le=1)] | None = None
-    measures: dict[str, dict[str, float | None]] = Field(default_factory=dict)
-
-
-class ResultModel(Stored):
-    """`result.json`."""
-
-    benchmark: str
-    scorer: str
-    measures: dict[str, EstimateModel]
-    groups: dict[str, dict[str, EstimateModel]] = Field(default_factory=dict)
-    ties: TiesModel
-    provenance: dict[str, Any] = Field(default_factory=dict)
-
-
 def save_run(
     folder: str | Path,
     benchmark: Benchmark,
@@ -101,12 +68,7 @@ def save_run(
     result: Result,
     manifest: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Write a run to `folder` and return it. A run that is there already is replaced, file by file.
-
-    The manifest says how the numbers came about: what the engine wrote on the answers (scorer, weights,
-    machine, versions), the benchmark, the seeds of the evaluation, the command and the time. `manifest` adds
-    to that, and goes before it.
-    """
+    """Write a run to `folder`, replacing one file by file, and return it; `manifest` adds to the facts."""
     from counterfoil.benchmarks.folder import tables_of
 
     folder = Path(folder)
@@ -146,11 +108,7 @@ def is_run_folder(path: Path) -> bool:
 
 
 def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> bool:
-    """Whether the folder holds a run of `scorer` as it was written, which the same evaluation writes again.
-
-    `scorer` is what was asked for where the manifest says so ("asked"), else what tables call it. `identity`
-    is what its identity may be called, name or key: of two scorers under one name one is another.
-    """
+    """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`."""
     try:
         manifest = _verified(folder)[0]
         named = manifest.get("asked", _result(folder).scorer)
@@ -184,9 +142,7 @@ def load_run(folder: str | Path) -> Run:
 
 
 def _result(folder: Path) -> Result:
-    fields = read_json(folder / RESULT)
-    check_model(fields, ResultModel, where=folder / RESULT)
-    return Result.from_json(fields)
+    return Result.from_json(read_json(folder / RESULT))
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
@@ -230,12 +186,9 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
 
 
 def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:
-    """The runs in `paths`: each a run folder, or a folder of run folders (however deep).
-
-    Runs have the name that they were given (`evaluate --name`, the `scorer` of `evaluate` in Python). One
-    that was given none is named after the folder above the benchmark's (RUN in RUN/eccv), with the folders
-    above that where two of one benchmark would share the name. Where two runs on one benchmark were given the
-    same name their folders stand behind it, in brackets, and `note` says so.
+    """The runs in `paths`: run folders, or folders of run folders. A run without a given name is named after
+    the folder above the benchmark's, with more folders where names would be equal; equal given names get
+    their folders in brackets, with a `note`.
     """
     folders: list[Path] = []
     for path in map(Path, paths):

@@ -1,9 +1,7 @@
 """Scores of each system by a metric or by people, and in draws of other images.
 
-A number of a system is made of what adds up over images: scores and their number of a mean, matches and
-lengths of BLEU. So a sample of images, drawn with replacement, is a product of its weights and these sums.
-Numbers of which no images are known (a table of people's scores, a corpus metric that does not add up) are
-`fixed`: they are the same in every sample.
+A number is made of sums over images, so a sample of images is a product of its weights and these sums.
+Numbers of which no images are known are `fixed`: the same in every sample.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,21 +26,15 @@ NumberOf = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def ratio(sums: Float[ndarray, "... 2"]) -> Float[ndarray, "..."]:
-    """A mean, of a sum and how many it is of; NaN of none.
-
-    >>> ratio(np.array([[3.0, 2.0], [0.0, 0.0]]))
-    array([1.5, nan])
-    """
+    """A mean, of a sum and how many it is of; NaN of none."""
     total, n = sums[..., 0], sums[..., 1]
     return np.divide(total, n, out=np.full(np.shape(n), np.nan), where=n > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class SystemScores:
-    """One metric of some systems, or what one person (or all people together) gave them.
-
-    `sums` (systems, images, k) add up over images, and `value` makes a number of them; None where the numbers
-    are `fixed`. `scores` (systems, images) are what images get, where the number is their mean.
+    """One metric of some systems, or what people gave them. `sums` add up over images and `value` makes a
+    number of them, None where `fixed`; `scores` are what images get, where the number is their mean.
     """
 
     systems: tuple[str, ...]
@@ -53,11 +45,7 @@ class SystemScores:
 
     @classmethod
     def of(cls, numbers: Mapping[str, float]) -> "SystemScores":
-        """Numbers by system, of which no images are known.
-
-        >>> SystemScores.of({"A": 0.5, "B": 0.25}).fixed
-        array([0.5 , 0.25])
-        """
+        """Numbers by system, of which no images are known."""
         return cls(tuple(numbers), np.array([float(number) for number in numbers.values()]))
 
     @classmethod
@@ -69,11 +57,7 @@ class SystemScores:
 
     @classmethod
     def means(cls, systems: Sequence[str], scores: Float[ndarray, "systems images"]) -> "SystemScores":
-        """Means of a score per image; NaN is no score, and does not count.
-
-        >>> SystemScores.means(["A", "B"], np.array([[1.0, 0.0], [1.0, np.nan]])).fixed
-        array([0.5, 1. ])
-        """
+        """Means of a score per image; NaN is no score, and does not count."""
         there = ~np.isnan(scores)
         sums = np.stack([np.where(there, scores, 0.0), there.astype(np.float64)], axis=2)
         return cls(tuple(systems), ratio(sums.sum(axis=1)), sums, ratio, scores if there.all() else None)
@@ -108,14 +92,7 @@ class SystemScores:
 
 
 def together(judges: Mapping[str, SystemScores]) -> SystemScores:
-    """The ratings of several judges on one scale: the mean over all of a system's ratings.
-
-    Fixed numbers count once for each judge. Raises `InputError` where judges know other systems or images.
-
-    >>> both = {"a": SystemScores.of({"X": 1, "Y": 0}), "b": SystemScores.of({"X": 0, "Y": 0})}
-    >>> together(both).fixed
-    array([0.5, 0. ])
-    """
+    """The ratings of several judges on one scale: the mean over all of a system's ratings."""
     all_of = list(judges.values())
     for name, scores in judges.items():
         if scores.systems != all_of[0].systems or scores.images != all_of[0].images:
@@ -174,11 +151,9 @@ class SystemDraws:
     def around(
         self, values: NDArray[np.float64], samples: Float[ndarray, "draws m"], n: int
     ) -> Float[ndarray, "2 m"]:
-        """Ends of intervals around the values of correlations over n systems.
-
-        Over systems they reach at least as far as perfect agreement of so many would leave them. Over images
-        samples add their noise a second time, which draws correlations towards 0: ends are the percentiles or
-        their reflections about the value, whichever are further.
+        """Ends of intervals around correlations over n systems. Over systems they reach at least as far as
+        perfect agreement would. Over images samples add their noise a second time, so ends are percentiles
+        or their reflections, whichever are further.
         """
         low, high = percentiles(samples)
         if self.over == "images":
@@ -203,10 +178,8 @@ def measures(
 
 @dataclass(frozen=True)
 class SystemDifference(Plain):
-    """Metric `a`'s correlation with a human score less metric `b`'s.
-
-    `low` and `high` are over what was drawn, `p` of swapping it, `p_holm` the same over all pairs of metrics
-    and measures of the human score; `williams` is of Pearson's correlation alone. NaN what is not known.
+    """Metric `a`'s correlation with a human score less `b`'s; `p` is of swapping what was drawn, `p_holm`
+    over all pairs and measures, `williams` of Pearson's alone. NaN what is not known.
     """
 
     a: str
@@ -263,10 +236,7 @@ def differences_of(
 def _swapped(
     first: SystemScores, second: SystemScores, theirs: SystemScores, values: ndarray, drawing: SystemDraws
 ) -> NDArray[np.float64]:
-    """p of "both metrics are exchangeable", image by image or system by system.
-
-    NaN over images where a metric is no mean of images' scores.
-    """
+    """p of "both metrics are exchangeable"; NaN over images where a metric is no mean of images' scores."""
     if drawing.over == "systems":
         one, other = (((of.fixed - of.fixed.mean()) / of.fixed.std())[None] for of in (first, second))
         one, other = one.T, other.T

@@ -1,19 +1,9 @@
 """Correlations of metrics with people over the scores of systems.
 
-Two things may be drawn anew, and an interval says which:
-
-* `images`, the systems staying as they are: how sure the correlation is for *these* systems, known from so
-  many images. Metrics and people are drawn jointly, an image with all that systems, metrics and judges have
-  of it; numbers of which no images are known stay as they are. It is the default.
-* `systems`, a dozen where captioning systems were judged by people, so that a correlation of 0.9 may be luck:
-  what other systems would have given. The interval is no narrower than perfect agreement of so many would
-  leave it (`rank_correlation.perfect`).
-
-The permutation test of a correlation is always over systems: do their orders have to do with each other?
-Differences between metrics are in `system_scores.differences_of`.
-
-What people agree on among themselves is a bound for metrics: `ONE_PERSON` is the mean over judges of each
-judge's correlation with the mean of the others.
+Intervals are over `images`, drawn jointly for metrics and people while systems stay (numbers without images
+stay as they are), or over `systems`, no narrower than perfect agreement leaves them
+(`rank_correlation.perfect`). The permutation test is always over systems. `ONE_PERSON` is the mean over
+judges of each one's correlation with the mean of the others, a bound for metrics.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,11 +46,8 @@ Numbers = SystemScores | Mapping[str, float]
 
 @dataclass(frozen=True)
 class SystemCorrelation(Plain):
-    """One correlation of a metric with a human score, over the systems that have both.
-
-    `value`, `low` and `high` are in [-1, 1]; `p` is two-sided, of "the metric's order has nothing to do with
-    people's": the share of all orders (of drawn ones, where `exact` is false) that go along as much. NaN
-    where all systems score the same; ends are NaN too where nothing can be drawn, and `p` for `ONE_PERSON`.
+    """One correlation of a metric with a human score over the systems that have both; NaN where undefined.
+    `p` is two-sided, over all orders (over drawn ones, where `exact` is false).
     """
 
     metric: str
@@ -76,10 +63,7 @@ class SystemCorrelation(Plain):
 
 @dataclass(frozen=True)
 class SystemCorrelations:
-    """All metrics with all human scores. `left_out` names systems that some metric or human score lacks.
-
-    `notes` say why numbers are missing and how little few systems say.
-    """
+    """All metrics with all human scores; `left_out` names systems that some metric or human score lacks."""
 
     metrics: tuple[str, ...]
     humans: tuple[str, ...]
@@ -125,13 +109,8 @@ def system_correlations(
     seed: int = 0,
 ) -> SystemCorrelations:
     """tau-b, Spearman's and Pearson's correlation of every metric with every human score, over systems.
-
-    `table` is {metric: numbers}, `humans` {"M1": numbers, ...} (the share of captions found as good as
-    people's or better, and those that pass for a person's, in COCO's challenge of 2015). Numbers are by
-    system, or `SystemScores`, which know images. Systems that a metric or a human score lacks are left out
-    there. `judges` are what each person said, by human score: {"M1": {"anna": numbers, ...}}. Raises
-    `InputError` for fewer than three systems that both have, for values that are not finite, and where images
-    are not those of all.
+    Systems that one lacks are left out there. `judges` are what each person said, by human score. Raises
+    `InputError` for fewer than three common systems, values that are not finite and different images.
 
     >>> people = {"M1": {"Google": 0.273, "MSR": 0.268, "NeuralTalk": 0.166, "Random": 0.007}}
     >>> means = {"cider": {"Google": 0.94, "MSR": 0.91, "NeuralTalk": 0.67, "Random": 0.05}}
@@ -259,23 +238,14 @@ def _why_missing(
         return []
     if not drawing.drawable(own, theirs):
         return [f"{metric}: no interval over images: its numbers are known of systems alone"]
-    notes = []
-    if not own.images:
-        notes.append(
-            f"{metric}: of all captions as one text that cannot be drawn image by image: taken as given"
-        )
-    elif own.scores is None:
-        notes.append(f"{metric}: no mean of images' scores, so it cannot be swapped image by image")
-    if not theirs.images:
-        notes.append(f"{human}: known of systems, not of images: intervals over images take it as given")
-    return notes
+    fixed = [name for name, of in ((metric, own), (human, theirs)) if not of.images]
+    return [
+        f"{name}: no scores of single images, so intervals over images take it as given" for name in fixed
+    ]
 
 
 def _test(x: Float[ndarray, "n"], y: Float[ndarray, "n"], draws: int, seed: int) -> Float[ndarray, "3"]:
-    """The share of orders, the observed one among them, in which x correlates with y at least as much.
-
-    Every order; of more than eight systems, the observed one and drawn ones.
-    """
+    """The share of all (or drawn) orders in which x goes with y at least as much as observed."""
     n = len(x)
     if n <= _EVERY_ORDER:
         orders = np.array(list(permutations(range(n))), dtype=np.int64)

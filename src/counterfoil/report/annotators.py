@@ -1,6 +1,6 @@
 """Machine annotators and their bias: tables, figures, and a page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.annotators import KINDS, AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.report import html
+from counterfoil.report import figures, html
 from counterfoil.report.figure_style import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
 from counterfoil.report.html import drawn
 from counterfoil.report.labels import measure_label, short
@@ -196,43 +196,6 @@ def yield_curves(curve: NDArray[np.float64]) -> Any:
     return figure
 
 
-def multiplicity_bars(
-    by_direction: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
-) -> Any:
-    """How many queries have how many right answers, a panel per direction: ECCV Caption Figure 3a.
-
-    Each panel has a title, the histogram, and the mean number in the original benchmark (drawn dashed) or
-    None. What lies beyond `most` right answers is gathered in the last bar.
-    """
-    count = len(by_direction)
-    margin: dict[str, Any] = {"left": 0.6, "right": 0.15, "bottom": 0.45, "top": 0.28}
-    with panels((3.9, 1.7), count, count, gap=(0.7, 0.5), **margin) as (figure, grid):
-        for axes, (title, histogram, original) in zip(grid, by_direction, strict=True):
-            counts: dict[int, int] = {}
-            for number, queries in histogram.items():
-                counts[min(number, most)] = counts.get(min(number, most), 0) + queries
-            axes.bar(list(counts), list(counts.values()), width=0.85, color=RIGHT, alpha=0.75)
-            last = max(counts)
-            axes.set_xlim(-0.6, max(last, original or 0) + 0.8)
-            if original is not None:
-                # Room for its name above the bars.
-                axes.set_ylim(0, 1.22 * max(counts.values()))
-                axes.axvline(original, color=WRONG, lw=1.2, ls=(0, (4, 3)))
-                right = original < 0.7 * last
-                look = {"ha": "left" if right else "right", "va": "top", "color": WRONG}
-                offset = (4 if right else -4, -2)
-                place = ("data", "axes fraction")
-                aside(axes, f"originally {original:.3g}", (original, 1), offset, xycoords=place, **look)
-            over = max(histogram) > most
-            axes.set_xlabel("right answers per query" + (f" ({most}: that many or more)" if over else ""))
-            axes.set_ylabel("queries")
-            axes.xaxis.get_major_locator().set_params(integer=True)
-            axes.yaxis.get_major_locator().set_params(integer=True)
-            plain(axes, title, grid="both", pad=6)
-            axes.set_axisbelow(True)
-    return figure
-
-
 def bias_page(
     studies: Sequence[AnnotatorBias],
     covered: Sequence[Coverage],
@@ -262,7 +225,7 @@ def bias_page(
     caption = "How many queries have how many right answers according to the judgements."
     if any(first is not None for _, _, first in by_direction):
         caption += " Dashed: the mean number in the first benchmark named."
-    bars = drawn("Right answers per query", caption, "multiplicity", multiplicity_bars(by_direction))
+    bars = drawn("Right answers per query", caption, "multiplicity", figures.multiplicity(by_direction))
     return html.render(
         "bias.html",
         title="Machine annotators and their bias",

@@ -33,7 +33,7 @@ def _table(
     """A table of one benchmark, with a last row of `chance` where it is given; none without rows."""
     if not rows:
         return ()
-    table = Table.of(f"{title(audit)}: {caption}", corner, columns, rows)
+    table = Table.of(f"{audit.benchmark.title}: {caption}", corner, columns, rows)
     last = (Row("chance", tuple(map(Cell.of, chance)), "chance"),) if chance else ()
     return (replace(table, rows=(*table.rows, *last)),)
 
@@ -182,11 +182,6 @@ def tables(audit: BenchmarkAudit) -> list[Table]:
     return [table for section in sections(audit) for table in section.tables]
 
 
-def title(audit: BenchmarkAudit) -> str:
-    """The benchmark's title."""
-    return audit.benchmark.title
-
-
 def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
@@ -227,5 +222,5 @@ def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
             notes=tuple(map(shareable, given.notes)),
         )
         key, size = f"benchmark-{number}", len(audit.benchmark)
-        rows.append((key, title(audit), size, lead(audit), sections(audit), audit.notes))
+        rows.append((key, audit.benchmark.title, size, lead(audit), sections(audit), audit.notes))
     return rows

@@ -46,10 +46,7 @@ class StepSection:
 
 
 def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any:
-    """A bar per step: the rows that came out, and beside it the rows that were dropped.
-
-    All bars are `width` inches wide.
-    """
+    """A bar per step: the rows that came out, and beside it the rows that were dropped."""
     from matplotlib.ticker import MaxNLocator
 
     names = [step.label for step in steps]
@@ -116,11 +113,7 @@ def build_page(
     tables: Sequence[Table] = (),
     audits: Sequence[BenchmarkAudit] = (),
 ) -> str:
-    """The page as HTML, the same for the same rows.
-
-    `right` and `wrong` are the captions of what was built, `tables` count it, and `audits` say what blind
-    scorers make of it, before and after.
-    """
+    """The page as HTML; `right` and `wrong` are captions of what was built, `audits` are of both sides."""
     thumbnails = Thumbnails(left=_ROOM)
     about_rows = "Blue: rows that went on. Hatched: rows that were dropped."
     figures = [drawn("Rows out of every step", about_rows, "funnel", funnel_figure(steps))]

@@ -16,12 +16,7 @@ from counterfoil.report.tables import Cell, Column, Row, Table
 
 
 def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
-    """One row per scorer, one column per measure: the layout of BiVLC Table 3.
-
-    Benchmarks stand side by side; scorers are matched by name and a scorer without a value has an empty
-    cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
-    columns per direction, as ECCV Caption Table 4. The first row is chance.
-    """
+    """A row per scorer, a column per measure, chance first (BiVLC Table 3, ECCV Caption Table 4)."""
     columns, alone = [], len(comparisons) == 1
     for comparison in comparisons:
         benchmark, names = comparison.runs[0].benchmark, comparison.measures
@@ -51,11 +46,7 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
 
 
 def compact(comparison: Comparison, *, wide: bool) -> Table:
-    """One row per scorer, the baseline called so, without chance's finer company: for a terminal.
-
-    Of a gallery the first measures of its card where it is `wide`, else the main ones; of others all, or the
-    main ones.
-    """
+    """A row per scorer for a terminal: the card's measures of a gallery if `wide`, else the main ones."""
     first = comparison.runs[0].benchmark
     if first.questions.directed and wide:
         plain = overview(comparison, measures=headline(comparison))
@@ -73,11 +64,7 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
 
 
 def by_group(comparison: Comparison, grouping: str = "") -> Table:
-    """One row per scorer, a block of columns per group: the layout of BiVLC Table 4.
-
-    `grouping` is one of the benchmark's, by default the first that its authors report by; the table is empty
-    where it has none.
-    """
+    """A row per scorer, a block of columns per group of `grouping`, by default the card's (BiVLC Table 4)."""
     run = comparison.runs[0]
     labels = groupings(run.benchmark.questions)
     reported = (name for name in (*run.benchmark.card.groupings, *labels) if name in labels)
@@ -111,10 +98,7 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
 
 
 def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
-    """One row per pair of scorers: the first less the second, its interval, and what the tests say.
-
-    `among` says in the title which pairs they are.
-    """
+    """A row per pair of scorers: difference, interval and p-values; `among` ends the title."""
     pairs = [d for d in comparison.differences if d.measure == measure]
     # McNemar's test is of right and wrong.
     tests = ("p", "p (Holm)", *(() if signed(measure) else ("p (McNemar)",)))

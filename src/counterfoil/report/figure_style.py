@@ -1,8 +1,4 @@
-"""Drawing of figures: colours, canvas, label layout, SVG, PDF and PNG. `figures` decides their content.
-
-A figure is made of a few named colours; `svg` writes each as a CSS variable with the light one as fallback,
-so one drawing reads well on a light page, on a dark one and on its own.
-"""
+"""Drawing of figures: colours, canvas, label layout, SVG, PDF and PNG. `figures` decides their content."""
 
 import io
 import re
@@ -23,9 +19,8 @@ from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.report.labels import short
 from counterfoil.store import write_bytes
 
-INK, MUTED, RULE = "#24292f", "#656d76", "#d5dae0"
-#: Blue and vermilion stay apart for every kind of colour vision.
-RIGHT, WRONG = "#0b62a8", "#c4501b"
+#: The light colours of `page.css`. Blue and vermilion stay apart for every kind of colour vision.
+INK, MUTED, RULE, RIGHT, WRONG = "#24292f", "#5c646d", "#d5dae0", "#0b62a8", "#b5430f"
 FORMATS = ("svg", "pdf", "png")
 
 #: What begins the id of a group of elements that say something where a pointer rests on them.
@@ -55,10 +50,7 @@ def panels(
     gap: tuple[float, float] = (0.3, 0.55),
     sharey: bool = False,
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """A figure and its `count` axes, row by row in so many columns, each `panel` wide and high, in inches.
-
-    Margins are given, not found by trial drawing: a page of figures is made in a third of the time.
-    """
+    """A figure and its `count` axes in so many columns, each `panel` wide and high, in inches."""
     columns = max(1, min(columns, count))
     rows = ceil(count / columns)
     width = left + columns * panel[0] + (columns - 1) * gap[0] + right
@@ -130,11 +122,7 @@ def matrix(
     framed: Collection[tuple[int, int]] = (),
     longest: int = 26,
 ) -> Any:
-    """Cells of (strength in [-1, 1], text, small text): the sign is the hue, the size how deep it is.
-
-    Those without a text are grey; `framed` ones have a frame and their text in bold. Names of rows have at
-    most `longest` letters.
-    """
+    """Cells of (strength in [-1, 1], text, small text): the sign is the hue, the size its depth."""
     from matplotlib.patches import Rectangle
 
     names = [short(name, longest) for name in rows]
@@ -181,10 +169,7 @@ def matrix(
 def plain(
     axes: Any, title: str = "", *, grid: str = "", left: bool = True, size: float = 8.5, pad: float = 5
 ) -> None:
-    """A title on the left, ticks of a size, lines across the axes of `grid`, no frame above or right.
-
-    Without `left` there is none on the left either.
-    """
+    """A title on the left, ticks of a size, grid lines across `grid`, and little frame."""
     axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=pad)
     axes.spines[["top", "right", *(() if left else ("left",))]].set_visible(False)
     axes.tick_params(labelsize=size)
@@ -199,10 +184,7 @@ def aside(axes: Any, text: str, point: tuple[float, float], offset: tuple[float,
 
 
 def svg(figure: Any, *, name: str, title: str) -> str:
-    """The figure as an `<svg>` element to put in a page: text as text, and the same bytes each time.
-
-    `name` must be unique in the page (it prefixes ids); `title` is what a screen reader says.
-    """
+    """The figure as an `<svg>` element, the same bytes each time; `name` must be unique in the page."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     # Without backgrounds, and as `savefig` writes it, which leaves the figure as it was, but draws
@@ -246,10 +228,7 @@ def svg(figure: Any, *, name: str, title: str) -> str:
 
 
 def tip(axes: Any, x: float, y: float, text: str) -> None:
-    """Let the point (x, y) of the axes say `text` where a pointer rests on it in a page.
-
-    It is a disc that is not seen, larger than a dot, so that the pointer finds it.
-    """
+    """Show `text` where a pointer rests near the point (x, y) of the axes in a page, by an invisible disc."""
     from matplotlib.lines import Line2D
 
     # As `axes.plot` makes it, without what that does to guess what was meant: pages hold hundreds.
@@ -301,10 +280,7 @@ def spaced(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> 
 
 
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Names on the right of the axes for what ends or stands at (x, y), each in a colour; none over another.
-
-    A thin line leads from there to its name.
-    """
+    """Names on the right of the axes for what stands at (x, y), each in a colour, none over another."""
     from matplotlib.transforms import ScaledTranslation
 
     low, high = axes.get_ylim()

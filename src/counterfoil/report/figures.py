@@ -1,8 +1,4 @@
-"""Figures of a comparison, drawn with matplotlib's object interface: no window, no global state.
-
-Each returns a matplotlib `Figure`; `figure_style.svg` and `figure_style.save` write it. No colour carries a
-meaning alone: position, sign or words say it too.
-"""
+"""Figures of a comparison as matplotlib `Figure`s; no colour carries a meaning alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +15,6 @@ from counterfoil.report.figure_style import (
     MUTED,
     RIGHT,
     WRONG,
-    aside,
     extent,
     matrix,
     name_ends,
@@ -39,10 +34,7 @@ _ASKS = {"i2t": "images pick their captions", "t2i": "captions pick their images
 
 
 def measures(comparison: Comparison, names: Sequence[str] | None = None, *, columns: int = 3) -> Any:
-    """A dot and a whisker (the 95 % interval) per scorer, a panel per measure, chance as a dashed line.
-
-    Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
-    """
+    """Dots and 95 % intervals per scorer, a panel per measure, chance dashed; scorers best first."""
     names = main_measures(comparison) if names is None else names
     titled = [(measure_label(name), estimates_of(comparison, name)) for name in names]
     return dots(titled, ranking(comparison), columns)
@@ -67,10 +59,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
 
 
 def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -> Any:
-    """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
-
-    `pair` names the measures of the two directions, which one run at least has.
-    """
+    """One direction against the other for all scorers, with intervals, chance and the diagonal."""
     across, up = pair
     scorers = [
         (run.name, run.result.measures[across], run.result.measures[up])
@@ -98,24 +87,13 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i")) -
         axes.set_xlabel(f"{measure_label(across)}: {_ASKS.get(across, 'images look for captions')} (%)")
         axes.set_ylabel(f"{measure_label(up)}: {_ASKS.get(up, 'captions look for images')} (%)")
         plain(axes, grid="both")
-        everything = np.vstack([points, at_chance])
-        # Where on the diagonal there is most room for a word.
-        spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
-        room = np.abs(everything[None] - spots[:, None, None]).max(axis=2).min(axis=1)
-        along = float(spots[int(room.argmax())])
-        leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
-        aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
         named = [(float(x), float(y), name, INK) for (x, y), name in zip(points, names, strict=False)]
         name_ends(axes, [*named, (*at_chance, names[-1], WRONG)])
     return figure
 
 
 def margins(run: Run, measure: str) -> Any:
-    """How far from flipping each question is: right side blue, wrong side vermilion, ties grey.
-
-    Scores live on a scale of each scorer's own. The outermost bars hold what lies beyond them. For runs that
-    have `margin_values`.
-    """
+    """Histogram of how far each question is from flipping; the outermost bars hold what lies beyond them."""
     from matplotlib.collections import PolyCollection
     from matplotlib.ticker import MaxNLocator
 
@@ -177,13 +155,36 @@ def significance(comparison: Comparison, measure: str) -> Any:
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
 
 
+def multiplicity(
+    by_direction: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
+) -> Any:
+    """How many queries have how many right answers, the original mean dashed (ECCV Caption Figure 3a)."""
+    count = len(by_direction)
+    margin: dict[str, Any] = {"left": 0.6, "right": 0.15, "bottom": 0.45, "top": 0.28}
+    with panels((3.9, 1.7), count, count, gap=(0.7, 0.5), **margin) as (figure, grid):
+        for axes, (title, histogram, original) in zip(grid, by_direction, strict=True):
+            counts: dict[int, int] = {}
+            for number, queries in histogram.items():
+                counts[min(number, most)] = counts.get(min(number, most), 0) + queries
+            axes.bar(list(counts), list(counts.values()), width=0.85, color=RIGHT, alpha=0.75)
+            axes.set_xlim(-0.6, max(max(counts), original or 0) + 0.8)
+            if original is not None:
+                axes.axvline(original, color=WRONG, lw=1.2, ls=(0, (4, 3)))
+                title = f"{title}; dashed: originally {original:.3g}"
+            over = max(histogram) > most
+            axes.set_xlabel("right answers per query" + (f" ({most}: that many or more)" if over else ""))
+            axes.set_ylabel("queries")
+            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.yaxis.get_major_locator().set_params(integer=True)
+            plain(axes, title, grid="both", pad=6)
+            axes.set_axisbelow(True)
+    return figure
+
+
 def training_curves(
     curves: Mapping[str, Mapping[int, float]], *, kept_step: int, unit: str = "steps", columns: int = 2
 ) -> Any:
-    """What was measured during a training over its steps, a panel per measure.
-
-    `curves` maps each measure to step and value. The dashed line is the step whose weights are kept.
-    """
+    """Measures of a training over its steps, a panel each; dashed is the step whose weights are kept."""
     margin: dict[str, Any] = {"left": 0.6, "bottom": 0.45, "gap": (0.65, 0.7)}
     with panels((3.0, 1.7), len(curves), columns, **margin) as (figure, grid):
         for axes, (name, curve) in zip(grid, curves.items(), strict=True):
@@ -195,10 +196,7 @@ def training_curves(
 
 
 def margin_values(run: Run, measure: str) -> NDArray[np.float64] | None:
-    """(n,) margins of `measure` in the unit of the scores, positive where right; None where there are none.
-
-    Of a preference it is the score of the preferred caption less that of the other, the mean over draws.
-    """
+    """(n,) margins of `measure` in the unit of the scores, positive where right; None without."""
     if not run.answers.has_scores:
         return None
     return of(run.benchmark).margins(run.benchmark, run.answers.scores).get(measure)
@@ -222,11 +220,7 @@ def dots(
     *,
     width: float = 0.0,
 ) -> Any:
-    """A dot and a whisker per name, in `order`, a panel per title, chance as a dashed line.
-
-    It is as wide as a page on a wide screen, or as a telephone where panels stand under one another, unless
-    `width` says otherwise, in inches.
-    """
+    """A dot and a whisker per name, in `order`, a panel per title, chance dashed; `width` in inches."""
     columns = max(1, min(columns, len(titled)))
     shown = [e for _, values in titled for e in values.values() if e is not None]
     low, high = _limits([100 * v for e in shown for v in (e.low, e.high, e.value, e.chance) if v is not None])

@@ -1,8 +1,4 @@
-"""The frame of every page: one file with its own style and script, without local paths or user names.
-
-A page is a template that extends `base.html`. It carries its style, its pictures and its data, fetches
-nothing, and may run no script but its own: the policy names that one by its digest.
-"""
+"""The frame of every page: one file with its own style, script and data, which fetches nothing."""
 
 import base64
 import hashlib
@@ -61,10 +57,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under its own heading; `key` ends its id.
-
-    Its notes are sentences, `Note`s, or names with what is said of them.
-    """
+    """A part of a page under a heading; `key` ends its id. Notes are sentences, `Note`s, or (name, text)."""
 
     key: str
     title: str
@@ -83,36 +76,19 @@ def render(
     scripts: Sequence[str] = (),
     **values: Any,
 ) -> str:
-    """The page that `template` (a file in templates/) makes of `values`, as HTML.
-
-    `styles` and `scripts` are files in static/, in the order in which they apply and run. All scripts of a
-    page become one, with what every page has ("page.js") before them.
-
-    >>> render("base.html", title="A page").count("<script>")
-    1
-    """
+    """The page that `template` makes of `values`; `styles` and `scripts` are files in static/."""
     script = "".join(static(name) for name in (_SHARED, *scripts))
     frame = {"style": "".join(map(static, styles)), "script": script, "policy": policy(script)}
     return environment().get_template(template).render(title=title, **frame, **values)
 
 
 def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
-    """Tables, as pages have them, with lines below and no page around them: what a notebook shows.
-
-    >>> from counterfoil.report import tables; row = tables.Row("a <b>", (tables.Cell(0.5, 0.4, 0.6),))
-    >>> html = fragment([tables.Table("numbers", (tables.Column("%"),), (row,))], ["n = 4"])
-    >>> "a &lt;b&gt;" in html, "<p>n = 4</p>" in html, "<script" in html
-    (True, True, False)
-    """
+    """Tables, as pages have them, with lines below and no page around them: what a notebook shows."""
     return environment().get_template("fragment.html").render(tables=tables, lines=lines)
 
 
 def policy(script: str = "") -> str:
-    """The content security policy of a page: its own style, pictures it carries, and this script alone.
-
-    >>> policy()
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    """
+    """The content security policy of a page: its own style, pictures it carries, and this script alone."""
     allowed = ""
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -1,7 +1,4 @@
-"""Labels of measures and groups in print, and one line on the meaning of each; counts in words.
-
-Those of retrieval are written by pattern: a direction before the measure, any K behind the recall.
-"""
+"""Labels of measures and groups in print, one line on the meaning of each, and counts in words."""
 
 import re
 from collections.abc import Iterable, Sequence

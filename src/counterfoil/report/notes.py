@@ -1,18 +1,19 @@
 """Notes for readers of a result: sentences derived from the results alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Result
-from counterfoil.metrics.measures import find, signed, split_direction
+from counterfoil.metrics.measures import DIRECTIONS, find, signed, split_direction
 from counterfoil.report.comparison_tables import leading, main_measures
 from counterfoil.report.labels import amount, listed, measure_label, style_of
 from counterfoil.report.tables import number
@@ -31,6 +32,8 @@ _INTERVALS = {
     "clusters": "over clusters of questions that share images or captions",
     "crossed": "the variance over images and captions as crossed factors",
     "folds": "Student's t over four folds",
+    "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
+    "influence": "from how much each question moves the measure (DeLong's variance for AUROC)",
 }
 
 
@@ -90,23 +93,20 @@ def tied(comparison: Comparison) -> list[Note]:
             continue
         under = ", ".join(f"{percent(value)} under {policy}" for policy, value in values.items())
         text = (
-            f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
-            f"({percent(rate)}): {label} is {under}."
+            f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} "
+            f"{run.benchmark.questions.units} ({percent(rate)}): {label} is {under}."
         )
         notes.append(Note(text, "warning"))
     if notes or not scored:
         return notes
     few = [run.result.ties for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
     most = max((int(ties["questions"]) for ties in few), default=0)
-    text = f"Ties are rare (at most {most} questions for any scorer)" if few else "No scorer has a tie"
+    text = f"Ties are rare (at most {most} for any scorer)" if few else "No scorer has a tie"
     return [Note(f"{text}; they count by the policy {scored[0].result.ties['policy']}.")]
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
-    """Which scorers are below chance on which measures; those below on the same ones share a sentence.
-
-    By the whole interval and by one-sided tests, with Holm's correction over all scorers and main measures.
-    """
+    """Which scorers are below chance on which measures, by the whole interval and Holm's correction."""
     main = main_measures(comparison)
     estimates = {
         (run.name, name): run.result.measures[name]
@@ -156,11 +156,11 @@ def undefined(comparison: Comparison) -> list[Note]:
     ]
 
 
-def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> list[Note]:
-    """How the runs' intervals were made; `words` says it for each method."""
+def intervals(comparison: Comparison) -> list[Note]:
+    """How the runs' intervals were made, and what they rest on."""
     benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]
     methods = filter(None, dict.fromkeys(map(_method, results)))
-    described = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods])
+    described = listed([_INTERVALS.get(method, method) for method in methods])
     if not described:
         return []
     resting, *warnings = rests_on(benchmark, results)
@@ -212,16 +212,7 @@ def said(measure: str, value: float) -> str:
 
 
 def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
-    """What the intervals of some results rest on, then what is taken as given, and is too few; without stops.
-
-    The effective number of questions is that of the leading measure which has one, over all results.
-
-    >>> from counterfoil.world.sample import quads
-    >>> rests_on(quads(40, seed=0), [])
-    ['intervals rest on 64 images and 80 captions']
-    >>> rests_on(quads(9, seed=0), [])[1:]
-    ['few images (14) and captions (18): intervals are rough, and may be too narrow']
-    """
+    """What intervals rest on, then what is taken as given and what is too few, without full stops."""
     sharing = benchmark.measured_sharing
     images, captions = sharing.counts
     parts = [amount(images, "image"), *([amount(captions, "caption")] if captions else [])]
@@ -263,10 +254,7 @@ def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
 
 
 def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
-    """The leading measure that has any, and its effective numbers of questions in all results.
-
-    Never more than there are: values between right and wrong spread less than those of as many questions.
-    """
+    """The leading measure with effective numbers of questions, and these; never more than questions."""
     numbers: dict[str, list[float]] = {}
     form = of(benchmark)
     for name in form.main_measures(benchmark):
@@ -275,6 +263,45 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
             numbers[name] = known
     measure = form.leading(benchmark, numbers) if numbers else ""
     return measure, numbers.get(measure, [])
+
+
+def of_gallery(result: Result) -> list[Note]:
+    """What of a gallery has no right answer or one outside, where rankings end, and what is not measured."""
+    facts, notes = result.provenance.get("gallery", {}), []
+    for name, (query, item) in ROLES.items():
+        side = facts.get(name, {})
+        if many := side.get("undefined"):
+            notes.append(Note(f"without a right answer, left out: {amount(many, query)}"))
+        if many := side.get("outside_gallery"):
+            text = f"right answers outside the gallery, never found: {many:,} of "
+            text += amount(side["positives"], item)
+            notes.append(Note(text, "warning"))
+    cut = ((side, depth) for side, depth in (facts.get("cut") or {}).items() if depth is not None)
+    if depths := [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]:
+        notes.append(Note(f"rankings are cut, the shortest after: {', '.join(depths)}", "warning"))
+    unsupported = (facts.get("unsupported") or {}).items()
+    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
+    if reasons:
+        # They are much alike, and all are in the result.
+        first, reason = next(iter(reasons.items()))
+        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
+        notes.append(Note(f"not measured: {', '.join(names)}; {first}, for one: {reason}", "warning"))
+    return notes
+
+
+def of_galleries(comparison: Comparison) -> list[Note]:
+    """The notes of all runs on a gallery; what is not said of all of them names its scorers."""
+    together: dict[Note, list[str]] = {}
+    for run in comparison.runs:
+        for note in of_gallery(run.result):
+            together.setdefault(note, []).append(run.name)
+    return [
+        Note(
+            f"{_sentence(note.text) if len(who) == len(comparison.runs) else f'{listed(who)}: {note.text}'}.",
+            note.kind,
+        )
+        for note, who in together.items()
+    ]
 
 
 def fitted_ties(results: Sequence[Result]) -> list[Note]:

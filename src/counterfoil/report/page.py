@@ -1,9 +1,4 @@
-"""The report as one HTML file that needs nothing else: no server, no network, no other file.
-
-Numbers, tables and figures stand in the page itself and can be read without a script; the script is for the
-browser of questions alone. A content security policy forbids the page to fetch anything or to run any
-script but its own.
-"""
+"""The report as one HTML file that fetches nothing; tables and figures can be read without a script."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
@@ -28,10 +24,7 @@ PICTURES = ("auto", "always", "never")
 
 @dataclass(frozen=True)
 class ScorerSection:
-    """One scorer on one benchmark: its groups, and the questions it does worst on.
-
-    Of each question its id, in words how badly it does, its captions where the page holds them, its address.
-    """
+    """One scorer on one benchmark: groups, and worst questions as (id, how bad, captions, address)."""
 
     anchor: str
     name: str
@@ -48,16 +41,8 @@ def page(
     budget: int = BUDGET,
     private: bool = False,
 ) -> str:
-    """The whole report as HTML, the same for the same comparisons.
-
-    `pictures` is "auto" (images and captions of benchmarks whose licence lets a report carry them),
-    "always" (also the others: such a page is for your own eyes) or "never". Images are taken from the
-    runs' benchmarks; `run.with_benchmark(...)` gives a loaded run its images back. `budget` bounds the
-    pictures in bytes; where it does not last for all questions, the page says for how many it did. A page is
-    made to be passed on, so it says nothing of where files lie on this machine and who uses it; `private`
-    keeps that.
-
-    Raises `InputError` where there is nothing to report, and `UnknownNameError` for another `pictures`.
+    """The whole report as HTML. `pictures` is "auto" (where the licence allows), "always" or "never";
+    `budget` bounds them in bytes; `private` keeps paths and users of this machine.
     """
     if not comparisons:
         raise InputError("nothing to report", hint="give at least one run")
@@ -86,7 +71,7 @@ def page(
         may = benchmark.card.redistributable or pictures == "always"
         known = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
         data.setdefault(report.key, []).append({**known, "anchor": anchor})
-        pictures_note = _about_pictures(known, may, pictures, benchmark.card.licence)
+        pictures_note = _about_pictures(known, benchmark, pictures)
         chapters.append(report.chapter(comparison, anchor, pictures_note))
         scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
     # One browser for all forms whose questions stand in one place.
@@ -154,7 +139,18 @@ def group_table(run: Run) -> Table:
     return Table.of(caption, "Group", [units, *columns], rows)
 
 
-def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:
+def left_out(benchmark: Benchmark, pictures: str) -> str:
+    """Why a page holds no images, or no captions either; empty where it may hold both."""
+    if not benchmark.card.redistributable and pictures != "always":
+        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
+        return (
+            f"Images and captions are left out: the licence of {benchmark.title}{under} does not let a page "
+            "carry them. With pictures set to “always” the page holds them, for your own eyes."
+        )
+    return "Images were left out as asked." if pictures == "never" else ""
+
+
+def _about_pictures(data: Mapping[str, Any], benchmark: Benchmark, pictures: str) -> str:
     """What the page says where questions are missing, or lack their pictures or captions."""
     n, pictured = len(data["ids"]), data["pictured"]
     many = QUESTIONS[data["form"]].units
@@ -166,14 +162,8 @@ def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: 
             else ("questions {} are here, some of every group and kind of disagreement")
         )
         sampled = f"Of {data['of']:,} {drawn.format(f'{n:,}')}. "
-    if not may:
-        under = f" ({licence})" if licence else ""
-        return (
-            f"{sampled}Images and captions are left out: the licence of {data['title']}{under} does not let "
-            "a report carry them. With pictures set to “always” the page holds them, for your own eyes."
-        )
-    if pictures == "never":
-        return f"{sampled}Images were left out as asked."
+    if reason := left_out(benchmark, pictures):
+        return f"{sampled}{reason}"
     if not pictured:
         return f"{sampled}The images were not at hand, so the {many} are shown without them."
     if pictured < n:

@@ -1,11 +1,7 @@
-"""Rank correlations of measures, and the agreement of metrics with people: pages, tables and figures.
-
-Figures are matplotlib's; `figure_style.svg` and `figure_style.save` write them. No colour carries a meaning
-alone: numbers, frames, weight and words say it too.
-"""
+"""Pages, tables and figures of rank correlations, and of the agreement of metrics with people."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +14,7 @@ from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measures import DIRECTIONS
 from counterfoil.report import html
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
-from counterfoil.report.html import Section, drawn, shareable, users
+from counterfoil.report.html import drawn, shareable, users
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Style, Table
 
@@ -46,10 +42,7 @@ def page(
     title: str = "What rankings say",
     private: bool = False,
 ) -> str:
-    """The page as HTML, the same for the same numbers; it names `runs` as what they were computed from.
-
-    It says nothing of where files lie on this machine and who uses it; `private` keeps that.
-    """
+    """The page as HTML, naming `runs` as its sources; `private` keeps paths and users of this machine."""
     ranks = drawn(
         "Ranks of the models",
         "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
@@ -58,19 +51,6 @@ def page(
         bump(correlation),
         alt="The rank of every model by measure",
     )
-    sections = []
-    for number, one in enumerate(lists):
-        side, of = DIRECTIONS[one.direction].title, "captions" if one.direction == "i2t" else "images"
-        heads: dict[Literal["tau", "place"], str] = {
-            "tau": f"How alike the first {one.k} {of} are",
-            "place": "Where the others rank a model’s first choice",
-        }
-        drawings = tuple(
-            drawn(head, "", f"lists-{number}-{i}", list_overlap(one, key), alt=f"{head}: {one.title}, {side}")
-            for i, (key, head) in enumerate(heads.items())
-        )
-        about = f"{one.queries:,} queries, the first {one.k} {of} of each."
-        sections.append(Section(f"lists-{number}", f"{one.title}, {side.lower()}", about, drawings))
     # Of each run what it is of, and what of its manifest names it beyond doubt.
     sources = []
     for run in runs:
@@ -99,7 +79,7 @@ def page(
         heat=heat,
         ranks=ranks_table(correlation),
         agreements=agreements_table(correlation),
-        lists=sections,
+        lists=[table for one in lists for table in list_tables(one)],
         nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
         sources=sources,
     )
@@ -119,23 +99,13 @@ def lead(correlation: RankCorrelation) -> str:
     least, most = (choose(defined, key=lambda pair: pair.tau) for choose in (min, max))
     sure = sum(pair.sure for pair in defined)
     of_them = f"For {sure} of {len(defined)} pairs of measures the interval leaves out 0."
-    if len(defined) > 1 and np.isclose(least.tau, most.tau):
-        ends = min(pair.tau_low for pair in defined), max(pair.tau_high for pair in defined)
-        return (
-            f"All {len(defined)} pairs of measures agree equally on the order of models: "
-            f"τ {written(most.tau)}, with intervals within {written(ends[0])} to {written(ends[1])}. "
-            f"{of_them}"
-        )
     if len(defined) == 1:
         return f"{said(most)}. {of_them}"
     return f"The order of models agrees most between {said(most)} and least between {said(least)}. {of_them}"
 
 
 def ranks_table(correlation: RankCorrelation) -> Table:
-    """One row per model, for each measure its value in per cent and its rank, "=" where that is shared.
-
-    Best first by the measure that leads; those without a value in it are last.
-    """
+    """A row per model, for each measure its value in per cent and rank; best first by the leading measure."""
     columns = []
     for column, label in zip(correlation.columns, labels(correlation), strict=True):
         columns += [Column(label, measure=column.measure), Column("rank", measure=column.measure)]
@@ -197,7 +167,7 @@ def list_tables(lists: Diversity) -> Iterator[Table]:
             share = f" {100 * shares[i, j]:3.0f} %" if few and cell != "–" else ""
             rows[i].append("" if i == j else cell + share)
         caption = f"{where}: {what}" + (f", and {and_how_often}" if few else "")
-        yield Table.of(caption, "", [str(j + 1) for j in range(n)], rows)
+        yield Table.of(caption, "Model", [str(j + 1) for j in range(n)], rows)
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -266,12 +236,7 @@ def labels(correlation: RankCorrelation) -> list[str]:
 
 
 def heatmap(correlation: RankCorrelation) -> Any:
-    """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above.
-
-    Each cell has the value and below it the interval; the deeper the colour the farther from 0, blue above
-    and vermilion below. Framed and in bold where the interval leaves out 0. A dash where fewer than three
-    models have both columns, or one does not vary. Of more than two dozen columns the intervals are left out.
-    """
+    """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above."""
     n = len(correlation.columns)
     roomy = n <= _MANY
     width, height = _CELL if roomy else _BARE
@@ -299,7 +264,7 @@ def heatmap(correlation: RankCorrelation) -> Any:
 
 
 def written(value: float) -> str:
-    """A correlation: two decimals, a true minus, no zero before the point and no sign of nothing.
+    """A correlation with two decimals, a true minus and no zero before the point.
 
     >>> written(0.4712), written(-0.06), written(1.0), written(-0.001)
     ('.47', '−.06', '1', '0')
@@ -311,13 +276,7 @@ def written(value: float) -> str:
 
 
 def bump(correlation: RankCorrelation) -> Any:
-    """The rank of every model under each column, one line per model, names and ranks at both ends.
-
-    Each model has a place of its own in every column, so no line or name lies over another at the ends; equal
-    models stand next to each other in a common frame and share their rank ("2="). The models that move most
-    between the columns stand out in bold, in blue where they rise from the first column to the last, in
-    vermilion and dashed where they fall. Where a model was not run its line is dotted.
-    """
+    """The rank of every model under each column, a line per model; those that move most are bold."""
     from matplotlib.patches import Rectangle
 
     ranks = correlation.ranks
@@ -372,10 +331,7 @@ def bump(correlation: RankCorrelation) -> Any:
 
 
 def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(models, columns) from 1, all different within a column; NaN where there is no rank.
-
-    Equal ranks stand in the order they have in the column before, so that few lines cross for nothing.
-    """
+    """(models, columns) different places from 1; equal ranks keep the order of the column before."""
     places = np.full(ranks.shape, np.nan)
     last = np.arange(len(ranks), dtype=np.float64)
     for column in range(ranks.shape[1]):
@@ -405,10 +361,7 @@ def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
 
 
 def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
-    """The models whose ranks differ most between columns, and the sign of their way from first to last.
-
-    Only those that move by more than a fifth of the models; of many equally far, the first.
-    """
+    """The models that move most (by over a fifth of them), with the sign of first less last rank."""
     with np.errstate(invalid="ignore"):
         low, high = (np.nan_to_num(end(ranks, axis=1)) for end in (np.fmin.reduce, np.fmax.reduce))
     span = high - low
@@ -419,33 +372,3 @@ def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
             own = ranks[model][~np.isnan(ranks[model])]
             signs[model] = int(np.sign(own[0] - own[-1]))
     return signs
-
-
-def list_overlap(diversity: Diversity, shown: Literal["tau", "place"]) -> Any:
-    """Models by models, a value in each cell; for a dozen models or fewer also a share with a word below it.
-
-    "tau" is the mean tau-b of their first items, blue above 0 and vermilion below, and how much of their
-    lists they have in common. "place" is the column's average place of the row's first choice, deeper the
-    nearer to 1, and how often it is not in the column's list at all.
-    """
-    k, names = diversity.k, [short(name, _MODEL) for name in diversity.models]
-    few = len(names) <= _FEW
-    if shown == "tau":
-        values, strength, shares, word = diversity.tau, diversity.tau, diversity.common, "in"
-        text, below = written, "how much is in both lists"
-        title = f"Kendall’s τ-b of the first {k}, mean over {diversity.queries:,} queries"
-    else:
-        values, strength = diversity.place, 1 - (diversity.place - 1) / k
-        shares, word, text = diversity.beyond, "out", "{:.2f}".format
-        title = "Average place of the row’s first choice in the column’s list"
-        below = f"how often it is not among the first {k}"
-    cells = {
-        (i, j): (
-            float(strength[i, j]),
-            text(float(values[i, j])),
-            f"{100 * shares[i, j]:.0f} % {word}" if few else "",
-        )
-        for i, j in np.argwhere(~np.eye(len(names), dtype=bool) & ~np.isnan(values)).tolist()
-    }
-    title += f"; below, {below}" if few else ""
-    return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)

@@ -1,7 +1,7 @@
 """The result of one run as a table with lines below it, by form of question: for terminals and notebooks."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import DIRECTIONS, split_direction
 from counterfoil.report.labels import amount, measure_label, style_of, unit
-from counterfoil.report.notes import fitted_ties
+from counterfoil.report.notes import fitted_ties, of_gallery
 from counterfoil.report.tables import Column, Table, least_width, number
 
 
@@ -23,10 +23,7 @@ class ResultTable:
         return amount(len(benchmark), "question")
 
     def table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
-        """The measures of one result, a row each; what of them has no value is a dash.
-
-        `width` is how many letters a line may have, for forms that then leave out the less important.
-        """
+        """The measures of one result, a row each, at most `width` letters wide; no value is a dash."""
         columns = (
             Column(unit([*result.measures, *result.undefined]), look="bold"),
             Column("95 % interval", align="center"),
@@ -77,14 +74,13 @@ class GalleryResult(ResultTable):
     """Galleries: directions side by side."""
 
     def table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
-        """Main measures first, all directions side by side, with as many digits and chances as have room."""
+        """Main measures first, all directions side by side, with as many digits as have room."""
         rows: dict[str, dict[str, Estimate]] = {}
         for name, estimate in result.measures.items():
             side, base = split_direction(name)
             rows.setdefault(base, {})[side] = estimate
         title = f"{result.scorer} on {benchmark.title}, per cent with 95 % intervals"
-        layouts = _LAYOUTS if width >= _DETAILED else _LAYOUTS[1:]
-        drawn = [_directions_table(title, rows, layout) for layout in layouts]
+        drawn = [_directions_table(title, rows, *layout) for layout in _LAYOUTS]
         return next((table for table in drawn if least_width(table) <= width), drawn[-1])
 
     def lines(self, result: Result) -> list[str]:
@@ -92,34 +88,12 @@ class GalleryResult(ResultTable):
         facts = result.provenance.get("gallery", {})
         if not facts:
             return []
-        i2t, t2i = facts["i2t"], facts["t2i"]
         parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
-        lines = [
-            f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
+        first = (
+            f"{facts['i2t']['queries']:,} of {facts['images']:,} images and {facts['t2i']['queries']:,} of "
             f"{facts['captions']:,} captions are queries{parts}"
-        ]
-        for kind, side in (("images", i2t), ("captions", t2i)):
-            if side["undefined"]:
-                some = kind if side["undefined"] > 1 else kind.removesuffix("s")
-                lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
-        for what, side in (("captions", i2t), ("images", t2i)):
-            if side["outside_gallery"]:
-                lines.append(
-                    f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
-                    f"{side['positives']:,} {what}"
-                )
-        if facts["cut"]:
-            cut = ((side, depth) for side, depth in facts["cut"].items() if depth is not None)
-            depths = [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]
-            lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-        unsupported = (facts.get("unsupported") or {}).items()
-        reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
-        if reasons:
-            # They are much alike, and all are in the result.
-            first, reason = next(iter(reasons.items()))
-            names = dict.fromkeys(split_direction(name)[1] for name in reasons)
-            lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
-        return lines
+        )
+        return [first, *(note.text for note in of_gallery(result))]
 
 
 class RatedResult(ResultTable):
@@ -175,54 +149,24 @@ def threshold_range(threshold: Mapping[str, Any]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-class _Layout(NamedTuple):
-    """How much there is room for: a chance per direction, digits of intervals, which can stand below."""
-
-    chances: bool
-    digits: int
-    stacked: bool = False
+#: Digits of intervals, and what stands before these; the first that fits is taken.
+_LAYOUTS = ((2, " "), (1, " "), (2, "\n"), (1, "\n"))
 
 
-#: From the widest to the narrowest; the first that fits is taken, so that no name and no number is cut.
-_LAYOUTS = (
-    _Layout(True, 2),
-    _Layout(False, 2),
-    _Layout(False, 1),
-    _Layout(False, 2, stacked=True),
-    _Layout(False, 1, stacked=True),
-)
-#: From this width on each direction has its chance beside it.
-_DETAILED = 112
-
-
-def _directions_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout: _Layout) -> Table:
+def _directions_table(
+    title: str, rows: Mapping[str, Mapping[str, Estimate]], digits: int, between: str
+) -> Table:
     sides = [side for side in DIRECTIONS if any(side in of for of in rows.values())]
-    chance = Column("chance", look="dim")
-    columns: list[Column] = []
-    for side in sides:
-        head = DIRECTIONS[side].label if layout.stacked else DIRECTIONS[side].arrow
-        columns += [Column(head, look="first"), *([chance] if layout.chances else [])]
-    columns += [] if layout.chances else [chance]
+    heads = (DIRECTIONS[side].arrow if between == " " else DIRECTIONS[side].label for side in sides)
+    columns = [*(Column(head, look="first") for head in heads), Column("chance", look="dim")]
     lines = []
     for base, of in rows.items():
         cells = [base]
-        for side in sides:
-            if side in of:
-                value, low, high = (100 * end for end in (of[side].value, of[side].low, of[side].high))
-                ends = (f"{end:.{layout.digits}f}" for end in (low, high))
-                # In a narrow terminal without brackets, and 100 without digits.
-                whole, between = f"{100:.{layout.digits}f}", "\n" if layout.stacked else " "
-                span = f"{between}{'–'.join(end.replace(whole, '100') for end in ends)}"
-                cells.append(f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if layout.chances else span))
-            else:
-                cells.append("")
-            if layout.chances:
-                cells.append(_per_cent(of[side].chance if side in of else None))
-        if not layout.chances:
-            cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
-        lines.append(cells)
+        for e in map(of.get, sides):
+            # In a narrow terminal 100 stands without digits.
+            ends = () if e is None else (f"{100 * end:.{digits}f}" for end in (e.low, e.high))
+            span = "–".join(end.replace(f"{100:.{digits}f}", "100") for end in ends)
+            cells.append("" if e is None else f"{100 * e.value:.2f}{between}{span}")
+        chance = of[next(side for side in reversed(sides) if side in of)].chance
+        lines.append([*cells, "" if chance is None else f"{100 * chance:.2f}"])
     return Table.of(title, "measure", columns, lines)
-
-
-def _per_cent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.2f}"

@@ -1,8 +1,4 @@
-"""The page of heatmaps: which words of a caption count for a score, and where in the picture they point.
-
-A photograph is in the page once, however many heatmaps lie over it. A heatmap is a picture with one pixel per
-cell, which the browser stretches over the photograph.
-"""
+"""The page of heatmaps: which words of a caption count for a score, and where in the picture they point."""
 
 import base64
 import io
@@ -13,17 +9,17 @@ import numpy as np
 import PIL.Image
 from jaxtyping import Float
 from numpy import ndarray
+from PIL import ImageColor
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion
 from counterfoil.errors import UnknownNameError
 from counterfoil.report import html
+from counterfoil.report.figure_style import RIGHT, WRONG
 from counterfoil.report.html import shareable
-from counterfoil.report.page import PICTURES
+from counterfoil.report.page import PICTURES, left_out
 from counterfoil.report.thumbnails import BUDGET, Thumbnails
 
-#: The colours of what speaks for the caption and of what speaks against it, in both colour schemes.
-_FOR, _AGAINST = (11, 98, 168), (201, 78, 20)
 #: How much of the photograph the strongest cell covers.
 _COVER = 0.8
 
@@ -39,13 +35,7 @@ def page(
     budget: int = BUDGET,
     private: bool = False,
 ) -> str:
-    """The page as HTML, the same for the same numbers; see the module.
-
-    `pictures` is "auto" (photographs and captions of benchmarks whose licence lets a page carry them: of
-    others words are numbered), "always" (for your own eyes) or "never" (no photographs). `budget` bounds the
-    photographs in bytes; heatmaps of pictures beyond it have none below. `private` keeps paths and users of
-    this machine. Raises `UnknownNameError` for another `pictures`.
-    """
+    """The page as HTML; `pictures`, `budget` and `private` as in `counterfoil.report.page.page`."""
     if pictures not in PICTURES:
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
     may = benchmark.card.redistributable or pictures == "always"
@@ -64,16 +54,7 @@ def page(
         )
         for question in questions
     ]
-    about = "" if shown else "The images did not fit into the page."
-    if not may:
-        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
-        about = (
-            f"Images and captions are left out: the licence of {benchmark.title}{under} does not let a "
-            "page carry them, so words are numbered. With pictures set to “always” the page holds them, for "
-            "your own eyes."
-        )
-    elif pictures == "never":
-        about = "Images were left out as asked."
+    about = left_out(benchmark, pictures) or ("" if shown else "The images did not fit into the page.")
     return html.render(
         "explain.html",
         title=title,
@@ -88,11 +69,7 @@ def page(
 
 
 def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str, Any]:
-    """One image with one caption: score, marked words, and the heatmaps by method.
-
-    `picture` is the number of its photograph in the page, -1 for none. Of a heatmap it says what it is of,
-    its range in words and its place in the picture; `even` are words whose heatmap is the same everywhere.
-    """
+    """One image with one caption: score, marked words, heatmaps by method; `picture` -1 is none."""
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
     size = (4, 3) if pair.item.image.source is None else pair.item.image.decode().size
     # The caption in parts: texts, each with how it is tinted and what the score loses without the word.
@@ -133,16 +110,13 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str
 
 
 def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:
-    """A PNG with a pixel per cell as an address that holds it; empty where no cell differs from the others.
-
-    Where the sign matters what is above 0 is blue and what is below orange; else the lowest cell is clear.
-    """
+    """A PNG with a pixel per cell as a data address; empty where all cells are equal."""
     values = grid if signed else grid - grid.min()
     strongest = float(np.abs(values).max())
     if strongest == 0:
         return ""
     pixels = np.empty((*grid.shape, 4), dtype=np.uint8)
-    pixels[..., :3] = np.where((values >= 0)[..., None], _FOR, _AGAINST)
+    pixels[..., :3] = np.where((values >= 0)[..., None], *map(ImageColor.getrgb, (RIGHT, WRONG)))
     pixels[..., 3] = np.round(255 * _COVER * np.abs(values) / strongest)
     out = io.BytesIO()
     PIL.Image.fromarray(pixels).save(out, "PNG", optimize=True)
@@ -150,9 +124,5 @@ def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:
 
 
 def _number(value: float, *, signed: bool = False) -> str:
-    """Three digits that count, with a minus as papers print it.
-
-    >>> _number(-0.012345), _number(2.0, signed=True)
-    ('−0.0123', '+2')
-    """
+    """Three significant digits, with a true minus."""
     return f"{value:{'+' if signed and value else ''}.3g}".replace("-", "−")

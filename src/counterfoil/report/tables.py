@@ -1,9 +1,4 @@
-"""A table as a value, and in writing: Markdown, LaTeX and CSV.
-
-A table is independent of terminals and pages: the command line, the HTML page and a paper show the same
-cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print;
-correlations are in [-1, 1], and times a hundred with as many, as the papers print them.
-"""
+"""A table as a value, and in writing: text, Markdown, LaTeX and CSV."""
 
 import csv
 import io
@@ -21,12 +16,8 @@ Style = Literal["percent", "points", "correlation", "shift", "p", "score"]
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its label, the heading it stands under, and how its values are written.
-
-    `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
-    `key` is what files call that heading, where print has another name. `signature` is all that the column's
-    numbers depend on, in a line (`Result.signature`). `align` and `look` (of "first" the value
-    before a blank is bold, the rest dim) are for terminals.
+    """One column. `block` is the heading of neighbours and `key` its name in files, `size` the number of
+    questions, `signature` what its numbers depend on; `align` and `look` are for terminals.
     """
 
     label: str
@@ -52,11 +43,7 @@ class Cell:
 
     @classmethod
     def of(cls, value: object, rank: int = 0) -> "Cell":
-        """A number, a text, an `Estimate`, or (value, low, high); empty where there is none or it is NaN.
-
-        >>> Cell.of((0.5, 0.4, 0.6), 1), Cell.of(float("nan")) == Cell.of(None) == Cell()
-        (Cell(value=0.5, low=0.4, high=0.6, n=None, rank=1), True)
-        """
+        """A number, a text, an `Estimate`, or (value, low, high); empty where there is none or it is NaN."""
         if isinstance(value, Cell):
             return value
         if isinstance(value, Estimate):
@@ -88,11 +75,7 @@ class Table:
     def of(
         cls, caption: str, corner: str, columns: Iterable[Column | str], rows: Iterable[Sequence[object]]
     ) -> "Table":
-        """A table whose rows are each a name and what `Cell.of` takes; a column may be its label alone.
-
-        >>> Table.of("votes", "name", ["for"], [("red", "3")]).rows
-        (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
-        """
+        """A table of rows that are each a name and what `Cell.of` takes; a column may be its label alone."""
         return cls(
             caption,
             tuple(Column(head) if isinstance(head, str) else head for head in columns),
@@ -116,14 +99,10 @@ class Table:
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
-    """A cell as print has it: per cent and correlations with two decimals, p-values with three.
-
-    What is text stays as it is; a value that is missing is a dash.
+    """A cell in print: per cent and correlations with two decimals, p-values with three, a dash for nothing.
 
     >>> written(Cell(0.758268, 0.742, 0.7735), Column("I2T"), interval=True)
     '75.83 [74.20, 77.35]'
-    >>> written(Cell(-0.3217, -0.341, -0.3), Column("τ-b", style="correlation"), interval=True)
-    '−32.17 [−34.10, −30.00]'
     >>> written(Cell(0.00004), Column("p", style="p")), written(Cell(), Column("I2T"))
     ('<0.001', '–')
     """
@@ -154,11 +133,7 @@ def number(value: float, style: Style = "percent") -> str:
 
 
 def plainly(value: float, column: Column) -> str:
-    """A number in the unit in which a column shows it, with all its digits, as scripts and CSV read it.
-
-    >>> plainly(0.1875, Column("I2T")), plainly(0.03, Column("p", style="p"))
-    ('18.75', '0.03')
-    """
+    """A number in the unit of its column with all its digits, as scripts and CSV read it."""
     return f"{value if column.style in ('p', 'score') else 100 * value:.12g}"
 
 
@@ -187,10 +162,7 @@ def least_width(table: Table) -> int:
 
 
 def to_markdown(table: Table) -> str:
-    """The table in Markdown under its caption, with intervals: best in bold, second best in italics.
-
-    It cannot underline.
-    """
+    """The table in Markdown under its caption, with intervals: best in bold, second best in italics."""
     marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
     heads = list(map(_escape_markdown, table.heads))
     lines = [
@@ -208,11 +180,8 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """The table with intervals as a LaTeX float in the style of the papers: booktabs, best in bold, second
-    best underlined.
-
-    Needs the packages booktabs and multirow. Characters that LaTeX reserves are escaped; other Unicode
-    stays as it is, so names outside Latin script want XeLaTeX or LuaLaTeX.
+    """A LaTeX float in the style of the papers, best in bold, second best underlined; needs booktabs and
+    multirow. Unicode outside Latin script needs XeLaTeX or LuaLaTeX.
     """
     marks: dict[int, Callable[[str], str]] = {1: r"\textbf{{{}}}".format, 2: r"\underline{{{}}}".format}
     headed = any(name for name, _ in table.blocks)
@@ -272,12 +241,7 @@ def to_csv(*tables: Table) -> str:
 
 
 def csv_lines(lines: Iterable[Iterable[object]]) -> str:
-    """Lines of CSV, their texts by `csv_cell`.
-
-    >>> print(csv_lines([["=A1", -0.5, 3], ["a, b", 2, ""]]).strip())
-    '=A1,-0.5,3
-    "a, b",2,
-    """
+    """Lines of CSV, their texts by `csv_cell`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows([csv_cell(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
@@ -285,11 +249,7 @@ def csv_lines(lines: Iterable[Iterable[object]]) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Text that Markdown prints as it is: no emphasis, link, formula, entity or end of the cell.
-
-    >>> print(_escape_markdown("a|b &lt; $x$ ~~y~~"))
-    a\\|b \\&lt; \\$x\\$ \\~\\~y\\~\\~
-    """
+    """Text that Markdown prints as it is: no emphasis, link, formula, entity or end of the cell."""
     for mark in "\\`*_[]<>|#~$&":
         text = text.replace(mark, f"\\{mark}")
     return " ".join("".join(mark for mark in text if mark.isprintable() or mark.isspace()).split())

@@ -42,10 +42,7 @@ BROKEN = (
 
 @dataclass
 class Thumbnails:
-    """The pictures of a page: `uris` holds each once, however many benchmarks show it.
-
-    `broken` names the images that could not be decoded and says why; `left` is the room left, in bytes.
-    """
+    """The pictures of a page, each once in `uris`; `broken` says why one failed, `left` is room in bytes."""
 
     left: int = BUDGET
     uris: list[str] = field(default_factory=list)
@@ -53,11 +50,7 @@ class Thumbnails:
     _number: dict[str, int] = field(default_factory=dict)
 
     def add(self, images: Sequence[Image], questions: Sequence[Sequence[int]]) -> dict[int, int]:
-        """Add the pictures of as many questions as there is room for, in the order given.
-
-        `questions` holds, per question, positions into `images`; a question gets all of its pictures or
-        none, and images without a source are passed over. Returns the number in `uris` by position.
-        """
+        """Add the pictures of as many questions as have room; numbers in `uris` by position."""
         numbers: dict[int, int] = {}
         # By position its data URI, and why it is broken.
         known: dict[int, tuple[str, str]] = {}
@@ -106,11 +99,7 @@ def thumbnail(picture: PIL.Image.Image, *, side: int = SIDE) -> bytes:
 
 
 def data_uri(data: bytes) -> str:
-    """The bytes of a WebP or JPEG picture as an address that holds them.
-
-    >>> data_uri(b"RIFF....WEBP")
-    'data:image/webp;base64,UklGRi4uLi5XRUJQ'
-    """
+    """The bytes of a WebP or JPEG picture as an address that holds them."""
     kind = "webp" if data[:4] == b"RIFF" else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
@@ -140,11 +129,7 @@ def richest(comparison: Comparison) -> Benchmark:
 
 
 def spread(comparison: Comparison, kinds: Callable[[Run], Int[ndarray, "questions"]]) -> list[int]:
-    """All questions, in an order whose every beginning is a fair sample.
-
-    `kinds` says what fails in each question. Each group and each pattern of failures has its turn, so
-    whichever questions the pictures last for, every kind of failure is among them.
-    """
+    """All questions in an order whose every beginning samples each group and each pattern of `kinds`."""
     patterns = zip(*(kinds(run).tolist() for run in comparison.runs), strict=True)
     labels = next(iter(comparison.runs[0].benchmark.questions.groupings.values()), None)
     return turns([(labels[i] if labels else "", *pattern) for i, pattern in enumerate(patterns)])
@@ -163,11 +148,7 @@ def turns(strata: Sequence[Hashable]) -> list[int]:
 
 
 def to_json(value: object) -> str:
-    """JSON that can stand inside an HTML script element: nothing in it ends the element or begins a comment.
-
-    >>> to_json("</script><!--")
-    '"\\\\u003c/script\\\\u003e\\\\u003c!--"'
-    """
+    """JSON that can stand inside an HTML script element: nothing ends it or begins a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
@@ -183,9 +164,6 @@ def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
-    """A flat row of scores per question, six digits of each: what is right is decided on the full ones.
-
-    Of a question with fewer candidates than others the row is as much shorter.
-    """
+    """A flat row of scores per question, six digits of each, without absent candidates."""
     rows = scores.reshape(len(scores), -1).tolist()
     return [[float(f"{value:.6g}") for value in row if value != NO_CANDIDATE] for row in rows]

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from counterfoil.engine.explain import ExplainedQuestion
-from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
+from counterfoil.evaluation.compare import Comparison, is_significant
 from counterfoil.evaluation.result import Estimate
 from counterfoil.report import build_page, figures, html
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.figure_style import INK, MUTED, RIGHT, extent, panels, plain
 from counterfoil.report.html import Drawing, drawn
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.saliency_page import pair_card
@@ -33,8 +32,6 @@ _BUDGET = 1_000_000
 _KEPT, _DROPPED = 3, 2
 #: In inches, so that a telephone can shrink them: the width of a figure, and of the bars of the build's.
 _WIDTH, _BARS = 4.6, 2.4
-#: More questions than this are not counted out.
-_COUNTABLE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,8 @@ class Built:
 
 @dataclass(frozen=True)
 class Campaigned:
-    """A simulated campaign: answers, labels by model, people by kind, and agreement.
-
-    `labels` hold a model, the share of right labels with its interval, and how many; `kinds` a kind of
-    people, how many worked, the share of their answers that were right, and how many were flagged; `raw` is
-    the share of pairs of answers that are equal, `alpha` Krippendorff's with its interval.
+    """A simulated campaign. `labels` are (model, share right, low, high, n), `kinds` (kind, people, share
+    right, flagged), `alpha` Krippendorff's with its interval.
     """
 
     people: int
@@ -78,11 +72,7 @@ def page(
     people: Campaigned,
     explained: ExplainedQuestion,
 ) -> str:
-    """The page as HTML, the same for the same values.
-
-    `comparison` is of the runs "pairs", "negatives", "blind" and "people" on a benchmark of choices between
-    captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
-    """
+    """The page as HTML; `comparison` is of the runs "pairs", "negatives", "blind" and "people"."""
     thumbnails = Thumbnails(_BUDGET)
     parts = {
         "measure": _measure(comparison),
@@ -264,27 +254,27 @@ def _compare(comparison: Comparison) -> Part:
         for d in comparison.differences
         if d.measure == measure
     ]
+    by_pair = {
+        f"{d.a} − {d.b}{'' if is_significant(d) else ' ?'}": Estimate(d.value, d.low, d.high, n, 0.0)
+        for d in differences
+    }
     figure = drawn(
         "Differences",
-        "Dot: the difference in points, filled where it is decided, after Holm's correction for "
-        f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
+        "Dot: the difference in points. Bar: its 95 % interval. Dashed: none. Undecided after Holm's "
+        f"correction for {amount(len(differences), 'comparison')}: “?”.",
         "compare",
-        differences_figure(differences),
+        figures.dots([("Differences (points)", by_pair)], list(by_pair), 1, width=_WIDTH),
     )
     behind: dict[str, list[str]] = {}
     for difference in differences:
         if is_significant(difference):
             behind.setdefault(difference.a, []).append(difference.b)
     sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
-    open_ = []
-    for d in (d for d in differences if not is_significant(d)):
-        needed = questions_to_decide(d.value, d.low, d.high, n)
-        rest = "which no benchmark of usual size would decide"
-        if needed is not None and needed <= _COUNTABLE:
-            about = f"{round(needed, -max(0, len(str(needed)) - 2)):,}"
-            rest = f"which about {about} questions would decide in four of five cases, if the true difference"
-            rest += " is this large"
-        open_.append(f"{_names([d.a])} against {_names([d.b])}, {100 * d.value:.1f} points apart, {rest}")
+    open_ = [
+        f"{_names([d.a])} against {_names([d.b])}, {100 * d.value:.1f} points apart"
+        for d in differences
+        if not is_significant(d)
+    ]
     conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return (
@@ -293,28 +283,6 @@ def _compare(comparison: Comparison) -> Part:
         [figure],
         conclusion,
     )
-
-
-def differences_figure(differences: Sequence[Difference]) -> Any:
-    """Differences in points, a row each: a filled dot is decided, and blue; a hollow grey one is not."""
-    labels = [f"{d.a} − {d.b}" for d in differences]
-    left = max([extent(label, 8) for label in labels], default=0.0) + 0.12
-    panel = _WIDTH - left - 0.16, 0.25 * len(differences) + 0.05
-    with panels(panel, left=left, right=0.16, bottom=0.34) as (figure, (axes,)):
-        for at, d in enumerate(differences):
-            decided = is_significant(d)
-            colour = RIGHT if decided else MUTED
-            axes.hlines(at, 100 * d.low, 100 * d.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
-            face = {"mec": "none"} if decided else {"mfc": "none", "mec": colour, "mew": 1.2}
-            axes.plot(100 * d.value, at, "o", ms=5, color=colour, clip_on=False, **face)
-        axes.axvline(0, color=INK, lw=0.8, zorder=0)
-        axes.set_ylim(len(differences) - 0.5, -0.5)
-        axes.set_yticks(range(len(differences)), labels)
-        axes.tick_params(axis="y", length=0)
-        plain(axes, "Differences (points)", grid="x", left=False, size=8)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
-        axes.locator_params(axis="x", nbins=7)
-    return figure
 
 
 def _names(names: Sequence[str]) -> str:

@@ -61,7 +61,7 @@ def test_every_number_of_the_overviews_stands_in_the_page(report, everything):
         "A <test> & report",
         "Mind the gap.",
         "30 images look for 0 to 4 right captions among all 60",
-        "The rankings of cut end after 12 captions",
+        "rankings are cut, the shortest after: image → text 12",
         "How far down to look",
         "How many answers are right",
         "among the first 5",
@@ -93,7 +93,7 @@ def test_pictures_and_captions_stay_out_where_the_licence_forbids():
     closed = page([comparison])
     assert island(closed)["pictures"] == []
     assert "caption number" not in closed
-    assert "the licence of Choices (research only) does not let a report carry them" in closed
+    assert "the licence of Choices (research only) does not let a page carry them" in closed
     always = page([comparison], pictures="always")
     assert len(island(always)["pictures"]) == 8
     assert "caption number" in always

@@ -12,7 +12,6 @@ from counterfoil.evaluation.compare import (
     compare,
     is_significant,
     over_shared,
-    questions_to_decide,
 )
 from evaluation.made_runs import evaluated
 from paired_columns import difference_interval
@@ -160,23 +159,6 @@ def test_the_test_of_a_gallery_is_over_images(galleries):
     ends = difference_interval(values[known], image[known], np.array([[0, 1]]), groups=direction[known])
     found = comparison.differences[2]
     assert (found.low, found.high, found.p) == pytest.approx([each[0] for each in ends])
-
-
-@pytest.mark.parametrize("power", [0.5, 0.8, 0.9])
-def test_so_many_questions_decide_it_as_often_as_asked(power):
-    # Of the questions 20 % are right for one scorer alone, 16 % for the other alone.
-    chances, n = (0.20, 0.16, 0.64), 300
-    value = chances[0] - chances[1]
-    spread = chances[0] + chances[1] - value**2
-    half = 1.96 * np.sqrt(spread / n)
-    needed = questions_to_decide(value, value - half, value + half, n, power=power)
-    assert needed is not None
-    assert questions_to_decide(0.0, -0.1, 0.1, 100) is None
-    one, other, _ = np.random.default_rng(0).multinomial(needed, chances, size=20_000).T
-    found = (one - other) / needed
-    error = np.sqrt(((one + other) / needed - found**2) / needed)
-    # Three standard errors of a share of 20,000 studies, and half a point for the normal approximation.
-    assert np.mean(np.abs(found) > 1.96 * error) == pytest.approx(power, abs=0.016)
 
 
 def test_decided_is_what_interval_and_test_both_say():

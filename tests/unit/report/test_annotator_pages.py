@@ -11,6 +11,7 @@ from counterfoil.report import annotators as figures
 from counterfoil.report import annotators as tables
 from counterfoil.report import html
 from counterfoil.report.annotators import bias_page, curves, lead
+from counterfoil.report.figures import multiplicity
 from counterfoil.stats.dependence import Sharing
 from report.outlines import closed
 
@@ -101,7 +102,7 @@ def test_the_yield_curve_has_a_line_per_number_of_models():
 
 
 def test_histograms_gather_the_rest():
-    figure = figures.multiplicity_bars([("t2i", {0: 3, 1: 2, 5: 1, 9: 4}, 1.0)], most=5)
+    figure = multiplicity([("t2i", {0: 3, 1: 2, 5: 1, 9: 4}, 1.0)], most=5)
     bars = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in figure.axes[0].patches}
     assert bars == {0: 3, 1: 2, 5: 5}
     assert figure.axes[0].get_xlabel() == "right answers per query (5: that many or more)"

@@ -17,7 +17,6 @@ from counterfoil.report.rankings_page import (
     heatmap,
     labels,
     lead,
-    list_overlap,
     list_tables,
     page,
     ranks_table,
@@ -139,17 +138,6 @@ def test_who_moves_most_stands_out_by_more_than_colour():
     assert len({text for text in bold if text.startswith("model")}) == 1
 
 
-def test_small_matrices_say_what_they_hold():
-    said = texts(list_overlap(lists(3), "tau"))
-    assert said.count(".25") == 6
-    assert said.count("75 % in") == 6
-    assert any("25,000 queries" in text for text in said)
-    said = texts(list_overlap(lists(3), "place"))
-    assert said.count("4.50") == 6
-    assert said.count("12 % out") == 6
-    assert not any("out" in text for text in texts(list_overlap(lists(13), "place")))
-
-
 TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 1.0)}
 
 
@@ -177,11 +165,6 @@ def test_the_lead_names_the_most_and_the_least_alike():
         "and least between ECCV Caption · mean mAP@R and COCO 5K · mean R@2 (τ −.25, −.60 to .30). "
         "For 2 of 3 pairs of measures the interval leaves out 0."
     )
-    same = {pair: (0.5, low, 0.9) for pair, low in zip(TAUS, (0.1, -0.2, 0.3), strict=True)}
-    assert lead(correlation(np.zeros((5, 3)), same)) == (
-        "All 3 pairs of measures agree equally on the order of models: τ .50, with intervals within −.20 "
-        "to .90. For 2 of 3 pairs of measures the interval leaves out 0."
-    )
     nothing = correlation(np.zeros((5, 2)), {(0, 1): (float("nan"),) * 3})
     assert lead(nothing).startswith("No two measures")
     assert "Method" in page(nothing)
@@ -208,4 +191,4 @@ def test_ranks_stand_beside_values_and_shared_ones_say_so():
 @pytest.mark.browser
 def test_it_fits_every_screen_and_axe_finds_nothing(fits):
     view = fits(page(many(12, 9), [lists(12)]))
-    assert view.locator("figure svg:visible").count() == 4
+    assert view.locator("figure svg:visible").count() == 2

@@ -97,10 +97,8 @@ class EvaluationSettings:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Answers made ready: `estimates` gives the measures over the questions of a mask.
-
-    `ties` is what the result says of ties, and `facts` what its provenance does, of intervals above all;
-    estimates may add to it, and None is left out.
+    """Answers made ready: `estimates` gives the measures over the questions of a mask, `ties` and `facts`
+    what the result says of ties and provenance; estimates may add to facts, and None is left out.
     """
 
     estimates: Callable[[NDArray[np.bool_]], dict[str, Estimate]]
@@ -136,9 +134,8 @@ class FormEvaluation(ABC):
         return tuple(measures)
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """The measures that comparisons test: the form's main ones, the card's first, and its macro means.
-
-        A macro mean of the card stands in place of the measure that it averages, unless the card has both.
+        """The measures that comparisons test: the form's main ones, the card's first, and its macro means in
+        place of what they average, unless the card has both.
         """
         card, measures = benchmark.card.measures, self.measures(benchmark)
         averaged = {m.macro_of for m in measures if m.macro_of and m.name in card}
@@ -151,11 +148,7 @@ class FormEvaluation(ABC):
         )
 
     def leading(self, benchmark: Benchmark, known: Collection[str]) -> str:
-        """The main measure that scorers are ordered by, of those known: the first that the card names.
-
-        Where it names none of them, of correlations the first, else the last, which sums the others up. Where
-        none is known, the one that would be asked for.
-        """
+        """The first known main measure of the card, else of correlations the first and of others the last."""
         main = self.main_measures(benchmark)
         named = [name for name in benchmark.card.measures if name in main]
         order = [*named, *(main if signed(main[0]) else reversed(main))]
@@ -264,11 +257,7 @@ class FormEvaluation(ABC):
         """Differences between scorers, question by question, with intervals and p-values."""
 
     def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
-        """The measures of runs on one benchmark in draws of clusters of its questions.
-
-        A run that lacks one of the measures has NaN there. Raises `InputError` where runs have values of
-        different questions.
-        """
+        """The measures of runs on one benchmark in draws of clusters, NaN where a run lacks one."""
         form, nothing = drawn.benchmark.questions.form, np.full(len(drawn.clusters), np.nan)
         columns = [
             run.items[averaged(name, form)] if self.has(run, name) else nothing
@@ -370,10 +359,7 @@ class JointEvaluation(FormEvaluation):
     def differences(
         self, runs: Sequence[Run], sharing: Sharing, pairs: Sequence[tuple[int, int]], names: Sequence[str]
     ) -> NDArray[np.float64]:
-        """(4, pairs, names) the value, both ends and p: run a less run b, from the influences of questions.
-
-        NaN where one of the two is not defined, as for a scorer that says the same of everything.
-        """
+        """(4, pairs, names) value, ends and p of run a less run b; NaN where one is undefined."""
         where = [self.joint.index(name) for name in names]
         units = float(len(np.unique(sharing.units)))
         ready = [self.weighted_run(run, np.zeros(len(run.benchmark), dtype=np.int64), 1) for run in runs]
@@ -411,10 +397,7 @@ class JointEvaluation(FormEvaluation):
 
 
 def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:
-    """What questions share in measures of all together: by `clusters` their images where they are crossed.
-
-    With `images_alone` always, also where clusters of images and captions are small.
-    """
+    """What questions share in joint measures: by `clusters` their images."""
     if interval is IntervalMethod.CLUSTERS and (images_alone or sharing.crossed):
         return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
     return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
@@ -428,10 +411,7 @@ def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
 def tie_facts(
     policy: Ties, tied: NDArray[Any], measures: Mapping[Ties, Mapping[str, float]]
 ) -> dict[str, Any]:
-    """What ties did: in how many questions, and the `measures` under every policy.
-
-    Where a metric was drawn `tied` has the share of draws: `questions` counts those with a tie in any draw.
-    """
+    """What ties did; where a metric was drawn `tied` has shares of draws, and a tie in any draw counts."""
     return {
         "policy": str(policy),
         "questions": int((tied > 0).sum()),

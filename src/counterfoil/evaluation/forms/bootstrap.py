@@ -1,8 +1,4 @@
-"""Measures of several models in draws of clusters of questions: the protocol, and means over questions.
-
-What adds up to the measures is summed once per cluster, so that a draw is a product of its weights and these
-sums.
-"""
+"""Measures of several models in draws of clusters of questions: sums per cluster, weighted in each draw."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,11 +30,9 @@ class DrawnQuestions:
 
 @dataclass(frozen=True, eq=False)
 class MeasureDraws:
-    """The measures of the models of one benchmark under weights of its `n_clusters` clusters.
-
-    `weighted` gives them under weights, NaN where one is not defined. `wide` says how much farther values
-    move than the draws say where images and captions are crossed (`stats.two_way_clustering.inflation`);
-    None where they are not.
+    """The measures of the models of one benchmark under weights of its `n_clusters` clusters, NaN where
+    undefined. `wide` is how much farther values move where images and captions are crossed (`inflation`),
+    else None.
     """
 
     models: tuple[str, ...]
@@ -52,11 +46,7 @@ class MeasureDraws:
         return self.weighted(np.ones((1, self.n_clusters), dtype=np.float32))
 
     def drawn(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """The measures where each cluster counts as often as its weight.
-
-        Where images and captions are crossed each value is moved away from its centre by as much as its
-        crossed standard error is larger.
-        """
+        """The measures where each cluster counts as often as its weight, moved from the centre by `wide`."""
         values = self.weighted(weights)
         if self.wide is None:
             return values
@@ -79,11 +69,7 @@ class WeightedMeasures(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Strata:
-    """The group of each question that some of the measures average over, -1 for none.
-
-    `measures` marks which measures these are, `directions` has the direction of each group, and `shares` what
-    groups weigh; None where all of a direction weigh the same.
-    """
+    """The group of each question that some measures average over (-1 for none), and what groups weigh."""
 
     measures: Bool[ndarray, "measures"]
     groups: Int[ndarray, "n"]
@@ -93,10 +79,7 @@ class _Strata:
 
 @dataclass(frozen=True, eq=False)
 class _Weighing:
-    """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
-
-    `rows` says which clusters of the draws have a share in it, `weight` what the part weighs beside others.
-    """
+    """Sums by cluster, model and measure over one direction of one part, and what the part weighs."""
 
     direction: int
     weight: float
@@ -116,10 +99,8 @@ class _Weighing:
 def mean_draws(
     models: Sequence[str], measures: Sequence[str], table: Float[ndarray, "n columns"], drawn: DrawnQuestions
 ) -> MeasureDraws:
-    """Measures that are means over directions of means over parts of means over queries.
-
-    `table` has the value of each question, (n, models x measures), NaN where there is none. Parts are those
-    of the items; of a macro mean they are its groups. A part of which no query was drawn is left out.
+    """Measures that are means over directions of means over parts (or macro groups) of means over queries.
+    `table` is (n, models x measures), NaN where there is no value. A part without a drawn query is left out.
     """
     questions = drawn.benchmark.questions
     macro = np.array([averaged(name, questions.form) != name for name in measures])

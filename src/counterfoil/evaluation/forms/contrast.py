@@ -204,10 +204,7 @@ class ContrastEvaluation(FormEvaluation):
         return means
 
     def test(self, paired: PairedRuns) -> Tested:
-        """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing.
-
-        Of a macro mean questions weigh as it weighs them, folds are not made, and there is no McNemar test.
-        """
+        """Tango's intervals, and exact McNemar tests where questions share nothing."""
         benchmark = paired.runs[0].benchmark
         of_items = [averaged(name, benchmark.questions.form) for name in paired.main]
         values = np.stack([run.items[name] for run in paired.runs for name in of_items], axis=1)
@@ -323,10 +320,7 @@ class PreferenceEvaluation(ContrastEvaluation):
         return contrast.preference_tied(scores, benchmark.preferences.label)
 
     def other_ties(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, Any]:
-        """The accuracy where a tie is a vote for the second candidate, as Polos counts Pascal-50S.
-
-        FOIL's and ActivityNet-FOIL's official code is `strict`.
-        """
+        """The accuracy where a tie is a vote for the second candidate, as Polos counts Pascal-50S."""
         votes = contrast.ties_to_second(scores, benchmark.preferences.label)
         return {"second": {"accuracy": float(votes.mean())}}
 

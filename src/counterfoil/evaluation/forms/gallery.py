@@ -1,13 +1,10 @@
-"""Evaluation of galleries: directions and parts count the same, queries without a value do not count.
+"""Evaluation of galleries: both directions count the same in a mean, and in a direction all parts do.
 
-A measure `i2t_X` is of image queries, `t2i_X` of caption queries, `mean_X` the mean of both. Queries of both
-directions are rows of one table, images first, as in the benchmark's questions; a value is NaN in the rows of
-the other direction, and where a query has no right answer. Both directions count the same in a mean, and in
-a direction all parts of the gallery do.
+Queries of both directions are rows of one table, images first; a value of `i2t_X` or `t2i_X` is NaN in the
+rows of the other direction, and where a query has no right answer. `mean_X` is the mean of both.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, GallerySide, RetrievalDirection
-from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
+from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -74,10 +71,7 @@ def _at_k(name: str, has: Sequence[str]) -> tuple[MeasureAtK, int] | None:
 
 
 def sides(benchmark: Benchmark) -> tuple[str, ...]:
-    """The directions that have queries with right answers, and "mean" where both have.
-
-    Raises `InputError` where neither has.
-    """
+    """The directions that have queries with right answers, and "mean" where both have."""
     gallery = benchmark.gallery
     directions = [side.name for side in gallery.sides if bool(side.search.defined.any())]
     if not directions:
@@ -86,10 +80,8 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
-    """Full names for names with or without a direction: "recall_at_20" asks for all directions.
-
-    Raises `UnknownNameError` for a measure that this benchmark does not have, `InputError` for a recall at no
-    place.
+    """Full names for names with or without a direction: "recall_at_20" asks for all directions. Raises
+    `UnknownNameError` for a measure that this benchmark does not have.
     """
     present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
     full_names: list[str] = []
@@ -115,14 +107,6 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
 
 #: The rows of one threshold in `DirectionRanks.shares`.
 POLICIES = (Ties.STRICT, Ties.HALF, Ties.OPTIMISTIC)
-
-
-@dataclass(frozen=True, eq=False)
-class QueryValues:
-    """Each measure's value per query, and why the others that exist have none: the rankings were cut."""
-
-    values: Mapping[str, Float[ndarray, "n"]]
-    unsupported: Mapping[str, str]
 
 
 def directions_of(gallery: Gallery, rankings: Rankings) -> tuple[tuple[GallerySide, DirectionRanks], ...]:
@@ -176,10 +160,9 @@ def constant(benchmark: Benchmark) -> Rankings:
 
 
 def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thresholds 3 queries"]:
-    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query.
-
-    Of n items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at
-    least r - (n - p), at most r. Items with the same code are counted once.
+    """The R-Precision of a constant: strict, half and optimistic, from how many items match a query. Of n
+    items of which p match, all level, the first r = min(p, cap) hold p r / n matches on average, at least r
+    - (n - p), at most r. Items with the same code are counted once.
     """
     sizes = side.sizes
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
@@ -201,10 +184,7 @@ def _constant_shares(side: GallerySide, rule: Plausible) -> Float[ndarray, "thre
 
 
 def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
-    """A measure from its values per query: the mean over directions of the mean over parts of their means.
-
-    NaN where no query has a value. Directions and parts without one do not count.
-    """
+    """The mean over directions of the mean over parts of their means; NaN where no query has a value."""
     gallery = benchmark.gallery
     known = ~np.isnan(values)
     of_sides = []
@@ -217,10 +197,7 @@ def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
 
 
 def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str, float]:
-    """The value of each measure under a random order of the gallery, in closed form.
-
-    It is what a scorer that returns a constant gets under `half`, where the rankings are whole.
-    """
+    """The value of each measure under a random order of the gallery: what a constant gets under `half`."""
     by_query = GalleryEvaluation().per_item(benchmark, constant(benchmark), ties=Ties.HALF, measures=names)
     return {name: mean(benchmark, values) for name, values in by_query.items()}
 
@@ -228,11 +205,9 @@ def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str
 def _table(
     benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
 ) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """The columns that measures are made of, the part of each row there, and which columns each averages.
-
-    A direction's measure is its own column, and `mean_X` half of one and half of the other, so that no column
-    is worked out twice. Values are within [0, 1], parts -1 where a column has none, and the weights of the
-    columns a column of weights per name.
+    """The columns that measures are made of, the part of each row there (-1: none), and weights of columns
+    by name. A direction's measure is its own column and `mean_X` half of each, so no column is worked out
+    twice.
     """
     directions = benchmark.gallery.directions
     columns: dict[str, Float[ndarray, "n"]] = {}
@@ -313,11 +288,7 @@ def _estimates(
 
 
 class GalleryEvaluation(FormEvaluation):
-    """Galleries.
-
-    Intervals are from the variance over images with their captions; where captions repeat over images from
-    the crossed variance; with `wilson` as if queries had nothing in common.
-    """
+    """Galleries. Intervals are over images with their captions, crossed where captions repeat over images."""
 
     captions_drawn: ClassVar[bool] = False
 
@@ -373,7 +344,7 @@ class GalleryEvaluation(FormEvaluation):
     def per_item(
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
-        return dict(self.measured(benchmark, answers.rankings, ties=ties, measures=measures).values)
+        return self.measured(benchmark, answers.rankings, ties=ties, measures=measures)[0]
 
     def measured(
         self,
@@ -382,12 +353,8 @@ class GalleryEvaluation(FormEvaluation):
         *,
         ties: Ties = Ties.STRICT,
         measures: Sequence[str] | None = None,
-    ) -> QueryValues:
-        """Each measure's value per query; with `measures` None all that the rankings can support.
-
-        Raises `InputError` where the rankings were cut before what a measure needs that was asked for by
-        name, or before what every measure needs.
-        """
+    ) -> tuple[dict[str, Float[ndarray, "n"]], dict[str, str]]:
+        """Each measure's value per query, and why (cut) rankings do not support the others."""
         self.check(benchmark, rankings, where=benchmark.name)
         gallery = benchmark.gallery
         names = self.measure_names(benchmark) if measures is None else expand(measures, benchmark)
@@ -427,7 +394,7 @@ class GalleryEvaluation(FormEvaluation):
         if unsupported and (measures is not None or not values):
             name, reason = next(iter(unsupported.items()))
             raise InputError(f"{name} cannot be measured: {reason}", where=benchmark.name)
-        return QueryValues(values, unsupported)
+        return values, unsupported
 
     def score_columns(self, shape: tuple[int, ...]) -> list[str]:
         """None: scores of all pairs are not kept."""
@@ -466,30 +433,24 @@ class GalleryEvaluation(FormEvaluation):
         table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
         placed = []
         for side in gallery.sides:
-            search, rows = side.search, rows_of(side)
-            part = table.slice(rows.start, rows.stop - rows.start)
-            above, level = (
-                _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
-                for name in ("above", "level")
-            )
-            widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-            width = int(widths.max(initial=0))
-            items, scores = (
-                _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
-                for name in ("items", "scores")
-            )
+            search, part = side.search, table.slice(side.first, len(side.search))
+            flat = {
+                name: part[name].combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(kind)
+                for name, kind in _LISTS.items()
+            }
+            shape = len(search), len(flat["items"]) // max(len(search), 1)
             names = _share_names(search)
             shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
-            ranks = DirectionRanks(
-                above.astype(np.int64),
-                level.astype(np.int64),
-                part["depth"].to_numpy().astype(np.int64),
-                items.reshape(len(search), width).astype(np.int32),
-                scores.reshape(len(search), width).astype(np.float32),
-                shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
+            placed.append(
+                DirectionRanks(
+                    flat["above"],
+                    flat["level"],
+                    part["depth"].to_numpy().astype(np.int64),
+                    flat["items"].reshape(shape),
+                    flat["scores"].reshape(shape),
+                    shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
+                )
             )
-            _check_places(ranks, search, side.n_items, where)
-            placed.append(ranks)
         return Rankings(placed[0], placed[1])
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
@@ -523,12 +484,14 @@ class GalleryEvaluation(FormEvaluation):
         interval, rankings = settings.interval, answers.rankings
         # All queries look through the same items, so `auto` never takes them as independent.
         shared = self._shared(benchmark, benchmark.sharing, interval)
-        query_values = self.measured(benchmark, rankings, ties=settings.ties, measures=settings.measures)
-        names = tuple(query_values.values)
+        measured, unsupported = self.measured(
+            benchmark, rankings, ties=settings.ties, measures=settings.measures
+        )
+        names = tuple(measured)
         by_chance = self.per_item(benchmark, constant(benchmark), ties=Ties.HALF, measures=names)
 
         def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
-            values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
+            values = {name: np.where(rows, column, np.nan) for name, column in measured.items()}
             chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
@@ -536,7 +499,7 @@ class GalleryEvaluation(FormEvaluation):
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
         by_policy = {
-            ties: query_values.values
+            ties: measured
             if ties is settings.ties
             else self.per_item(benchmark, rankings, ties=ties, measures=names)
             for ties in Ties
@@ -546,7 +509,7 @@ class GalleryEvaluation(FormEvaluation):
             for ties, values in by_policy.items()
         }
         ties = tie_facts(settings.ties, tied(benchmark, rankings), means)
-        about = self._facts(benchmark, rankings, query_values.unsupported)
+        about = self._facts(benchmark, rankings, unsupported)
         return Prepared(estimates, ties, {"interval": described, "gallery": about})
 
     def _facts(
@@ -647,6 +610,7 @@ _COLUMNS = {
     "scores": ColumnSchema("reals", nan=True),
 }
 _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
+_LISTS = {"above": np.int64, "level": np.int64, "items": np.int32, "scores": np.float32}
 
 
 def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
@@ -659,42 +623,3 @@ def _share_names(search: RetrievalDirection) -> list[str]:
     positives = search.positives
     thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in POLICIES]
-
-
-def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:
-    """The lists of a column, one after another; raises `DataError` where they have other lengths."""
-    lists = table[name].combine_chunks()
-    counts = lists.value_lengths().to_numpy(zero_copy_only=False)
-    if (counts != lengths).any():
-        row = int(np.argmax(counts != lengths))
-        raise DataError(
-            "not as many items as its query has",
-            where=f"{where}, row {rows.start + row + 1}",
-            given=int(counts[row]),
-            allowed=str(lengths[row]),
-        )
-    return np.array(lists.flatten().to_numpy(zero_copy_only=False))
-
-
-def _check_places(ranks: DirectionRanks, search: RetrievalDirection, size: int, where: object) -> None:
-    """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
-    for name, values, high in (("depth", ranks.depth, size), ("items", ranks.top, size - 1)):
-        if values.max(initial=-1) > high:
-            raise DataError(
-                "out of range",
-                where=f"{where}, column '{name}'",
-                given=int(values.max()),
-                allowed=f"at most {high}",
-            )
-    if isinstance(search.positives, Plausible):
-        return
-    above, level = ranks.above, ranks.level
-    ranked = above >= 0
-    odd = (above + level > size) | (ranked != (level > 0)) | (ranked & (search.positives.items < 0))
-    if odd.any():
-        at = int(np.argmax(odd))
-        raise DataError(
-            "the numbers of items above and level with a right answer cannot both be",
-            where=f"{where}, columns 'above' and 'level'",
-            given=f"{above[at]} above (-1 where not found), {level[at]} level, {size} items",
-        )

@@ -1,15 +1,8 @@
 """Correlations of scores with human ratings over all rated captions, with intervals.
 
-A correlation is of all points together, so no question has a value of its own. Where every rating is a point,
-a caption that three people rated is three points of one score; where raters stand apart, each has a
-correlation, and the measure is their mean.
-
-Intervals are percentiles over samples of whole images, drawn with replacement with all that was said about
-them; a sample in which the scores or the ratings are all equal has no correlation and is left out. Where
-images are few or unequal, or captions were rated with several of them, samples spread too little: both ends
-are moved away from the value by as much as the standard error, with Student's quantile, is larger than that
-of the samples (`stats.two_way_clustering.inflation`). Differences of two metrics are nearly normal, and have
-Student's t intervals from how much every question moves them, and the p-values of these.
+Intervals are percentiles over samples of whole images; a sample in which scores or ratings are all equal is
+left out. Where samples spread too little both ends are moved by `stats.two_way_clustering.inflation`.
+Differences of two metrics have Student's t intervals from how much every question moves them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,10 +62,8 @@ class Points:
 def points(
     questions: Rated, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"] | None = None
 ) -> tuple[Points, ...]:
-    """The points of every correlation that the measure averages: one, or one of each rater who stands apart.
-
-    Scores are rounded first where the protocol does so; missing ratings are left out. `chosen`
-    restricts the questions; a rater who rated none of them has no points and is left out.
+    """The points of every correlation that the measure averages: one, or one per rater who stands apart.
+    Scores are rounded first where the protocol does so; a rater without chosen ratings is left out.
 
     >>> questions = Rated(("a", "b"), captions=np.array([0, 1]), images=np.array([0, 0]),
     ...                   ratings=np.array([[1.0, 2.0], [4.0, np.nan]]))
@@ -138,10 +129,7 @@ def measured(
     draws: int,
     seed: int,
 ) -> dict[str, Estimate]:
-    """The named measures over some questions; empty where they are not defined.
-
-    With one unit nothing is known of how much a correlation varies: the interval is all of [-1, 1].
-    """
+    """The named measures over some questions; empty where undefined, [-1, 1] as interval of one unit."""
     questions = benchmark.rated
     parts = points(questions, answers.values, chosen)
     if not parts or any(part.undefined for part in parts):
@@ -224,11 +212,7 @@ class RatedEvaluation(JointEvaluation):
         }
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
-        """All correlations with the ratings.
-
-        Measures that are not defined, because all scores (or all ratings) are equal, are left out, and
-        `provenance["undefined"]` says why; a group leaves out what is not defined in it.
-        """
+        """All correlations with the ratings; undefined ones are left out with the reason in provenance."""
         interval, drawn = settings.interval, {"draws": settings.draws, "seed": settings.seed}
         self.refuse(interval, benchmark)
         names = settings.chosen(self.measure_names(benchmark), benchmark)
@@ -264,11 +248,7 @@ class RatedEvaluation(JointEvaluation):
         return Prepared(estimates, self._ties(benchmark, scores, settings.ties), made_with)
 
     def _ties(self, benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
-        """Ties in correlations: no policy applies, each coefficient counts them in its own way.
-
-        `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
-        scores.
-        """
+        """Ties in correlations: no policy applies; `rate` is the share of equal pairs of scores."""
         decimals = benchmark.rated.decimals
         scores = answers.values if decimals is None else np.round(answers.values, decimals)
         n = len(scores)
@@ -303,12 +283,9 @@ class RatedEvaluation(JointEvaluation):
 def pairwise_estimates(
     benchmark: Benchmark, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"], names: Sequence[str]
 ) -> tuple[dict[str, Estimate], float]:
-    """The named pairwise accuracies over the chosen questions, and the threshold of ties that was fitted.
-
-    Several ratings of a question count as their mean. What an item adds to the error of a mean over pairs is
-    twice the deviation of the share of its pairs that agree; intervals are Wilson's for the effective number
-    of questions, and a fitted threshold is taken as given. It is NaN where the measure that has it is not
-    among the names.
+    """Pairwise accuracies over the chosen questions, and the fitted threshold of ties (NaN without one).
+    What an item adds to the error of a mean over pairs is twice the deviation of the share of its pairs that
+    agree; a fitted threshold is taken as given.
     """
     shared, scores = benchmark.sharing.part(chosen), scores[chosen]
     ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)

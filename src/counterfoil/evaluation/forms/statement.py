@@ -1,12 +1,8 @@
 """Evaluation of statements that are true or false of an image: measures of all of them together.
 
-AUROC and balanced accuracy compare true statements with false ones, so no question has a value of its own.
-Variances are those of the influences of questions, summed over what questions share: DeLong's for AUROC, and
-Obuchowski's where questions share images. Intervals are Wilson's for the effective number of questions, as
-for shares. Thresholds that other questions chose are taken as given.
-
-Sources: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, 1988; N. A. Obuchowski, Nonparametric analysis of
-clustered ROC curve data, 1997.
+Variances are those of the influences of questions, summed over what questions share: DeLong's for AUROC
+(DeLong, DeLong, Clarke-Pearson 1988), Obuchowski's (1997) where questions share images. Intervals are
+Wilson's for the effective number of questions. Thresholds that other questions chose are taken as given.
 """
 
 from collections.abc import Mapping
@@ -54,10 +50,8 @@ FOLDS = 10
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a scorer answers: whether each statement is right, and the threshold that other questions chose.
-
-    `right` is (n, 2), at 0.5 and at the chosen threshold; NaN in a column that is not defined, which
-    `undefined` says of its measures.
+    """Whether each statement is right, (n, 2) at 0.5 and at the threshold that other questions chose. NaN in
+    a column that is not defined, which `undefined` says of its measures.
     """
 
     right: Float[ndarray, "n 2"]
@@ -182,11 +176,7 @@ class StatementEvaluation(JointEvaluation):
         }
 
     def prepared(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Prepared:
-        """All measures; thresholds are those over everything.
-
-        What is not defined is left out, and `provenance["undefined"]` says why; a group leaves out what is
-        not defined in it, such as AUROC where all of its statements are true.
-        """
+        """All measures, thresholds being those over everything; undefined ones go to provenance."""
         interval = settings.interval
         self.refuse(interval, benchmark)
         names = settings.chosen(self.measure_names(benchmark), benchmark)

@@ -1,7 +1,4 @@
-"""Reports by form of question: what each says of a benchmark, the chapter it fills, and the one mapping.
-
-A module per family; `FormReport` is what they have in common.
-"""
+"""Reports by form of question: what each says of a benchmark, the chapter it fills, and the one mapping."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,10 +40,7 @@ NoteWriters = tuple[Callable[[Comparison], list[Note]], ...]
 
 @dataclass(frozen=True)
 class Chapter:
-    """The chapter of a page on one benchmark: what the template asks the report for, and what is left.
-
-    `anchor` begins every id in it, `pictures` says which images it has.
-    """
+    """What the template asks of a page's chapter on one benchmark; `anchor` begins every id in it."""
 
     anchor: str
     report: "FormReport"
@@ -84,15 +78,17 @@ class FormReport(ResultTable, ABC):
     #: A scorer's result on a question, by the digit that encodes it; 0 is right.
     KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     #: The value of equal scores, by tie policy.
-    policies: ClassVar[Mapping[str, str]] = {}
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "Of equal scores, the wrong one counts as higher: a tie is wrong.",
+        "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
+        "optimistic": "Of equal scores, the right one counts as higher: a tie is right.",
+    }
     #: What makes the notes on a comparison: facts and warnings on ties, chance and what is missing.
     noting: ClassVar[NoteWriters]
-    #: How intervals are made, by method, where the form says it in other words.
-    interval_words: ClassVar[Mapping[str, str]] = {}
     #: How differences are tested, above their figure.
     tested: ClassVar[str] = (
-        "Paired tests over the same questions, p-values after Holm's correction. Each cell is "
-        "the row's scorer less the column's, in points: blue where the row is ahead, orange where it is "
+        "Tests over the same questions, p-values after Holm's correction. Each cell is "
+        "the row's scorer less the column's, times 100: blue where the row is ahead, orange where it is "
         "behind, uncoloured where luck would do (p ≥ 0.05)."
     )
 
@@ -101,17 +97,11 @@ class FormReport(ResultTable, ABC):
         """The questions and their number, in a sentence or two."""
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
-        """Positions in `KINDS`: what a run makes of each question, by its tie policy.
-
-        Of right and wrong, a value below 1, which the half of a tie is too, is wrong.
-        """
+        """Positions in `KINDS` of a run's questions, by its tie policy; a value below 1 is wrong."""
         return (run.items["accuracy"] < 1).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        """Positions of the questions that a run fails, worst first, and how badly it fails the first few.
-
-        Worst is where the wrong one is farthest ahead; without scores, where most choices are wrong.
-        """
+        """Positions of failed questions, worst first, and how bad the first few are."""
         if run.answers.has_scores:
             # The smallest gap between a right and a wrong score per question.
             margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
@@ -130,11 +120,7 @@ class FormReport(ResultTable, ABC):
     def data(
         self, comparison: Comparison, thumbnails: Thumbnails, *, pictures: bool, captions: bool
     ) -> dict[str, Any]:
-        """Questions, answers and pictures of one benchmark for its browser, as values that JSON can hold.
-
-        Right and wrong are decided here, by the measures; the script compares no scores. `pictures` are
-        taken as far as `thumbnails` has room; without `captions` their texts are left out.
-        """
+        """Questions, answers and pictures for the browser; right and wrong are decided here."""
         benchmark = richest(comparison)
         return {
             "name": comparison.benchmark,
@@ -153,7 +139,7 @@ class FormReport(ResultTable, ABC):
     def notes(self, comparison: Comparison) -> list[Note]:
         """Sentences derived from the results alone, warnings first."""
         notes = [note for write in self.noting for note in write(comparison)]
-        notes += intervals(comparison, self.interval_words)
+        notes += intervals(comparison)
         return sorted(notes, key=lambda note: note.kind != "warning")
 
     def overview(self, comparison: Comparison) -> Table:

@@ -1,6 +1,5 @@
 """Reports on quads, choices, paraphrases and statements: what is right against what is wrong."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,14 +38,6 @@ class ContrastReport(FormReport):
     key = "benchmarks"
     place = "questions"
     script = "pairs.js"
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "A question is right only where what belongs together scores above what does not; "
-        "a tie is wrong.",
-        "half": "A question is right where what belongs together scores above what does not; "
-        "a tie is worth what a random order of the tied would give.",
-        "optimistic": "A question is right unless what does not belong together scores higher; "
-        "a tie is right.",
-    }
 
     noting: ClassVar[NoteWriters] = (tied, below_chance, outcomes)
 
@@ -158,15 +149,6 @@ class ChoiceReport(ContrastReport):
 class ParaphraseReport(ContrastReport):
     """Paraphrases; in the browser a candidate is a pair of captions."""
 
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "A question is right only where the two captions of one meaning are more alike than "
-        "either is to the third; a tie is wrong.",
-        "half": "A question is right where the two captions of one meaning are more alike than either is "
-        "to the third; a tie is worth what a random order of the tied would give.",
-        "optimistic": "A question is right unless the third caption is nearer to one of the two of one "
-        "meaning than they are to each other; a tie is right.",
-    }
-
     def about(self, benchmark: Benchmark) -> str:
         return (
             f"{len(benchmark):,} questions. Each holds two captions of one meaning and a third of another, "
@@ -211,17 +193,6 @@ class StatementReport(ContrastReport):
 
     measures = FormReport.measures
     noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, thresholds)
-    interval_words: ClassVar[Mapping[str, str]] = {
-        "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
-        "variance for AUROC), summed over questions that share images or captions",
-        "crossed": "the same, with images and captions as crossed factors",
-    }
-
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "A score that equals its threshold, or that of one of the other truth, is wrong.",
-        "half": "A score that equals its threshold, or that of one of the other truth, counts a half.",
-        "optimistic": "A score that equals its threshold, or that of one of the other truth, is right.",
-    }
 
     def about(self, benchmark: Benchmark) -> str:
         from counterfoil.metrics.agreement import fleiss_kappa

@@ -1,7 +1,4 @@
-"""The first items that scorers find in a gallery, for a sample of queries: what is right, what is missed.
-
-A gallery can have tens of thousands of queries, so a page carries a sample of them.
-"""
+"""The first items that scorers find in a gallery, for a sample of its queries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,10 +40,7 @@ def right_answers(search: RetrievalDirection) -> Int[ndarray, "queries"]:
 
 
 def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
-    """Rows of the queries that a page shows, ascending: all, or equally many of each direction, by lot.
-
-    Queries without right answers are left out, since nothing about them is right or wrong.
-    """
+    """Rows of the queries on a page, ascending: all with right answers, or equally many of each direction."""
     questions = comparison.runs[0].benchmark.gallery
     room = max(2, min(MOST_QUERIES, MOST_ANSWERS // len(comparison.runs)))
     sides = [np.flatnonzero(questions.defined & (questions.directions == side)) for side in (0, 1)]
@@ -67,10 +61,7 @@ def first_places(run: Run) -> Int[ndarray, "queries 2"]:
 
 
 def kinds(run: Run) -> Int[ndarray, "queries"]:
-    """Positions in `KINDS` for all queries, by the run's tie policy; a value below 1 is a failure.
-
-    The same as R@1 and R@5 say where those are known.
-    """
+    """Positions in `KINDS` of all queries, by the run's tie policy."""
     policy = Ties(run.result.ties["policy"])
     low, high = first_places(run).T
     # Half of a tie is less than a right answer, so there too the last place counts.
@@ -102,10 +93,8 @@ def marks(search: RetrievalDirection, items: Int[ndarray, "queries width"]) -> I
 def missed(
     search: RetrievalDirection, placed: DirectionRanks
 ) -> tuple[Int[ndarray, "queries 3"], Bool[ndarray, "queries"]]:
-    """The first right answer that is not among the first items shown, per query, and whether there is one.
-
-    Its item, the first place at which it may stand and the last (where other items score the same); the
-    places are 0 where the ranking ends before it, the item is -1 where the gallery does not hold it.
+    """The first right answer of each query that is not shown (item, first and last place), and whether there
+    is one. Places are 0 where the ranking ends before it; the item is -1 where the gallery lacks it.
     """
     positives = search.positives
     places = np.zeros((len(search), 3), dtype=np.int64)
@@ -130,10 +119,8 @@ def missed(
 
 
 def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
-    """The first and the last place at which a query's first right answer may stand, 0 where unknown.
-
-    The two differ where it scores the same as a wrong one. By rule it is looked for among the items that were
-    kept; where all that were kept behind it score the same, the last place is -1.
+    """The first and last place of a query's first right answer, 0 where unknown. By rule only kept items are
+    searched; where all kept behind it score the same, the last place is -1.
     """
     positives = search.positives
     places = np.zeros((len(search), 2), dtype=np.int64)
@@ -182,10 +169,7 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
     captions, images = captions[captions >= 0], images[images >= 0]
 
     def numbers(positions: ndarray, *, captions_first: bool = True) -> list[Any]:
-        """Where each position stands among those in the page; -1 stays what it is.
-
-        Positions of the first rows are of captions, those of the others of images, or the other way round.
-        """
+        """Where each position stands among those in the page; -1 stays -1."""
         first, second = (captions, images) if captions_first else (images, captions)
         parts = zip((positions[by_image], positions[~by_image]), (first, second), strict=True)
         places = (np.where(part < 0, -1, np.searchsorted(used, part)) for part, used in parts)
@@ -239,9 +223,7 @@ def _model(
 
 
 def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, ndarray]:
-    """One scorer's results on the queries of the sample, a row for each: the first items with their scores
-    and marks, the kind of the result, the places of the first right item, and what is missed.
-    """
+    """One scorer's results on the queries of the sample, a row for each."""
     of_sides: dict[str, list[ndarray]] = {}
     for side, placed in directions_of(run.benchmark.gallery, run.answers.rankings):
         search = side.search

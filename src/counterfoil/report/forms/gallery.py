@@ -1,21 +1,16 @@
-"""Reports on galleries: directions side by side, recall by how far one looks, how many answers are right.
+"""Reports on galleries. Curves come from the ranks of right answers, and end where a cut ranking does."""
 
-Curves come from the ranks of the right answers, so they need no list of any length; for rankings that were
-given cut they end where the ranking does.
-"""
-
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, pairwise
-from math import ceil
+from itertools import cycle
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery
 from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
@@ -25,7 +20,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measures import DIRECTIONS, split_direction
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import comparison_tables
+from counterfoil.report import comparison_tables, figures
 from counterfoil.report.comparison_tables import main_measures, ranking
 from counterfoil.report.figure_style import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
 from counterfoil.report.forms import (
@@ -39,8 +34,8 @@ from counterfoil.report.forms import (
 )
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, drawn
-from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, percent
+from counterfoil.report.labels import amount, measure_label, measure_meaning, short
+from counterfoil.report.notes import below_chance, of_galleries, tied
 from counterfoil.report.tables import Column, Table
 
 _TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
@@ -53,84 +48,6 @@ CHANCE = "chance"
 _DASHES: tuple[tuple[str, Any], ...] = tuple(
     (colour, dash) for dash in ("-", (0, (5, 1.5)), (0, (1.2, 1.2))) for colour in (RIGHT, INK, MUTED)
 )
-#: Captions of which right pictures are shown as examples, and the pictures of each.
-
-
-def _ties(comparison: Comparison) -> list[Note]:
-    """By how much the order of tied items moves a main measure, or that it hardly does."""
-    notes, most = [], 0
-    scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
-    for run in scored:
-        count = int(run.result.ties["questions"])
-        most = max(most, count)
-        by_policy = run.result.ties.get("measures", {}).values()
-        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
-        name = max(moved, key=lambda name: _span(moved[name]))
-        if _span(moved[name]) < NOTABLE:
-            continue
-        low, high = percent(min(moved[name])), percent(max(moved[name]))
-        text = (
-            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
-            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
-        )
-        notes.append(Note(text, "warning"))
-    if notes or not scored:
-        return notes
-    if not most:
-        return [Note("No scorer ties a right and a wrong item.")]
-    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
-    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-
-
-def _unfindable(comparison: Comparison) -> list[Note]:
-    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
-    gallery = _provenance(comparison.runs[0])
-    outside, undefined, notes = [], [], []
-    for name, (query, item) in ROLES.items():
-        facts = gallery.get(name, {})
-        if many := int(facts.get("outside_gallery", 0)):
-            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
-        if facts.get("undefined"):
-            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
-    if outside:
-        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
-        notes.append(Note(f"{text}found.", "warning"))
-    if undefined:
-        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
-    return notes
-
-
-def _cut(comparison: Comparison) -> list[Note]:
-    """Which runs were given as rankings that end, and what they therefore cannot say."""
-    notes = []
-    for run in comparison.runs:
-        cut = _provenance(run).get("cut")
-        if not cut:
-            continue
-        sides = ((name, item) for name, (_, item) in ROLES.items() if cut.get(name) is not None)
-        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
-        text = f"The rankings of {run.name} end after {listed(depths)} or later"
-        # Measures of both directions once, and no mean beside a direction.
-        sides_of: dict[str, list[str]] = {}
-        for name in _provenance(run).get("unsupported", {}):
-            side, base = split_direction(name)
-            sides_of.setdefault(base, []).append(side)
-        missing: list[str] = []
-        for base, of in sides_of.items():
-            single = [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
-            missing += [base] if {"i2t", "t2i"} <= set(of) else single
-        if missing:
-            text += f", too early for {listed(list(map(measure_label, missing)))}"
-        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
-    return notes
-
-
-def _provenance(run: Run) -> Mapping[str, Any]:
-    return run.result.provenance.get("gallery", {})
-
-
-def _span(values: list[float]) -> float:
-    return max(values) - min(values) if values else 0.0
 
 
 class GalleryReport(FormReport):
@@ -143,19 +60,7 @@ class GalleryReport(FormReport):
     KINDS: ClassVar[tuple[str, ...]] = first_items.KINDS
     kinds = staticmethod(first_items.kinds)
     questions_data = staticmethod(first_items.queries_data)
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "Of equal scores, a wrong item stands before a right one.",
-        "half": "Equal scores stand in random order, and a measure is its mean over all such orders.",
-        "optimistic": "Of equal scores, a right item stands before a wrong one.",
-    }
-    noting: ClassVar[NoteWriters] = (_ties, _unfindable, _cut, below_chance)
-    interval_words: ClassVar[Mapping[str, str]] = {
-        "clusters": "over images, each with the captions written for it",
-        "wilson": "Wilson's, for independent queries",
-    }
-    tested = FormReport.tested.replace(
-        "questions", "queries, an image exchanged together with its captions", 1
-    )
+    noting: ClassVar[NoteWriters] = (tied, of_galleries, below_chance)
 
     def about(self, benchmark: Benchmark) -> str:
         """How many queries look for how many items."""
@@ -222,14 +127,14 @@ class GalleryReport(FormReport):
             figure = drawn("R@K against K", caption, f"{anchor}-curves", *panels_of)
             sections.append(Section("curves", "How far down to look", drawings=(figure,)))
         # Unless all queries of a direction have as many.
-        if varied(questions):
-            title, name = "How many right answers queries have", f"{anchor}-multiplicity"
-            counts = {
-                side: right_answers(search)
-                for side, search in (("i2t", questions.i2t), ("t2i", questions.t2i))
-                if len(search)
-            }
-            figure = drawn(title, "", name, *(multiplicity(side, of) for side, of in counts.items()))
+        if any(np.ptp(right_answers(side.search)) for side in questions.sides if len(side.search)):
+            counts = [
+                (_TITLES[side.name], Counter(right_answers(side.search).tolist()), None)
+                for side in questions.sides
+                if len(side.search)
+            ]
+            title, bars = "How many right answers queries have", figures.multiplicity(counts)
+            figure = drawn(title, "", f"{anchor}-multiplicity", bars)
             sections.append(Section("multiplicity", "How many answers are right", drawings=(figure,)))
         names = comparison_tables.groupings(questions)
         if groups := tuple(comparison_tables.by_group(comparison, grouping=name) for name in names):
@@ -279,10 +184,7 @@ class Curve:
 
 
 def curves(comparison: Comparison) -> dict[str, list[Curve]]:
-    """By direction, the curve of every scorer whose ranks are known, best first, and last that of chance.
-
-    None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
-    """
+    """By direction the recall curve of every scorer with ranks, best first, then chance; none by rule."""
     benchmark = comparison.runs[0].benchmark
     questions = benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
@@ -343,44 +245,3 @@ def recall_curves(side: str, curves: Sequence[Curve]) -> Any:
             ends.append((curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour))
         name_ends(axes, ends)
     return figure
-
-
-def varied(questions: Gallery) -> bool:
-    """Whether queries of one direction differ in how many right answers they have."""
-    return any(np.ptp(right_answers(search)) for search in (questions.i2t, questions.t2i) if len(search))
-
-
-def multiplicity(side: str, counts: Int[ndarray, "queries"]) -> Any:
-    """How many right answers the queries of one direction have: the share of queries by R."""
-    labels, share = binned(counts)
-    with panels((3.4, 1.15), left=0.15, right=0.15, bottom=0.45, top=0.42) as (figure, (axes,)):
-        axes.bar(range(len(labels)), 100 * share, width=0.82, color=RIGHT, alpha=0.75, lw=0)
-        for x, value in enumerate(share.tolist()):
-            text = "" if not value else f"{100 * value:.0f}" if value >= 0.005 else "<1"
-            axes.text(x, 100 * value + 1.5, text, ha="center", va="bottom", fontsize=7.5, color=INK)
-        axes.set_xticks(range(len(labels)), labels)
-        axes.set_xlabel(f"right answers of a query; {counts.mean():.1f} on average")
-        axes.set_ylim(0, 125 * float(share.max()))
-        axes.set_yticks([])
-        axes.tick_params(length=0)
-        plain(axes, f"{_TITLES[side]}: % of {len(counts):,}", left=False)
-    return figure
-
-
-def binned(counts: Int[ndarray, "queries"]) -> tuple[list[str], Float[ndarray, "bins"]]:
-    """The share of queries by number of right answers: one by one, or by doubling where they differ much.
-
-    >>> labels, share = binned(np.array([1, 1, 5, 40]))
-    >>> labels, share.tolist()
-    (['1', '2', '3–4', '5–8', '9–16', '17–32', '33–64'], [0.5, 0.0, 0.0, 0.25, 0.0, 0.0, 0.25])
-    """
-    low, high = int(counts.min()), int(counts.max())
-    if high - low <= 12:
-        edges = np.arange(low, high + 2)
-    else:
-        doubling = 2 ** np.arange(ceil(np.log2(high)) + 1)
-        edges = np.concatenate([[0, 1], doubling + 1])
-        edges = edges[np.searchsorted(edges, low, side="right") - 1 :]
-    number, _ = np.histogram(counts, bins=[*edges[:-1] - 0.5, edges[-1] - 0.5])
-    labels = [f"{a:,}" if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in pairwise(edges.tolist())]
-    return labels, number / len(counts)

@@ -28,8 +28,6 @@ MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 MOST_LEVELS = 9
 #: So few points are drawn one by one, behind the summary of their column.
 _FEW = 400
-#: How differences are tested, in a unit.
-_TESTED = FormReport.tested.replace("Paired tests over", "Tests over").replace("in points", "{}")
 
 
 def level(comparison: Comparison) -> list[Note]:
@@ -50,12 +48,6 @@ class JudgedReport(FormReport):
     place = "judgements"
     script = "judged.js"
     style = "judged.css"
-    interval_words: ClassVar[Mapping[str, str]] = {
-        "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
-        "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
-        "wilson": "Wilson's, for independent questions",
-        "folds": "Student's t over four folds",
-    }
 
     @abstractmethod
     def asked(self, benchmark: Benchmark, shown: str) -> str:
@@ -79,10 +71,7 @@ class JudgedReport(FormReport):
         return super().sections(comparison, anchor) if measured else []
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
-        """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
-
-        Places and kinds are those among all.
-        """
+        """Of more than `MOST_QUESTIONS` a part, every group and kind of disagreement in turn."""
         comparison, benchmark = source.comparison, source.benchmark
         room = max(1, min(MOST_QUESTIONS, MOST_ANSWERS // len(comparison.runs)))
         order = spread(comparison, self.kinds)[:room]
@@ -130,8 +119,8 @@ class JudgedReport(FormReport):
 class RatedReport(JudgedReport):
     """Ratings."""
 
+    policies: ClassVar[Mapping[str, str]] = {}
     KINDS: ClassVar[tuple[str, ...]] = ("as rated", "higher than rated", "lower than rated")
-    tested = _TESTED.format("times 100")
     noting: ClassVar[NoteWriters] = (
         undefined,
         lambda comparison: fitted_ties([run.result for run in comparison.runs]),
@@ -204,12 +193,6 @@ class RatedReport(JudgedReport):
 class PreferenceReport(JudgedReport):
     """Preferences."""
 
-    policies: ClassVar[Mapping[str, str]] = {
-        "strict": "A question is right only where the preferred caption scores higher; a tie is wrong.",
-        "half": "A question is right where the preferred caption scores higher; a tie is worth a half.",
-        "optimistic": "A question is right unless the other caption scores higher; a tie is right.",
-    }
-    tested = _TESTED.format("in points")
     noting: ClassVar[NoteWriters] = (undefined, below_chance, tied)
 
     def asked(self, benchmark: Benchmark, shown: str) -> str:
@@ -265,10 +248,7 @@ def references(questions: Rated | Preference) -> str:
 
 
 def distance(run: Run) -> Float[ndarray, "questions"]:
-    """How far each rated caption stands by score from where it stands by rating, in [-1, 1].
-
-    0 for all where the run has no scores.
-    """
+    """How far each caption stands by score from its place by rating, in [-1, 1]; 0 without scores."""
     questions = run.benchmark.rated
     if not run.answers.has_scores:
         return np.zeros(len(questions))
@@ -341,11 +321,7 @@ def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]
 
 
 def score_spread(run: Run) -> Any:
-    """The scores of a run at each rating: mean (dot), middle half (bar), from a tenth to nine (line).
-
-    A metric that goes with people climbs from left to right with bars that share no height; the scale of the
-    scores is the metric's own. The line between dots joins the means.
-    """
+    """The scores of a run at each rating: mean (dot), middle half (bar), middle eight tenths (line)."""
     ratings, scores = points(run)
     labels, codes = levels(ratings)
     crowded = max(map(len, labels)) * len(labels) > 36

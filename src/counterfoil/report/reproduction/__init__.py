@@ -31,20 +31,8 @@ def reproduce(
     progress: Progress = silent,
     note: Note = warn,
 ) -> tuple[Entry, ...]:
-    """Every number the papers print in the tables of the ledger, beside the recomputed one.
-
-    `data` is the folder of released files (`bivlc/`, `detectors/`, `sugarcrepe/`, `winoground/`); without it,
-    and where a file is not there, entries are "no data" and name the file. `papers` restricts the ledger to
-    names ("eccv-caption", or as print has it). `progress` is called after every row of a table, `note` with
-    what is odd about a file without making it unusable.
-
-    Entries come in the order of the papers. Raises `UnknownNameError` for an unknown paper, and
-    `DataError` or `ScoreError` naming the file where one is there but cannot be used: a broken file is not
-    "no data".
-
-    >>> [(e.row, e.column, e.printed, e.rounded, str(e.verdict)) for e in reproduce(papers=["bivlc"])
-    ...  if e.table == "Table 7" and e.verdict != "no data"]
-    [('mean of the pairs', 'Mean', '0.49', '0.49', 'same')]
+    """Every number in the papers' tables beside the recomputed one, in the order of the papers. `data` is
+    the folder of released files; what is not there is "no data", a broken file an error.
     """
     entries: list[Entry] = []
     for paper in chosen(papers):
@@ -60,14 +48,7 @@ def reproduce(
 def files(
     *, data: Path | None = None, papers: Sequence[str] | None = None
 ) -> tuple[tuple[str, str, str], ...]:
-    """The files that the ledger looks for under `data`: (paper, name, the file that was found, or "").
-
-    Names are relative to `data`; a file that lies there under the name it was published with counts, wherever
-    it lies.
-
-    >>> files(papers=["bivlc"])[2]
-    ('bivlc', 'bivlc/ViT-B-32.csv', '')
-    """
+    """The files that the ledger looks for under `data`: (paper, name, the file that was found, or "")."""
     rows = []
     for paper in chosen(papers):
         evidence = ReleasedFiles(data, paper.questions, released=paper.released)

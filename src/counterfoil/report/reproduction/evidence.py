@@ -33,13 +33,9 @@ class NoDataError(Exception):
 
 
 class ReleasedFiles:
-    """The released files under `folder`; None is no data at all.
-
-    `questions` maps a benchmark to the places in the folder where its questions may lie; the first that is
-    there counts. `released` maps a file to the name it was published under: where the file is not in its
-    place, one of that name counts, wherever it lies in the folder. Everything asked for is kept, so that the
-    hundred cells of a table read their file once. A broken file is an error that names it; one that is not
-    there raises `NoDataError`.
+    """The released files under `folder` (None: no data), each read once. `questions` maps a benchmark to
+    places of which the first that exists counts; `released` maps a file to its published name, under which
+    it may lie anywhere in the folder.
     """
 
     def __init__(
@@ -69,31 +65,11 @@ class ReleasedFiles:
         return path
 
     def find(self, name: str) -> Path | None:
-        """Where the file or folder `name` lies, under its own name or the published one; None if nowhere.
-
-        Raises `DataError` where two different places hold something of the published name.
-        """
-        folder, published = self._folder, self._released.get(name)
-        if folder is None:
+        """Where something lies, under its own name or, anywhere, its published one; else None."""
+        if self._folder is None:
             return None
-        if (folder / name).exists():
-            return folder / name
-        if published is None:
-            return None
-        parts = Path(published).parts
-        paths = [
-            path
-            for path in sorted(folder.rglob(parts[-1]))
-            if path.relative_to(folder).parts[-len(parts) :] == parts
-        ]
-        if len(paths) > 1:
-            raise DataError(
-                f"two files are called {published}",
-                where=folder,
-                given=" and ".join(str(path.relative_to(folder)) for path in paths[:2]),
-                hint=f"keep one of them, or name one {name}",
-            )
-        return paths[0] if paths else None
+        published = sorted(self._folder.rglob(self._released[name])) if name in self._released else []
+        return next((path for path in (self._folder / name, *published) if path.exists()), None)
 
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
@@ -108,10 +84,7 @@ class ReleasedFiles:
             raise NoDataError(f"{place} is not complete: {error}") from None
 
     def source(self, benchmark: str) -> str:
-        """The files that the questions were read from, relative to the folder where they lie in it.
-
-        What the folder lacks, a reader may find in an installed package.
-        """
+        """The files that the questions were read from, relative to the folder where they lie in it."""
         return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
 
     def answered_questions(self, benchmark: str, file: str) -> Benchmark:

@@ -19,9 +19,8 @@ _FORMULA = re.compile(r"(?!.*(?:[*][*]|//))(?:[0-9.]+|\b[a-z]\b|[-+*/() ])+")
 
 
 def evaluate(formula: str, letters: Mapping[str, float]) -> float:
-    """The value of a formula of numbers, the letters given, + - * / and parentheses.
-
-    Raises `DataError` for anything else, unknown letters and a division by zero.
+    """The value of a formula of numbers, letters, + - * / and parentheses; raises `DataError` for anything
+    else.
 
     >>> evaluate("100 * (a - b) / a", {"a": 8, "b": 6}), evaluate("-2 + 3 * 4", {})
     (25.0, 10)
@@ -56,11 +55,7 @@ class Verdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a number of the ledger was computed from.
-
-    The distinction matters for every total: a number that follows from others printed in the same paper
-    checks the paper's arithmetic, not its experiments.
-    """
+    """What a number was computed from; a derived one checks the paper's arithmetic alone."""
 
     #: Released data: answers of models, ratings, lists of positives.
     DATA = "data"
@@ -72,13 +67,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed number and its verdict.
-
-    `printed` is the number as the paper has it ("1,036", "16.67"), `value` the same as a number and `digits`
-    how many decimals it shows. `recomputed` is in the unit of the paper (per cent, counts), None where there
-    is no data. `source` names what it was computed from, relative to the folder of data, and `basis` which
-    kind of thing that is.
-    """
+    """One printed number and its verdict; `recomputed` is in the unit of the paper, None without data."""
 
     paper: str
     name: str
@@ -102,10 +91,7 @@ class Entry:
 
     @property
     def rounded(self) -> str:
-        """The recomputed value with as many decimals as the paper prints; empty where there is none.
-
-        One decimal more where it lies between two printable numbers, and the paper's is the other one.
-        """
+        """The recomputed value with the paper's decimals, one more where it lies halfway."""
         if self.recomputed is None:
             return ""
         text = f"{self.recomputed:,.{self.digits}f}"
@@ -114,9 +100,7 @@ class Entry:
 
 
 def parse(printed: str) -> tuple[float, int]:
-    """The value of a printed number and how many decimals it shows.
-
-    Raises `DataError` for anything that is not a plain decimal number.
+    """The value of a printed number and how many decimals it shows; raises `DataError` for anything else.
 
     >>> parse("1,036"), parse("-0.20"), parse("9.263")
     ((1036.0, 0), (-0.2, 2), (9.263, 3))
@@ -128,10 +112,7 @@ def parse(printed: str) -> tuple[float, int]:
 
 
 def judge(printed: str, recomputed: float | int) -> Verdict:
-    """Whether `recomputed` rounds to `printed`.
-
-    A value that lies exactly between two printable ones may be printed as either: programs round halves up,
-    down and to even. Nothing else is forgiven; in particular, digits cut off instead of rounded differ.
+    """Whether `recomputed` rounds to `printed`; a value halfway may be printed as either neighbour.
 
     >>> [str(judge("0.12", value)) for value in (0.1249, 0.125, 0.1251, 0.115, 0.1149)]
     ['same', 'same', 'differs', 'same', 'differs']
@@ -141,11 +122,7 @@ def judge(printed: str, recomputed: float | int) -> Verdict:
 
 
 def summary(entries: Iterable[Entry]) -> dict[str, int]:
-    """How many entries have each verdict, and how many of those that differ have no known reason.
-
-    >>> summary([])
-    {'same': 0, 'differs': 0, 'unexplained': 0, 'no data': 0}
-    """
+    """How many entries have each verdict, and how many of those that differ have no known reason."""
     entries = list(entries)
     count = Counter(entry.verdict for entry in entries)
     return {
@@ -157,11 +134,7 @@ def summary(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def by_basis(entries: Iterable[Entry]) -> dict[Basis, dict[str, int]]:
-    """The `summary` of the entries of each basis, so that no total mixes data with a paper's own arithmetic.
-
-    >>> by_basis([])[Basis.DERIVED]
-    {'same': 0, 'differs': 0, 'unexplained': 0, 'no data': 0}
-    """
+    """The `summary` of the entries of each basis, apart from the paper's own arithmetic."""
     entries = list(entries)
     return {basis: summary(entry for entry in entries if entry.basis is basis) for basis in Basis}
 
@@ -296,10 +269,7 @@ class Paper(BaseModel):
     inputs: tuple[PaperTable, ...] = ()
 
     def files(self) -> tuple[tuple[str, ...], ...]:
-        """Every file and folder that the numbers are recomputed from, relative to the folder of data.
-
-        Each is a tuple of places, of which the first that is there counts.
-        """
+        """Every file of the recomputation, each as places of which the first counts."""
         names = [name for model in self.models.values() for name in model.files.values()]
         for table in self.tables:
             cells = (cell for row in table.rows for cell in row.cells)
@@ -320,11 +290,7 @@ class Paper(BaseModel):
 
 @cache
 def all_papers() -> Mapping[str, Paper]:
-    """Every paper of the ledger, by its short name, by name.
-
-    >>> [(paper.called, name) for name, paper in all_papers().items()]
-    [('BiVLC', 'bivlc'), ('ECCV Caption', 'eccv-caption'), ('PAC-S', 'pac-s'), ('Winoground', 'winoground')]
-    """
+    """Every paper of the ledger, by its short name."""
     papers = [
         Paper(**parse_toml(file.read_text(encoding="utf-8"), where=file.name))
         for file in files("counterfoil.report").joinpath("papers").iterdir()
@@ -334,11 +300,7 @@ def all_papers() -> Mapping[str, Paper]:
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Paper, ...]:
-    """The papers of these names ("eccv-caption" or "ECCV Caption"), all for None; raises `UnknownNameError`.
-
-    >>> [paper.name for paper in chosen(["ECCV Caption"])]
-    ['eccv-caption']
-    """
+    """The papers of these names ("eccv-caption" or "ECCV Caption"), all for None."""
     papers = all_papers()
     if not names:
         return tuple(papers.values())

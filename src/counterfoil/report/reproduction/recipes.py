@@ -39,9 +39,7 @@ def mean(case: Case) -> Recomputed:
 
 
 def chance(form: str, measure: str) -> Recomputed:
-    """Chance of random scores that are never equal, in per cent, by going through every order they can have.
-
-    A quad's four scores have 24 orders, a pair's two have 2, and all are equally likely.
+    """Chance of random scores that are never equal, in per cent, over every order they can have.
 
     >>> chance("quad", "group")
     Recomputed(value=16.666..., source='all 24 orders of 4 scores', basis=<Basis.DERIVED: 'derived'>)
@@ -67,10 +65,7 @@ def count(case: Case) -> Recomputed:
 
 
 def length_correlation(case: Case) -> Recomputed:
-    """Pearson's r between a measure and the mean length of the two captions in words, or its p-value.
-
-    Source: Winoground, Table 6 (right).
-    """
+    """Pearson's r of a measure with the mean caption length, or its p (Winoground, Table 6 right)."""
     benchmark, place = case.evidence.questions(case.need("benchmark"))
     words = caption_words(case.evidence.path(place)).mean(axis=1)
     if len(words) != len(benchmark):
@@ -81,12 +76,9 @@ def length_correlation(case: Case) -> Recomputed:
 
 
 def perplexity_correlation(case: Case) -> Recomputed:
-    """Pearson's r between a model's scores of all pairs and the perplexity of the pair's caption, or its p.
-
-    Perplexities are those of a run of a language model in the folder of data, `winoground/gpt2/winoground`,
-    made by `counterfoil evaluate lm:gpt2 winoground --set score=perplexity --out FOLDER`.
-
-    Source: Winoground, Table 6 (left).
+    """Pearson's r of all pairs' scores with caption perplexity, or its p (Winoground, Table 6 left).
+    Perplexities are of a run made by `counterfoil evaluate lm:gpt2 winoground --set score=perplexity --out
+    FOLDER`.
     """
     place = case.need("run")
     run = case.evidence.run(place)
@@ -107,24 +99,15 @@ def perplexity_correlation(case: Case) -> Recomputed:
 
 
 def fold_interval(case: Case) -> Recomputed:
-    """One end of Student's t interval over four folds, in per cent.
-
-    The paper does not say which examples make a group; see `t_over_folds`.
-
-    Source: Winoground, appendix A.
-    """
+    """One end of Student's t interval over four folds, in per cent (Winoground, appendix A)."""
     values = case.values(case.need("measure"))
     low, high = t_over_folds(values, folds=4, seed=0)
     return Recomputed(100 * (low if case.need("statistic") == "low" else high), case.file())
 
 
 def both_orders(case: Case) -> Recomputed:
-    """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders.
-
-    A folder per order holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}. A
-    question that it left open, NaN, counts as wrong, as in the published totals.
-
-    Source: BiVLC, section 5.3 (GPT-4V on SugarCrepe).
+    """The share of questions a chat model answers correctly, in per cent, averaged over candidate orders. A
+    file per part holds {ID: {"correct": true, false or NaN}}; NaN counts as wrong (BiVLC, section 5.3).
     """
     folders, shares = case.spec.answers or (), []
     for folder in folders:
@@ -147,13 +130,7 @@ def both_orders(case: Case) -> Recomputed:
 
 
 def detector(case: Case) -> Recomputed:
-    """What detectors of synthetic captions and images get, in per cent.
-
-    On BiVLC: how often each is right about single items (`text`, `image`), and the measures of a quad by the
-    two-step rule. On SugarCrepe: how often the caption of the photograph looks the more natural.
-
-    Source: BiVLC, Table 5 and section 5.3.
-    """
+    """What detectors of synthetic captions and images get, in per cent (BiVLC, Table 5, section 5.3)."""
     benchmark, measure = case.need("benchmark"), case.need("measure")
     if case.model is not None and case.model.chance:
         if measure not in ("text", "image"):
@@ -180,10 +157,7 @@ def detector(case: Case) -> Recomputed:
 
 
 def judged(case: Case) -> Recomputed:
-    """The correlation of a caption metric with people's ratings, times 100.
-
-    Source: PAC-S, section 4.2.
-    """
+    """The correlation of a caption metric with people's ratings, times 100 (PAC-S, section 4.2)."""
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
     scores = case.evidence.metric_scores(benchmark, metric)
     parts = points(_rated(case), scores)
@@ -192,9 +166,7 @@ def judged(case: Case) -> Recomputed:
 
 
 def judgements(case: Case) -> Recomputed:
-    """How many ratings (points), pairs of an image and a caption, or images there are, or which is the
-    lowest or highest rating; `per` divides it.
-    """
+    """How many ratings, pairs or images there are, or the lowest or highest rating; `per` divides it."""
     questions = _rated(case)
     given = questions.ratings[~np.isnan(questions.ratings)]
     counts = {
@@ -211,10 +183,7 @@ def judgements(case: Case) -> Recomputed:
 
 
 def example(case: Case) -> Recomputed:
-    """What a metric gives to all candidates of a file together, with the references of another.
-
-    Source: the README of clipscore.
-    """
+    """What a metric gives to all candidates of a file, with another's references (README of clipscore)."""
     files = case.need("candidates"), case.need("references")
     places = [case.evidence.path(name) for name in files]
     captions, references = map(read_json, places)
@@ -234,13 +203,9 @@ def _rated(case: Case) -> Rated:
 
 
 def positives(case: Case) -> Recomputed:
-    """How many right answers (or queries) a benchmark has in one direction.
-
-    `measure` is "pairs", "queries", or the "fewest" or "most" right answers of a query. With `over` only the
-    queries count that another benchmark over the same items has: COCO's right answers for the queries of ECCV
-    Caption. With `per` the number is divided by that of the queries, or by another benchmark's.
-
-    Source: ECCV Caption, Table 3 and section 1.
+    """How many right answers or queries a benchmark has in one direction (ECCV Caption, Table 3 and section
+    1). `over` keeps the queries of another benchmark; `per` divides by "queries" or another benchmark's
+    number.
     """
     counts, place = _counts(case, case.need("benchmark"))
     numbers = {
@@ -269,10 +234,7 @@ def left_out(case: Case) -> Recomputed:
 
 
 def shown(case: Case) -> Recomputed:
-    """What a ranking is worth whose first R items are known, R being that of right answers, in per cent.
-
-    Source: ECCV Caption, section 4.1.
-    """
+    """The value in per cent of a ranking whose first R items are known (ECCV Caption, section 4.1)."""
     marks = case.need("shown")
     # Items below R are right, those from R on are wrong.
     items = np.array([at if mark == "1" else at + len(marks) for at, mark in enumerate(marks)])
@@ -318,12 +280,7 @@ def printed_correlation(case: Case) -> Recomputed:
 
 
 def printed_tau(case: Case) -> Recomputed:
-    """Kendall's tau-b between two measures over the rows of a table.
-
-    A measure is a printed column, or the mean of several ("image to text" and "text to image").
-
-    Source: ECCV Caption, Table 5.
-    """
+    """Kendall's tau-b between two printed columns, or means of several (ECCV Caption, Table 5)."""
     means = []
     for columns in (case.columns(case.spec.of), case.columns(case.spec.against)):
         rows = [row for row in columns[0] if all(row in column for column in columns)]
@@ -344,9 +301,7 @@ def printed_best(case: Case) -> Recomputed:
 
 
 def formula(case: Case) -> Recomputed:
-    """A formula of numbers alone, or of printed columns: of what each has in the row of this name, or else of
-    its sum, blanks left out.
-    """
+    """A formula of numbers, or of printed columns: of the row of this name, or else of each column's sum."""
     columns = case.columns(case.spec.of)
     numbers = [column.get(case.row, sum(column.values())) for column in columns]
     value = evaluate(case.need("formula"), dict(zip(ascii_lowercase, numbers, strict=False)))
@@ -356,13 +311,7 @@ def formula(case: Case) -> Recomputed:
 
 
 def preference(case: Case) -> Recomputed:
-    """The strength of one of several things by the Bradley-Terry model, of 100 in all.
-
-    The columns of `of` hold how often each row was preferred to the column's thing, rows and columns in the
-    same order. The row's name tells which thing.
-
-    Source: ECCV Caption, appendix D.1.
-    """
+    """The Bradley-Terry strength of the row's thing, of 100 in all (ECCV Caption, appendix D.1)."""
     columns = case.columns(case.spec.of)
     rows = list(columns[0])
     wins = np.array([[column[row] for column in columns] for row in rows])
@@ -370,13 +319,7 @@ def preference(case: Case) -> Recomputed:
 
 
 def annotator_bias(case: Case) -> Recomputed:
-    """What verifying the proposals of one model alone does to the models' results (total, own or others).
-
-    `of` is the column of results on the benchmark made with that model's proposals, and has its name;
-    `against` the column of results on the benchmark made with those of all.
-
-    Source: ECCV Caption, equation E.5.
-    """
+    """What verifying one model's proposals does to results (ECCV Caption, equation E.5)."""
     (verified,), (reference,) = case.columns(case.spec.of), case.columns(case.spec.against)
     models = list(verified)
     _, _, annotator = (case.spec.of or ("",))[0].partition(", ")

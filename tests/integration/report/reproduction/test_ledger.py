@@ -205,11 +205,6 @@ def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path):
     chat_answers(tmp_path / "b", "positive-first", [True, True, "yes", True])
     with pytest.raises(DataError, match=r"gpt4v-swap_obj\.json, '0': no answer; allowed: correct: true"):
         reproduce(data=tmp_path / "b", papers=["bivlc"])
-    for folder in ("a", "b"):
-        (tmp_path / "two" / folder).mkdir(parents=True)
-        (tmp_path / "two" / folder / "BiVLC_ViT-B-32.csv").write_text("x\n1\n")
-    with pytest.raises(DataError, match=r"two files are called BiVLC_ViT-B-32\.csv; given: a/.* and b/"):
-        reproduce(data=tmp_path / "two", papers=["bivlc"])
 
 
 def test_perplexities_come_from_a_run_of_a_language_model(shared_data, tmp_path):

@@ -18,11 +18,8 @@ from counterfoil.report.forms.gallery import (
     CHANCE,
     KS,
     NAMED,
-    binned,
     curves,
-    multiplicity,
     recall_curves,
-    varied,
 )
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 
@@ -118,30 +115,6 @@ def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers()
         search = RetrievalDirection(np.arange(20), Plausible(codes, others, (threshold, 2)))
         expected = [sum((a != b).sum() <= threshold for b in others) for a in codes]
         assert right_answers(search).tolist() == expected
-
-
-@given(st.lists(st.integers(0, 5000), min_size=1, max_size=60))
-def test_every_query_is_in_one_bin(counts):
-    labels, share = binned(np.array(counts))
-    assert len(labels) == len(share) == len(set(labels))
-    assert share.sum() == pytest.approx(1)
-    # No empty bin at either end.
-    assert share[0] > 0
-    assert share[-1] > 0
-    spans = [tuple(int(end.replace(",", "")) for end in label.split("–")) for label in labels]
-    for span, part in zip(spans, share.tolist(), strict=True):
-        inside = [c for c in counts if span[0] <= c <= span[-1]]
-        assert part == pytest.approx(len(inside) / len(counts))
-
-
-def test_histograms_stand_for_the_queries_and_only_where_they_vary():
-    gallery = gallery_benchmark().gallery
-    assert varied(gallery)
-    assert not varied(gallery_benchmark(parts=True).gallery)
-    figure = multiplicity("i2t", right_answers(gallery.i2t))
-    heights = [bar.get_height() for bar in figure.axes[0].patches]
-    # Of 30 images one has none, 28 three and one four right captions.
-    np.testing.assert_allclose(heights, 100 * np.array([1, 0, 0, 28, 1]) / 30)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=15))
