@@ -1,8 +1,4 @@
-"""Texts, images and answers that a step has made: once by all processes that share a build's cache.
-
-A maker makes items in batches (`engine.executor`). What one of several processes has made is found by the
-others in the cache; a process alone keeps unfinished work beside the build, and nothing in the cache.
-"""
+"""Texts and answers that a step has made, once by all processes that share a build's cache."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +19,7 @@ from counterfoil.store import digest, digest_value, write_json
 def stored_texts(
     context: StepContext, request: object, count: int, write: Callable[[], Sequence[str]]
 ) -> list[str]:
-    """The `count` texts of a batch: those that were kept, else what `write` gives, which is kept.
-
-    `request` is all that the texts depend on, in plain values. A damaged file is written again.
-    """
+    """The `count` texts of a batch, which `request` tells from others: those kept, else new ones, kept."""
     place = context.keep / f"{digest_value(request)}.json"
     if place.is_file():
         try:
@@ -46,10 +39,7 @@ Write = Callable[[Sequence[Any], int], Sequence[str]]
 
 @dataclass(frozen=True)
 class TextRequest:
-    """A text that is wanted of a local model for an image, or after the turns of a conversation.
-
-    A batch has one seed, or None.
-    """
+    """A text wanted of a local model for an image or a conversation, with the seed of its batch."""
 
     given: Image | tuple[str, ...]
     seed: int | None = None
@@ -99,7 +89,7 @@ class CachedTextGenerator:
 def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
 ) -> CachedTextGenerator:
-    """The writer of captions of a folder or a name of the hub; raises what loading it raises."""
+    """The writer of captions of a folder or a name of the hub."""
     from counterfoil.models.generative.writing import load_writer
 
     writer = load_writer(name, Options(device=device), prompt=prompt)
@@ -108,10 +98,7 @@ def captioner(
 
 
 def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> CachedTextGenerator:
-    """The language model of a folder or a name of the hub, whose answers all begin with `head`.
-
-    Raises what loading it raises.
-    """
+    """The language model of a folder or a name of the hub; its answers all begin with `head`."""
     from counterfoil.models.text_models import load_generator
 
     generator = load_generator(name, Options(device=device))

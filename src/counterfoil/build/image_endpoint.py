@@ -1,10 +1,4 @@
-"""An OpenAI-compatible image endpoint, of which no image is paid for twice.
-
-Images are made of texts (`POST /v1/images/generations`), or edited as texts say (`POST /v1/images/edits`, a
-form with the image). Answers are read as base64 or fetched from the address that they give. An address is
-written down before it is fetched, so that a process that is killed in between fetches and does not ask again.
-What a filter declines is kept as well.
-"""
+"""An OpenAI-compatible image endpoint (`images/generations` or `/edits`); no image is paid for twice."""
 
 import base64
 import json
@@ -33,11 +27,7 @@ _GONE = frozenset({401, 403, 404, 410})
 
 @dataclass(frozen=True)
 class ImageAnswer:
-    """One answer: the image's `data`, the `address` to fetch it from, or why it was `refused`.
-
-    `facts` are what the endpoint says of it, such as the prompt that it drew in place of the one sent; `cell`
-    is the file in which the image is once it is kept.
-    """
+    """One answer: the image's `data`, the `address` to fetch it from, its file, or its refusal."""
 
     data: bytes | None = None
     address: str | None = None
@@ -66,11 +56,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         self._wanted: dict[str, ImageRequest] = {}
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
-        """An image for each that is wanted, in order; one without where the endpoint declines.
-
-        Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
-        answers with no image after all tries; images that are there by then stay.
-        """
+        """An image for each that is wanted, in order; one without where the endpoint declines."""
         image_of_row: dict[int, Generated] = {}
 
         def take(row: int, data: bytes) -> None:
@@ -222,10 +208,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         return ImageAnswer(cell=cell)
 
     def _fetched(self, address: str, *, again: bool) -> bytes | None:
-        """The image at an address; None where it is there no more and the endpoint may be asked again.
-
-        The key is not sent along, since the address may be of another host.
-        """
+        """The image at an address, asked without the key; None where it is gone and may be asked again."""
         last = ""
         for tries in range(self.settings.retries + 1):
             try:

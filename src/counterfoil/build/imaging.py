@@ -1,9 +1,7 @@
-"""Images made for captions by diffusion pipelines, and what is asked for and comes of it, whoever makes them.
+"""Images made for captions by pipelines of diffusers, and the requests and facts that all makers share.
 
-A pipeline is any of diffusers' that draws from a text, by its name on the hub or a folder, or one that edits
-a source image. Every image has a generator of its own, on the CPU, from the row's seed, so that an image does
-not depend on what is drawn before it. Pixels still differ slightly between devices, versions of the
-libraries and batch sizes: the files are what counts, and each carries what it was made with.
+Every image has a generator of its own, on the CPU, from the row's seed, so that it does not depend on what is
+drawn before it. Pixels still differ between devices, library versions and batch sizes: the files count.
 """
 
 import inspect
@@ -49,10 +47,7 @@ _REVISION = 1
 
 @dataclass(frozen=True)
 class ImageRequest:
-    """One image that is asked for: the `number`-th for a row, `text` what it shall show, `seed` its chance.
-
-    `source` is the cell of the image that is edited, None where it is drawn from the text alone.
-    """
+    """The `number`-th image for a row: `text` to show, `seed`, and the cell of an edited `source`."""
 
     row: str
     number: int
@@ -120,20 +115,15 @@ class ImageSettings(BuiltStep):
 class ImagePipeline:
     """A pipeline of diffusers, loaded when its first image is drawn.
 
-    Images lie in the folder of images of the build of `context`, each named by the digest of all that it was
-    asked with. Those that are there are not drawn again, but for those of an unfinished batch, so that a
-    build that was stopped ends in the same bytes as one that was not.
+    Images are named by the digest of all that they were asked with, and a batch whose images are all there is
+    not drawn again.
     """
 
     def __init__(self, settings: ImageSettings, context: StepContext) -> None:
         self.settings, self.context = settings, context
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
-        """An image for each that is wanted, in order.
-
-        Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
-        where the disk is full.
-        """
+        """An image for each that is wanted, in order."""
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
         tokenizer = getattr(self._pipe, "tokenizer", None)

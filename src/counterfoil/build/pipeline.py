@@ -69,10 +69,7 @@ class BuildRecipe:
         return tuple(f"{number}-{step.name}" for number, step in enumerate(self.steps, start=1))
 
     def check_order(self, columns: Sequence[str]) -> None:
-        """Raise `InputError` where a step reads a column that neither the rows have nor a step before makes.
-
-        `columns` are those of the rows that the first step reads.
-        """
+        """Raise `InputError` where a step reads what no earlier step makes and `columns` lack."""
         there = {"id", *columns}
         for label, step in zip(self.labels[1:], self.steps[1:], strict=True):
             lacking = [name for name in step.requires if name not in there]
@@ -88,11 +85,7 @@ class BuildRecipe:
 
 
 def shipped() -> list[str]:
-    """The names of the recipes that counterfoil has.
-
-    >>> "bivlc" in shipped()
-    True
-    """
+    """The names of the recipes that counterfoil has."""
     folder = files("counterfoil.build").joinpath("recipes")
     return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
@@ -100,12 +93,7 @@ def shipped() -> list[str]:
 def read_recipe(
     name: str | Path, *, settings: Mapping[str, str] | None = None, seed: int | None = None
 ) -> BuildRecipe:
-    """The recipe of a TOML file, or a shipped one by its name, with some settings of another value.
-
-    `settings` are texts by "STEP.KEY": of the step called so, or of all of its kind. Raises
-    `UnknownNameError` for an unknown recipe or step, and `DataError` or `InputError` naming file, step and
-    key for what is wrong.
-    """
+    """The recipe of a TOML file, or a shipped one by its name; `settings` change values by "STEP.KEY"."""
     path = Path(name)
     if path.suffix == ".toml":
         text, called, where = read_text(path), path.stem, str(path)
@@ -214,10 +202,7 @@ class Build:
 def run_recipe(
     recipe: BuildRecipe, context: StepContext, *, begun: Callable[[str, int], None] = lambda label, rows: None
 ) -> Build:
-    """Run the steps that are not finished in the folder of `context`; `begun` gets label and rows.
-
-    Raises what steps raise; finished steps stay.
-    """
+    """Run the steps that are not finished in the folder of `context`; finished steps stay where one fails."""
     photos = getattr(recipe.steps[0], "images", None)
     context = replace(context, seed=recipe.seed, photos=context.photos if photos is None else Path(photos))
     build = Build(context.folder, ())
@@ -256,11 +241,10 @@ def run_recipe(
 
 
 def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) -> None:
-    """Raise `DataError` where first rows name no image, or one that is not at hand, that a step reads.
+    """Raise `DataError` before the first step where one of `steps` would miss an image of the first rows.
 
-    Found before the first of them begins, which may be hours before the last one would have found it. A step
-    that takes images by their names says `opens = False`; where a folder was named, all must be in it. One
-    that drops rows without an image says `drops_blank = True`. What a step before makes is not looked for.
+    A step that only takes names of images says `opens = False`; one that drops rows without an image,
+    `drops_blank`.
     """
     produced: set[str] = set()
     filled: set[str] = set()
@@ -300,10 +284,7 @@ def run_step(
     *,
     save: Callable[[Output], str | None] = lambda output: None,
 ) -> Output:
-    """One step on rows of one's own, checked before and after.
-
-    `save` keeps what the step gives, also where no row is left, which is an error; it gives the error's hint.
-    """
+    """One step on rows of one's own, checked before and after; `save` keeps its output and gives a hint."""
     where = f"step {context.step or step.name}"
     check_columns(step, rows, where=where)
     output = step.run(rows, context)
@@ -320,10 +301,7 @@ def said_dropped(place: Path) -> str:
 
 
 def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] | None = None) -> bool:
-    """Whether the images that a step made are there: those in the columns `produced`.
-
-    Of a step that reads rows (None) they are those that are called as images of a build are.
-    """
+    """Whether images in the columns `produced` are there; of a step that reads rows, a build's own."""
     columns = set(IMAGE_ROLES) & set(rows.column_names)
     named = {
         cell

@@ -69,12 +69,7 @@ _STALE_SECONDS = 3600.0
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a cache knew of the keys it was asked for.
-
-    `rows` are the positions of the known keys, ascending, and `values` their values in that order (None
-    where no key is known). `broken` names shards that are cut off or altered; what they held counts as
-    unknown.
-    """
+    """The positions of known keys, ascending, their values (None: nothing is known), and `broken` shards."""
 
     rows: Int64[ndarray, "rows"]
     values: Values | None
@@ -83,9 +78,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Cache:
-    """The shards of one scorer, in `folder`; with `folder` None nothing is known and nothing is kept.
-
-    `folder` is a path, or a URL of a place (as a path too: `counterfoil.storage.location`).
+    """The shards of one scorer, in `folder` (a path or URL); with `folder` None nothing is kept.
 
     >>> import tempfile
     >>> cache = Cache(Path(tempfile.mkdtemp()), Identity("a model"))
@@ -100,10 +93,7 @@ class Cache:
     _noted: list[str] = field(default_factory=list, init=False, repr=False)
 
     def read(self, kind: Kind, keys: Sequence[str]) -> Found:
-        """Look `keys` (hexadecimal digests) up; a shard that cannot be read is passed over and named.
-
-        Where two shards know one key, the first by file name answers, whatever order the system lists in.
-        """
+        """Look `keys` up; where two shards know one key, the first by file name answers on every machine."""
         if self.folder is None:
             return Found(np.empty(0, dtype=np.int64), None)
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
@@ -129,7 +119,7 @@ class Cache:
     def stream_parts(
         self, kind: Kind, keys: Sequence[str], broken: list[Path]
     ) -> Iterator[tuple[str, Parts]]:
-        """The parts of the known ones among `keys`, shard by shard; those that cannot be read are added."""
+        """The parts of the known ones among `keys`, shard by shard; broken shards are added to `broken`."""
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
@@ -204,11 +194,7 @@ class Cache:
     def _readable(
         self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
     ) -> Iterator[tuple[PlaceEntry, dict[bytes, int], Any]]:
-        """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those.
-
-        Shards that cannot be read go to `broken`. Values are read only where a key is wanted, and the
-        archive's checksums are verified as they are.
-        """
+        """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those."""
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
             try:

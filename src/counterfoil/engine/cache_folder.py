@@ -1,8 +1,6 @@
 """The folder of finished work as a whole: whose it is, how large it is, and what of it may go.
 
-Only files that a cache has written are ever counted as its own or removed: they are known by where they lie
-and what they are called. Everything else in the folder stays, and links are not followed. The folder may be a
-prefix in a bucket.
+Only files that a cache has written, known by place and name, are ever counted or removed.
 """
 
 import re
@@ -58,10 +56,7 @@ class CachedScorer:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a cache's folder holds: `shelves`, the `notes` beside them, and how many files are others'.
-
-    Notes are names of scorers, identities of models, digests of images and answers of chat endpoints: small.
-    """
+    """What a cache's folder holds: `shelves`, the small `notes` beside them, and files of others."""
 
     place: Place
     shelves: tuple[CachedScorer, ...]
@@ -125,10 +120,7 @@ def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
 
 
 def remove(contents: Contents, shards: Sequence[Shard]) -> int:
-    """Remove files of a cache, and folders that are empty then; how many bytes are free.
-
-    What another process removed first is no error, and what may not be removed stays.
-    """
+    """Remove files of a cache, and folders that are empty then; returns the bytes freed."""
     freed = 0
     place = contents.place
     for shard in shards:

@@ -1,13 +1,8 @@
 """The work of one stage of a session in shards, and who computes them: this process, or others beside it.
 
-A shard is what is written to the cache at once and lost at most. Shards are cut the same everywhere, and each
-is found in the cache when it is done. So any process that has the scorer and sees the cache can compute any
-of them, executors can be mixed, and any process may be killed: another one does what it had not finished, and
-the values are the same bytes. An executor decides who does which shard and nothing else.
-
-A generator gets the items of a batch together and answers with bytes for each: an image, a text. Those are
-taken one by one as they come, from the generator or from the cache where another process has put them, so
-that no more than a few lie in memory. One process alone keeps nothing of it in the cache.
+Shards are cut the same everywhere and found in the cache when done. So any process with the scorer can
+compute any of them, executors can be mixed, and any process may be killed. An executor only decides who does
+which.
 """
 
 import time
@@ -88,12 +83,7 @@ def generated_parts(
 
 
 def batch_keys(content: Sequence[Any], size: int) -> list[str]:
-    """A key for each item from its content (plain values) and that of the items of its batch of `size`.
-
-    >>> one, two = batch_keys(["a", "b", "c"], 2), batch_keys(["a", "b", "d"], 2)
-    >>> one[:2] == two[:2], one[2] == two[2]
-    (True, False)
-    """
+    """A key for each item from its content (plain values) and that of the items of its batch of `size`."""
     keys = []
     for start in range(0, len(content), size):
         batch = list(content[start : start + size])
@@ -113,8 +103,7 @@ Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
-    `values` takes what is computed, `cache` is the scorer's. All of it but the scorer travels to another
-    process by pickle: `compute` is a function of a module.
+    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module.
     """
 
     stage: str
@@ -168,12 +157,7 @@ class ShardWork:
         )
 
     def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
-        """Compute shards, in order: each is yielded when its values are taken and kept.
-
-        All of their batches go to the scorer in one call, so that it can prepare the next ones meanwhile.
-        `advance` is called after every batch. Raises `ScoreError` where the scorer gives too few values or
-        such as cannot be.
-        """
+        """Compute shards in one stream of batches; each is yielded when its values are taken and kept."""
         batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
         stream = self.compute(self.scorer, batches, self.workers)
         try:
@@ -196,10 +180,7 @@ class ShardWork:
     def run_free(
         self, shards: Collection[int], leases: "Leases", advance: Advance, *, at_once: int
     ) -> tuple[set[int], set[int]]:
-        """Compute those of the shards that no other process has done or is at, `at_once` at most.
-
-        Returns the shards that were computed here, and those that were finished already.
-        """
+        """Compute `at_once` shards that no one does or has done; returns those, and the finished ones."""
         taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
         # Only now, since another process may have finished a shard until its lease was taken.
         finished = self.finished()
@@ -278,7 +259,7 @@ AT_ONCE = 8
 
 
 def at_once(left: int, processes: int) -> int:
-    """How many of the shards that are left a process takes, at least 1, so that all have some to the end.
+    """How many of the shards that are left a process takes, so that all have some to the end.
 
     >>> at_once(1000, processes=2), at_once(20, processes=2), at_once(3, processes=2)
     (8, 5, 1)
@@ -297,21 +278,15 @@ class Executor(Protocol):
     distant: ClassVar[bool]
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
-        """Have all shards of `work` computed and kept; whether their values are all in `work.values` now.
-
-        Where they are not they lie in the cache. `advance` is called as items are done.
-        """
+        """Have all shards computed and kept; returns whether their values are all in `work.values` now."""
 
 
 @dataclass(frozen=True)
 class RankExecutor:
     """This process is number `rank` of `of` that share a cache, and nothing else.
 
-    It begins with its own part of the shards, goes on with those that are left, and takes a lease on a shard
-    before it computes it, so that no two live processes do the same one. It waits for the shards of others,
-    and does those of a process that died. Ranks may start in any order, at any time, or not at all.
-
-    Raises `InputError` for a rank outside 0 to `of` - 1.
+    It begins with its own part of the shards, goes on with what is left, and takes a lease on each, so that
+    it also does those of a process that died. Ranks may start in any order, at any time, or not at all.
     """
 
     distant: ClassVar[bool] = False

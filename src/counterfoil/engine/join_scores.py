@@ -88,10 +88,7 @@ def join_scores(
 
 
 def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn) -> PrecomputedTable:
-    """The table with one entry per question of `benchmark`, in the order of its questions.
-
-    Raises what `join_scores` raises.
-    """
+    """The table with one entry per question of `benchmark`, in the order of its questions."""
     given, rows = _of_questions(given, benchmark, note)
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
@@ -129,9 +126,7 @@ def _of_questions(
 ) -> tuple[PrecomputedTable, Int64[ndarray, "n"]]:
     """The table as one of the kind that is asked for, and its entry for every question.
 
-    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1: where each question has one
-    score, the table has too, whatever it looked like. Where right and wrong answer the questions too, a
-    column that is called so stays what it is. Raises `ScoreError` for answers to questions of another kind.
+    Where each question has one score, the table has too, whatever its ids and values looked like.
     """
     outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
     one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
@@ -289,11 +284,7 @@ def item_rows(
     whose: str,
     used: Int64[ndarray, "used"] | None = None,
 ) -> Int64[ndarray, "items"]:
-    """For every image (or caption) of `whose`, by name, its row (or column) of what is given.
-
-    Without ids the rows are all items in order. With them those of the items at `used`, by default all, must
-    be there, and others may be -1.
-    """
+    """For every item of `whose`, by name, its row of what is given; -1 only where it is not `used`."""
     names, where = [item.id for item in items], given.identity.name
     ids, rows = (given.image_ids, given.shape[0]) if kind == "image" else (given.caption_ids, given.shape[1])
     if ids is None:
@@ -401,12 +392,7 @@ class _Columns:
         return None
 
     def rows_in_order(self) -> Int64[ndarray, "n"]:
-        """For every question its row, where the table has one per question and no ids.
-
-        Where table and benchmark both know subsets (a file per subset, or columns), the order is that within
-        each subset: the files of a folder follow each other by name, the subsets of a benchmark as it was
-        released. Raises `ScoreError` where a subset has another number of rows than questions.
-        """
+        """For every question its row in the benchmark's order, in each subset where both know those."""
         if self.subsets is None:
             return np.arange(len(self.benchmark), dtype=np.int64)
         theirs, ours = self.subsets
@@ -427,9 +413,7 @@ class _Columns:
     def rows_by_captions(self, note: Note) -> Int64[ndarray, "n"]:
         """For every question the row of the table with its captions (and file name and subset, if any).
 
-        Questions that agree in all of these are answered by their rows in order, and `note` is told; so it is
-        where rows that belong to no question are dropped. A question without a row, or with more rows than
-        there are questions like it, raises `ScoreError`.
+        Questions that agree in all of these are answered by their rows in order.
         """
         table, benchmark = self.given.table, self.benchmark
         columns = [(self.captions[0][slot], texts) for slot, texts in sorted(self.captions[1].items())]
@@ -515,13 +499,7 @@ class _Column:
 
 
 def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
-    """For every question the row of its image and caption; None where the table has no column of either.
-
-    Rows of pairs that are not asked about are left out, and `note` says how many. A table with captions
-    alone may also follow the questions row by row, which is noted. Raises `ScoreError` where an id or a pair
-    of the benchmark is missing, where one pair has two scores, and where the columns there are do not tell
-    the questions apart.
-    """
+    """For every question the row of its image and caption; None where the table has no column of either."""
     if not any(item_columns(given.table)):
         return None
     images, captions = (_one_of(names, given, benchmark, *ours) for names, ours in _items(given, benchmark))
@@ -650,10 +628,7 @@ _Names = tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]] | None]
 
 
 def _items(given: PrecomputedTable, benchmark: Benchmark) -> list[tuple[Sequence[str], _Names]]:
-    """The table's columns of images, and of captions, each with what the questions' items are called.
-
-    A caption with an id "IMAGE/CAPTION" is called by its own name, which goes first, too.
-    """
+    """The table's columns of images, and of captions, each with what the questions' items are called."""
     captions, images = benchmark.listed.pairs()
     caption_names: list[tuple[str, ...]] = []
     for name, caption, image in zip(benchmark.questions.ids, captions, images, strict=True):

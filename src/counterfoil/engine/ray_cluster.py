@@ -1,7 +1,4 @@
-"""The Ray cluster that a driver joins or starts, and its workers as the driver sees them.
-
-One that it starts is of this machine alone, and nothing is left of it behind.
-"""
+"""The Ray cluster that a driver joins or starts, and its workers as the driver sees them."""
 
 import logging
 import os
@@ -41,11 +38,7 @@ _QUIET: dict[str, Any] = {
 
 
 def connect(address: str) -> Callable[[], None]:
-    """Join the cluster at `address`, or start one on this machine where it is empty; returns what leaves it.
-
-    A process that is in a cluster stays in that one. Raises `MissingExtraError` without Ray and `InputError`
-    where there is no cluster at the address, or one of another version.
-    """
+    """Join the cluster at `address`, or start one on this machine where it is empty; returns how to leave."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray
@@ -70,10 +63,7 @@ def connect(address: str) -> Callable[[], None]:
 
 
 def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
-    """How many workers the cluster has room for, and what each takes: a GPU, else `cpus` processors (1).
-
-    Raises `InputError` where there is room for none.
-    """
+    """How many workers the cluster has room for, and what each takes: a GPU, else `cpus` processors (1)."""
     import ray
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -169,10 +159,7 @@ class WorkerPool:
         self._handshake: Handshake | None = None
 
     def name_cache(self, folder: Path) -> None:
-        """Name a file in a cache that workers must see before they get work.
-
-        It stays from stage to stage: a worker that was started in one may come in the next.
-        """
+        """Name a file in a cache that workers must see before they get work."""
         if self._handshake is None or self._handshake.cache != folder:
             token = uuid.uuid4().hex
             probe = f"{LEASES}/.probe-{token}.part"
@@ -209,11 +196,7 @@ class WorkerPool:
         return False
 
     def take_answer(self, worker: Worker, problem: Any) -> None:
-        """Take the answer of a worker; raises what is in the way of its work.
-
-        One that looked in a cache of a stage before, or after an hour, when others have swept the file away,
-        is asked again.
-        """
+        """Take the answer of a worker; one that looked in an earlier cache, or too late, is asked again."""
         assert worker.handshake is not None
         worker.meeting = None
         if problem is None:

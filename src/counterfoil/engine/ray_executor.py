@@ -1,9 +1,7 @@
 """The `ray` executor: actors of a Ray cluster compute the shards that a cache lacks.
 
-The driver sends each worker chunks of shards, two at most at a time, and the worker takes leases on them as
-every other process that shares the cache does. Ray carries items and names; values go to the cache, where the
-driver finds them. So a worker, a node or the driver itself may be killed at any moment: what was not finished
-is done again by another one, and Ray's own restarts and retries are not used.
+Ray carries items and names; values go to the cache. So any worker, node or driver may be killed: what was not
+finished is done again, and Ray's own restarts and retries are not used.
 """
 
 import time
@@ -37,13 +35,8 @@ _START = 180.0
 class RayExecutor:
     """Workers of a Ray cluster: one per GPU, else one per `cpus` processors (1) of all its machines.
 
-    The cluster is that at `address` ("HOST:PORT" of its head for a machine of the cluster, "ray://HOST:PORT"
-    for one outside), or this machine where it is "". Workers are started when the first shard is missing and
-    stay until `close`, the end of a `with` block, or the end of the process. Processes of other executors may
-    share the cache, and what they compute is not computed again.
-
-    Raises `InputError` for a number of processors that cannot be; `run` raises it where there is no cluster,
-    and where a worker has other versions or another scorer than the driver or does not see the cache.
+    The cluster is that at `address` ("HOST:PORT", or "ray://HOST:PORT" from outside), or this machine where
+    it is "". Workers stay until `close`, the end of a `with` block, or the end of the process.
     """
 
     distant: ClassVar[bool] = True
@@ -157,11 +150,7 @@ class _Stage:
             worker.chunks[ref] = chunk[0]
 
     def _next(self, worker: Worker) -> tuple[int, ...]:
-        """The next shards for a worker.
-
-        Where none are left, those that others have and may not have begun: a lease tells, and of a machine
-        that was lost they are free. That is tried again and again, but not without pause.
-        """
+        """The next shards for a worker; where none are left, those that others may not have begun."""
         many = at_once(len(self._left), len(self._pool.workers))
         shards: list[int] = []
         while self._left and len(shards) < many:

@@ -1,7 +1,4 @@
-"""A worker of the `ray` executor: a process of the cluster that has a scorer and computes shards with it.
-
-What it is sent are items and names, what it sends back are numbers of shards. Values go to the cache alone.
-"""
+"""A worker of the `ray` executor: a process of the cluster that has a scorer and computes shards with it."""
 
 import os
 import platform
@@ -46,10 +43,7 @@ class Handshake:
 
 
 def sendable(error: Exception) -> Exception:
-    """An exception as another process gets it; one whose parts cannot travel is a `RuntimeError`.
-
-    The worker's traceback stands beside it, unless it is one of ours, which say all in a line.
-    """
+    """An exception as another process gets it; one whose parts cannot travel is a `RuntimeError`."""
     from ray import cloudpickle
 
     try:
@@ -81,10 +75,7 @@ class ShardWorker:
         return None
 
     def compute(self, chunk: bytes, name: str, scorer: bytes | None) -> frozenset[int] | Exception:
-        """Compute the shards of a chunk that no other process is at; `scorer` is sent where it is new.
-
-        Returns the places of those that are in the cache now, or what went wrong.
-        """
+        """Compute the free shards of a chunk; returns the places of those now in the cache, or the error."""
         from ray import cloudpickle
 
         try:

@@ -1,8 +1,7 @@
 """Leases on shards: which process of several computes which, through nothing but the cache's own place.
 
-A lease is a name that one process alone can create. While its holder lives it is renewed; one that was not
-renewed for `patience` seconds, or whose holder is a process of this machine that is gone, is taken over.
-Where a lease fails (a machine slept longer than that), a shard is computed twice, to the same bytes.
+A live holder renews its lease; one that was not renewed for `patience` seconds, or whose process is gone, is
+taken over. Where a lease fails, a shard is computed twice, to the same bytes.
 """
 
 import json

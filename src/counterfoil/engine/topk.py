@@ -1,10 +1,7 @@
 """The best k of a gallery for every query, exactly, and the first items of each model in one numbering.
 
-A block is some queries x some items, and its scores are thrown away at once. Once k items of a query are
-known, only what scores above the k-th of them matters: one comparison per score, and few survive it. The cost
-is that of the scores themselves, and the memory that of a few blocks, whatever the size of the gallery.
-Rankings keep the first items of their queries; from embeddings and similarities those of any query are
-computed when they are asked for.
+Once k items of a query are known, only what scores above the k-th matters: one comparison per score, and few
+survive it. Memory is that of a few blocks, whatever the size of the gallery.
 """
 
 import os
@@ -37,11 +34,7 @@ def map_ordered(
 ) -> Iterator[tuple[Part, Result]]:
     """Each part with what `work` makes of it, in order; one more than there are cores at a time by default.
 
-    As many results as threads are held at most. Meanwhile a matrix product keeps to the thread it is called
-    in: several that each spread over all cores would spend more time waiting for each other than working.
-
-    >>> list(map_ordered(lambda part: part * 10, [1, 2, 3], threads=2))
-    [(1, 10), (2, 20), (3, 30)]
+    A matrix product keeps to its thread: several that spread over all cores would wait for each other.
     """
     threads = min(threads or min(os.cpu_count() or 1, _MOST) + 1, len(parts))
     if threads <= 1:
@@ -71,10 +64,8 @@ def top_k(
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
     """The k items of highest inner product with each query, best first, and their products.
 
-    Of equal scores the item of the lower position stands first, in whatever blocks the work is done. Takes
-    float32 or float64 and computes in that precision; memory-mapped arrays are read a block at a time.
-    Raises `InputError` where k is not 1 to the number of items, where widths differ and for other types, and
-    `ScoreError` for NaN.
+    Of equal scores the lower position stands first, in whatever blocks the work is done. Takes float32 or
+    float64.
 
     >>> items, scores = top_k(np.array([[1.0, 0.0]]), np.array([[0.5, 1.0], [2.0, 0.0], [0.5, 9.0]]), 2)
     >>> items.tolist(), scores.tolist()
@@ -111,9 +102,6 @@ def top_k_in_blocks(
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
     """`top_k` of scores that come from elsewhere: a similarity on disk, another rule than the inner product.
-
-    `scores(queries, items)` is asked for one block at a time in each thread, items ascending, and may hand
-    out the same memory again at the next call. float32 and float16 scores give float32, others float64.
 
     >>> given = np.array([[3, 1, 3], [0, 2, 1]])
     >>> top_k_in_blocks(lambda rows, columns: given[rows, columns], 2, 3, 2)[0].tolist()
@@ -238,10 +226,9 @@ First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class ModelLists:
-    """One model's lists over a gallery. `query_ids` are those that it answers, by direction.
+    """One model's lists over a gallery: the queries it answers and how deep, by direction.
 
-    `depth` is how many items of each it can give. `owners` (the image of each caption, -1 where unknown),
-    `texts` and the `benchmark` that was asked are there where the lists come from answers to one.
+    `owners` (the image of each caption, -1 unknown), `texts` and `benchmark` come with answers to one.
     """
 
     name: str
@@ -264,10 +251,7 @@ class ModelLists:
 def top_lists(
     lists: ModelLists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
 ) -> NDArray[np.int64]:
-    """(queries, k) the first items of a model for queries it answers, as positions.
-
-    Raises `InputError` where a list does not reach down to k.
-    """
+    """(queries, k) the first items of a model for queries it answers, as positions."""
     n_items = len(lists.ids(direction)[1])
     if n_items < k:
         problem = f"the gallery of {direction} is smaller than k"

@@ -68,11 +68,10 @@ def in_form_of(before: str, after: str) -> str:
 
 
 def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
-    """Why a caption is no negative of another in a category, one of `REASONS`; "" where it may be one.
+    """Why a caption is no negative of another in a category (one of `REASONS`); "" where it may be one.
 
-    A replacement changes one stretch of words, an addition adds words and takes none away, a swap has the
-    same words in another order. Words are compared without case, marks, endings and words such as "the", so
-    that verbs and pronouns may agree with what was changed and spelling may be mended.
+    Words are compared without case, marks, endings and words such as "the", so that agreement and spelling
+    may change.
 
     >>> rejection("A dog on a mat.", "A wet dog on a mat.", "add_att", Lexicon())
     ''

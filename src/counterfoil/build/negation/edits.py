@@ -32,9 +32,7 @@ def plain(parse: Parse, start: int, stop: int) -> tuple[str, ...]:
 
 
 def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
-    """The caption after edits that do not overlap.
-
-    "a" and "an" before a changed word become what the word takes. The first letter is a capital where it was.
+    """The caption after edits that do not overlap; articles and the first capital are set right.
 
     >>> from counterfoil.build.negation.parse import parse_of
     >>> tagged = [("A", "DT", "a"), ("dog", "NN", "dog"), ("sits", "VBZ", "sit"), (".", ".", ".")]
@@ -96,10 +94,7 @@ AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 
 @dataclass(frozen=True, slots=True)
 class ChangePlace:
-    """Somewhere a caption can be changed, in as many ways as there are `options`.
-
-    The lowest `tier` is tried first; `change` is given one of the options.
-    """
+    """Somewhere a caption can change, by one of `options`; places of the lowest `tier` are tried first."""
 
     tier: int
     options: Sequence[str]

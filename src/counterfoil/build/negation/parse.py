@@ -1,7 +1,5 @@
-"""A parse of a caption: tokens with tags and lemmas, and the noun phrases in them.
+"""Parses of captions by `hanta` or `spacy:MODEL`: tokens with Penn tags, lemmas and noun phrases.
 
-Two parsers read captions: `hanta`, a tagger whose English model comes with its package, and `spacy:MODEL`,
-any pipeline of spaCy that tags (`spacy:en_core_web_sm`, or a folder). Tags are those of the Penn Treebank.
 Noun phrases are found from the tags alone, so that every parser gives the same phrases for the same tags.
 """
 
@@ -35,11 +33,9 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """A noun phrase, as positions of tokens: determiner, attributes, nouns.
+    """Positions of tokens: determiner from `start`, attributes from `core`, nouns from `noun` to `stop`.
 
-    `start` to `core` is the determiner (none where they are equal), `core` to `noun` the attributes, `noun`
-    to `stop` the nouns, of which the last is the head. `end` is where the phrase ends with what follows "of"
-    ("a bowl of fruit"), else `stop`.
+    `end` is where the phrase ends with what follows "of" ("a bowl of fruit"), else `stop`.
     """
 
     start: int
@@ -52,13 +48,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Parse:
-    """A caption with its tokens; `str(parse)` is the caption without spaces at its ends.
-
-    >>> tagged = [("A", "DT", "a"), ("brown", "JJ", "brown"), ("dog", "NN", "dog"), (".", ".", ".")]
-    >>> parse = parse_of("A brown dog.", tagged)
-    >>> parse.phrases
-    (NounPhrase(start=0, core=1, noun=2, stop=3, end=3, plural=False),)
-    """
+    """A caption with its tokens; `str(parse)` is the caption without spaces at its ends."""
 
     tokens: tuple[Token, ...]
 
@@ -115,10 +105,7 @@ class Parse:
 
 @dataclass(frozen=True, eq=False)
 class Parser:
-    """A reader of captions; `name` says what it is, with its version.
-
-    `tag` gives the tokens of each caption with their tags and lemmas.
-    """
+    """A reader of captions, by name and version; `tag` gives tokens, tags and lemmas of each caption."""
 
     name: str
     tag: Callable[[Sequence[str]], Iterable[Iterable[tuple[str, str, str]]]]
@@ -130,10 +117,7 @@ class Parser:
 
 
 def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
-    """The parse of a caption from its tokens with their tags and lemmas, in order.
-
-    Raises `InputError` where the tokens are not those of the caption.
-    """
+    """The parse of a caption from its (token, tag, lemma) in order."""
     at, tokens = 0, []
     for text, tag, lemma in tagged:
         start = caption.find(text, at)
@@ -228,11 +212,7 @@ def _phrase(tokens: Sequence[Token], start: int, known: WordLists) -> NounPhrase
 
 
 def load_parser(name: str = "hanta") -> Parser:
-    """The parser of a name: `hanta`, or `spacy:MODEL` with the name or the folder of a pipeline.
-
-    Raises `MissingExtraError` where its package is not installed, `ModelError` where there is no such
-    pipeline or it gives no tags, and `InputError` for another name.
-    """
+    """The parser of a name: `hanta`, or `spacy:MODEL` with the name or the folder of a pipeline."""
     kind, _, argument = name.partition(":")
     if name == "hanta":
         return hanta_parser()

@@ -1,7 +1,4 @@
-"""Words that exclude each other, and their forms: plurals, forms of verbs, articles.
-
-The lists, and the exceptions of the rules that make forms, are in `word_lists.toml`.
-"""
+"""Words that exclude each other (`word_lists.toml`), and their forms: plurals, forms of verbs, articles."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -28,10 +25,7 @@ class Token:
 
 @dataclass(frozen=True)
 class NounGroup:
-    """Nouns of which none names another: a set of words of like meaning each, the first the usual one.
-
-    Words marked ~ in the file only replace others. `adds` are attributes that fit any of them.
-    """
+    """Nouns of which none names another, in sets of like meaning; `adds` are attributes of any of them."""
 
     name: str
     sets: tuple[frozenset[str], ...]
@@ -237,8 +231,6 @@ _PRESENT = {"have": "has", "be": "is", "do": "does", "go": "goes"}
 @lru_cache(1 << 16)
 def verb_form(verb: str, tag: str) -> str:
     """A verb in the form of a Penn tag; of several words the first is changed.
-
-    Forms of verbs that are neither in the lists nor regular may be wrong.
 
     >>> verb_form("reach for", "VBG"), verb_form("throw", "VBN"), verb_form("carry", "VBZ")
     ('reaching for', 'thrown', 'carries')

@@ -38,14 +38,11 @@ _TRIES = 50
 
 @dataclass(frozen=True)
 class WriteCaptions(BuiltStep):
-    """Captions for images: `generated_caption`, with who wrote it (`_by`), for which row and with which seed.
+    """Captions for images in `generated_caption`, with who wrote it, for which row and with which seed.
 
-    A model writes one caption for an image, however many rows have it; `generated_caption_from` names the
-    first of them. The world writes for every row a caption that is true of its scene and says something else
-    than the row's own. Seeds are null where nothing is drawn by chance; the captions of one batch of a local
-    model share theirs. Rows without a caption are dropped with the reason.
-
-    Source: Sarto et al., PAC-S, 2023, section 4 (a caption by BLIP for each image of COCO).
+    A model writes one caption for an image, however many rows have it. The world writes for every row a true
+    caption of its scene that says something else than the row's own. Source: Sarto et al., PAC-S, 2023,
+    section 4.
     """
 
     name: ClassVar[str] = "caption"
@@ -95,11 +92,7 @@ class WriteCaptions(BuiltStep):
         return (SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with their captions.
-
-        Raises `DataError` for an image that is not there and a scene that is none, and what loading a model
-        or asking an endpoint raises.
-        """
+        """The rows with their captions; the others are dropped with the reason."""
         if self.by == WORLD:
             written = list(self._described(rows, context))
         else:
@@ -180,11 +173,7 @@ def _read(row: str, by: str, answer: str, seed: int | None) -> Generated:
 
 
 def one_line(answer: str) -> str:
-    """The first line of an answer that says anything, without quotation marks around it and runs of spaces.
-
-    >>> one_line('\\n "A dog  on grass." \\n(in the rain)')
-    'A dog on grass.'
-    """
+    """The first line of an answer that says anything, without quotation marks and runs of spaces."""
     lines = [" ".join(line.split()) for line in answer.splitlines()]
     line_text = next((line for line in lines if line), "")
     for mark in ('"', "'", "`"):

@@ -33,12 +33,10 @@ from counterfoil.world.people import Annotator, annotate
 
 @dataclass(frozen=True, kw_only=True)
 class RowFilter(BuiltStep):
-    """Rows stay that people accept, or whose score is at or above a threshold.
+    """Rows stay that people accept, or whose score reaches a threshold, given or chosen for a precision.
 
-    The threshold is given, or chosen so that it reaches a precision. Precision and recall of the filter
-    are measured on verified rows: those of a table, or in the drawn world a random sample whose truth is
-    looked up. People's answers are those of a table, or in the drawn world of simulated people who err at a
-    known rate.
+    Precision and recall are measured on verified rows: those of a table or, in the drawn world, a random
+    sample.
     """
 
     people: str | None = setting(
@@ -105,10 +103,7 @@ class RowFilter(BuiltStep):
         return next((name for name in self.ways if getattr(self, name)), None)
 
     def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, context: StepContext) -> Answers:
-        """What people answered of each row: those of the table, or simulated ones.
-
-        Raises `DataError` where the table cannot be used, and for simulated people where rows are not drawn.
-        """
+        """What people answered of each row: those of the table, or simulated ones of drawn rows."""
         if self.people is not None:
             from_table, stray = read_answers(Path(self.people), ids)
             if stray:
@@ -127,10 +122,7 @@ class RowFilter(BuiltStep):
     def people_facts(
         self, ids: Sequence[str], answers: Answers, truth: NDArray[np.bool_] | None, context: StepContext
     ) -> dict[str, Any]:
-        """How many answered, how they agree, and the noise of what they let in, estimated and verified.
-
-        Of drawn rows also the true noise, and whether the interval of the estimate holds it.
-        """
+        """How many answered, how they agree, and the noise of what they let in, estimated and verified."""
         accepted = answers.accepted(self.rule)
         noise = label_noise(answers, self.rule, context.rng("label noise"))
         if noise is None:
@@ -164,11 +156,7 @@ class RowFilter(BuiltStep):
         truth: NDArray[np.bool_] | None,
         context: StepContext,
     ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
-        """Which rows stay, and facts about the filter; all and none where nothing was asked of it.
-
-        `truth` is that of drawn rows. A threshold without verified rows is applied and not measured. Raises
-        `DataError` where truth is asked of rows that are not drawn and where verified rows are not here.
-        """
+        """Which rows stay, and facts about the filter; all and none where nothing was asked of it."""
         sample = self._sample(ids, scores, truth, context)
         if self.threshold is None and self.target_precision is None and sample is None:
             return np.ones(len(scores), dtype=bool), {}
@@ -216,11 +204,7 @@ class RowFilter(BuiltStep):
 
 
 def truth_facts(truth: NDArray[np.bool_] | None, mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """What a filter really did to drawn rows: shares right before and after, and of the right ones kept.
-
-    >>> truth_facts(np.array([True, False, True, False]), np.array([True, True, False, False]))
-    {'truth': {'right_before': 0.5, 'precision': 0.5, 'recall': 0.5, 'kept': 0.5}}
-    """
+    """What a filter really did to drawn rows: shares right before and after, and of the right ones kept."""
     if truth is None or not len(truth):
         return {}
     return {
@@ -254,10 +238,8 @@ OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
 class FilterAmbiguous(RowFilter):
     """Rows stay whose captions fit their own images only, as people say, or as an ensemble of scorers does.
 
-    People answer of each row whether each caption fits its own image and no other (yes keeps the row). In the
-    drawn world people can be simulated who err at a known rate. Scorers give each row its margin: the own
-    caption's score less the other's, for the image and, where there is one, the negative image, the lower of
-    the two. Of several scorers the mean of the margins' ranks counts, as shares in [0, 1].
+    Scorers give each row its margin: the own caption's score less the other's, for image and negative image,
+    the lower of the two. Of several scorers the mean of the margins' ranks counts, as shares in [0, 1].
     """
 
     name: ClassVar[str] = "filter"
@@ -281,13 +263,7 @@ class FilterAmbiguous(RowFilter):
         return (self.column,) if self.column is not None else ()
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that stay, and the others with the reason.
-
-        Facts hold, of people: their number and answers, Fleiss' kappa, the estimated label noise of what is
-        kept with its interval, and with verified rows the noise among those; of scorers the calibration; of
-        drawn rows the truth. Raises `DataError` where rows cannot be asked about, and `InputError` where
-        nothing says what to filter by.
-        """
+        """The rows that stay, and the others with the reason."""
         truth = sound(rows, where=f"step {context.step}")
         facts: dict[str, Any]
         if self.people is not None or self.simulate:
@@ -336,10 +312,7 @@ class FilterAmbiguous(RowFilter):
 class Choose(RowFilter):
     """Candidates for a row (`of`) become at most one, which is called as the row again.
 
-    The best is the one of the highest score (of equal ones the first), the one that most people accept or
-    choose (a table of choices has `of` and `chosen`), or the first. With a threshold, or a precision to
-    reach, a row whose best candidate scores lower has none.
-    Rows without a column `of` are their own only candidates.
+    The best has the highest score (the first of equals), most people's choice, or the first place.
     """
 
     name: ClassVar[str] = "choose"
@@ -368,12 +341,7 @@ class Choose(RowFilter):
         return (self.column,) if self.column is not None else ()
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason.
-
-        Facts hold how many candidates and rows there were, at which place of its row a chosen candidate
-        stood, the calibration of the threshold and, of drawn rows, the truth. Raises `DataError` where a
-        candidate lacks something and where tables of people do not fit, and what loading a scorer raises.
-        """
+        """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason."""
         ids: list[str] = rows["id"].to_pylist()
         of: list[str] = rows["of"].to_pylist() if "of" in rows.column_names else ids
         if rows.schema.get_field_index("of") >= 0 and rows["of"].null_count:

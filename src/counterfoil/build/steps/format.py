@@ -32,11 +32,6 @@ def uniform(
 ) -> tuple[pa.ChunkedArray, dict[str, int]]:
     """Captions in one form, and how many each kind of change changed; what is missing or empty stays so.
 
-    Runs of spaces become one, typographic quotes plain ones. With `case` captions of three words or more in
-    capitals throughout, or with a capital at every word of four or more, become lower case, and the first
-    letter a capital; other capitals stay, as those of names. With `stop` a full stop ends what ends without
-    . ! or ?.
-
     Source: Miranda et al., BiVLC, 2024, section 3.1, step 1.
 
     >>> captions, counts = uniform(pa.array(["two  DOGS on grass", "A MAN AND A DOG .", "A cat.", None]))
@@ -94,10 +89,7 @@ def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) 
 
 @dataclass(frozen=True)
 class Format(BuiltStep):
-    """Captions in one form: case of the first letter, final stop, spaces, quotes.
-
-    What was there is kept in `X_original`; facts count each kind of change.
-    """
+    """Captions in one form: first letter, final stop, spaces, quotes; `X_original` keeps what was there."""
 
     name: ClassVar[str] = "format"
 

@@ -52,11 +52,8 @@ _BATCH, _SIDE = 100, 96
 class Imagine(ImageSettings):
     """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
-    With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
-    row; with 1 rows keep their names. `X_by` says who made an image, `X_from` for which row and `X_seed` with
-    which seed; a column of scenes what an image of the drawn world shows, or `X_unsafe` what the filter of a
-    pipeline found, null where it has none. Settings of pipelines are of no use in the world, which lets a
-    recipe be tried there. Rows without a picture are dropped with the reason.
+    With `k` above 1 every row becomes candidates ROW#0, ROW#1, ..., whose column `of` names the row. A column
+    of scenes says what an image of the drawn world shows, `X_unsafe` what a pipeline's filter found.
     """
 
     name: ClassVar[str] = "imagine"
@@ -86,10 +83,7 @@ class Imagine(ImageSettings):
         return (self.column, *filter(None, (self.source,)))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with their images, k candidates for each.
-
-        Raises `DataError` where no caption can be drawn, and where candidates shall get candidates.
-        """
+        """The rows with their images, k candidates each; rows without one are dropped with the reason."""
         if self.k > 1 and "of" in rows.column_names:
             raise DataError(
                 "the rows are candidates already",

@@ -74,14 +74,7 @@ class NegativeRow:
 
 @dataclass(frozen=True)
 class Negate(BuiltStep):
-    """A row for each caption and category, named ROW/CATEGORY, with a negative caption.
-
-    Columns are added: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"),
-    `change` ("dog > cat"; empty where a model wrote it), and `negative_caption_by`, `_from` and `_seed`. A
-    language model's answers are in `negative_caption_answer` as they came, of dropped rows too. In the world,
-    which speaks of each scene anew, `caption` is replaced, and `negative_scene` added. Where there is no
-    negative, the row is dropped with the reason.
-    """
+    """A row for each caption and category, named ROW/CATEGORY, with a negative, or dropped with a reason."""
 
     name: ClassVar[str] = "negate"
     version: ClassVar[int] = 3
@@ -335,10 +328,7 @@ class Negate(BuiltStep):
             raise ModelError(str(error), hint=hint) from None
 
     def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], by: str | None = None) -> pa.Table:
-        """The rows that negatives are made of, under their new names, with categories.
-
-        Where negatives were written, `by` says who wrote them, and their columns are added.
-        """
+        """The rows of negatives under their new names; with `by`, the columns of written ones too."""
         ids = rows["id"].to_pylist()
         columns: dict[str, list[str | None]] = {
             "id": [f"{ids[negative.row]}/{negative.category}" for negative in negatives],

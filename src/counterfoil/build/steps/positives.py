@@ -30,12 +30,7 @@ JUDGED_WRONG, UNJUDGED = "judged wrong", "not judged"
 
 @dataclass(frozen=True)
 class MissingPositives(BuiltStep):
-    """Every caption with every image that it fits: models propose pairs, people judge them.
-
-    In each round every model proposes, for every image and every caption, the first k items of its list that
-    were not judged. People's answers are a table of judgements (image, caption, answer); in the drawn world
-    the truth is known, and people can be simulated who see it and err.
-    """
+    """Every caption with every image that it fits: models propose pairs, people judge them, in rounds."""
 
     name: ClassVar[str] = "positives"
     required: ClassVar[Sequence[str]] = ("image", "caption")

@@ -1,7 +1,4 @@
-"""Rows that a recipe begins with (`read`: a table, captions, a benchmark, the drawn world), or people write.
-
-`author` makes a sheet for those who write questions, and reads the rows of the sheet that they filled in.
-"""
+"""Rows that a recipe begins with (`read`), or that people write into a sheet (`author`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,11 +31,7 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class ReadRows(BuiltStep):
-    """Rows with `id`, `caption` and what else the source has: images, negative captions, labels, scores.
-
-    Of the drawn world: `image` with its `scene`, a caption that is true of it, and with `negatives` a caption
-    that is not, with `subset` and `type` of the difference.
-    """
+    """Rows with `id`, `caption` and what else the source has; of the drawn world with their `scene`."""
 
     name: ClassVar[str] = "read"
     produced: ClassVar[Sequence[str]] = ("caption",)
@@ -141,8 +134,6 @@ class Author(BuiltStep):
     """Rows go to `sheet.csv`, where people write captions and find images; a filled sheet takes their place.
 
     With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
-    Captions that the sheet has are proposals: people may change them and add rows. A row of the filled sheet
-    without images is dropped.
     """
 
     name: ClassVar[str] = "author"
@@ -155,10 +146,7 @@ class Author(BuiltStep):
     same_words: bool = setting(True, "Both captions must have the same words, in another order.")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """Write the sheet of the rows that stay, or read the filled one.
-
-        A build of rows that are not drawn waits for the filled sheet. Raises `DataError` for no such table.
-        """
+        """Write the sheet of the rows that stay and, unless they are drawn, wait; or read the filled one."""
         if self.filled is not None:
             rows = read_rows(Path(self.filled), context)
         first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()

@@ -92,11 +92,7 @@ class Refine(BuiltStep):
         return (*columns, *([self.within] if self.within else []))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.
-
-        Raises `DataError` where scores are missing, do not fit the rows or are no numbers, `InputError` for
-        two scores of one name, and for scorers that look at images.
-        """
+        """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals."""
         gaps = self._gaps(rows)
         if not gaps and not self.balance and self.against is None:
             raise DataError(
