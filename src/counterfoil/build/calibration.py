@@ -35,7 +35,6 @@ class Share:
     high: float
 
     def to_json(self) -> list[float | None]:
-        """Value, low and high; null where the value is not defined."""
         return [None if np.isnan(self.value) else self.value, self.low, self.high]
 
 
@@ -62,11 +61,9 @@ class Verified:
 
     @cached_property
     def weight(self) -> NDArray[np.float64]:
-        """A weight for each row, 1 where none was given."""
         return np.ones(len(self)) if self.weights is None else self.weights.astype(np.float64)
 
     def take(self, rows: NDArray[Any]) -> "Verified":
-        """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return Verified(self.scores[rows], self.right[rows], weights)
 
@@ -81,7 +78,6 @@ class Quality:
     kept: Share
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; a threshold below every score is null."""
         shares = {name: getattr(self, name).to_json() for name in ("precision", "recall", "kept")}
         return {"threshold": self.threshold if np.isfinite(self.threshold) else None, **shares}
 
@@ -106,7 +102,6 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
 
 
 def _with_interval(value: float, size: float) -> Share:
-    """A share of so many rows with Wilson's 95 % interval."""
     low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(0.95)]))
     return Share(value, float(low[0]), float(high[0]))
 

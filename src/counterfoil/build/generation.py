@@ -46,7 +46,6 @@ class TextRequest:
 
     @property
     def content(self) -> list[Any]:
-        """What tells it from others, as plain values."""
         given = list(self.given) if isinstance(self.given, tuple) else digest(self.given.read())
         return [given, self.seed]
 
@@ -60,7 +59,6 @@ class CachedTextGenerator:
     context: StepContext | None = field(default=None, repr=False)
 
     def make(self, batches: Sequence[Sequence[TextRequest]]) -> Iterator[list[bytes]]:
-        """The texts, batch by batch."""
         for batch in batches:
             write = partial(self.write, [request.given for request in batch], batch[0].seed or 0)
             if self.context is None:
@@ -89,7 +87,6 @@ class CachedTextGenerator:
 def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
 ) -> CachedTextGenerator:
-    """The writer of captions of a folder or a name of the hub."""
     from counterfoil.models.generative.writing import load_writer
 
     writer = load_writer(name, Options(device=device), prompt=prompt)
@@ -130,7 +127,6 @@ class ChatGenerator:
 
     @property
     def identity(self) -> Identity:
-        """Of an address and a model; the request says the rest."""
         settings = self.endpoint.settings
         return Identity(f"answers of {settings.url}#{settings.model}", revision="1")
 

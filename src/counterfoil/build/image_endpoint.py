@@ -56,7 +56,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         self._wanted: dict[str, ImageRequest] = {}
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
-        """An image for each that is wanted, in order; one without where the endpoint declines."""
         image_of_row: dict[int, Generated] = {}
 
         def take(row: int, data: bytes) -> None:
@@ -87,7 +86,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     @property
     def identity(self) -> Identity:
-        """Of the address and the model; a request says the rest."""
         return Identity(self.by, revision="1", options={"edits": self._step.edits})
 
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
@@ -103,12 +101,10 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     @property
     def by(self) -> str:
-        """Who makes the images."""
         return f"images:{self.settings.url}#{self.settings.model}"
 
     @property
     def keeps(self) -> bool:
-        """Always."""
         return True
 
     def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
@@ -160,7 +156,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         return ImageAnswer(address=address, facts=facts)
 
     def refusal(self, message: str) -> ImageAnswer:
-        """What a filter declined, with its words."""
         return ImageAnswer(refused=message)
 
     def known(self, key: str) -> ImageAnswer | None:
@@ -231,7 +226,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
 
 def _image(data: bytes) -> bytes:
-    """The bytes; raises `ValueError` where they are no image."""
     try:
         decode(data, where="an answer")
     except DataError as error:

@@ -56,7 +56,6 @@ class ImageRequest:
     source: str | None = None
 
     def generated(self, by: str, cell: str | None, **more: Any) -> Generated:
-        """What came of the request: the image that `cell` names, or none."""
         return Generated(self.row, by, cell, self.seed, **more)
 
 
@@ -108,7 +107,6 @@ class ImageSettings(BuiltStep):
 
     @property
     def edits(self) -> bool:
-        """Whether images are made of other images."""
         return self.source is not None
 
 
@@ -123,7 +121,6 @@ class ImagePipeline:
         self.settings, self.context = settings, context
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
-        """An image for each that is wanted, in order."""
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
         tokenizer = getattr(self._pipe, "tokenizer", None)
@@ -167,13 +164,11 @@ class ImagePipeline:
 
     @property
     def by(self) -> str:
-        """Who made the images, in a line."""
         unet = f" unet {self.settings.unet}" if self.settings.unet else ""
         return f"{self.facts['pipeline']} {self._name}{unet} {self.facts['weights'][:12]}"
 
     @property
     def identity(self) -> Identity:
-        """That of the drawings."""
         return Identity(self.settings.by, weights=self.facts["weights"], options=self.facts)
 
     @cached_property
@@ -221,7 +216,6 @@ class ImagePipeline:
 
     @cached_property
     def _pipe(self) -> Any:
-        """The pipeline, ready to draw."""
         library, settings = _library(), self.settings
         options = Options(device=self.context.device, precision=self._precision)
         dtype = precision_of(options, self._device, where=settings.by)
@@ -267,7 +261,6 @@ class ImagePipeline:
         return digest_value({**self.facts, **request}) + ".png"
 
     def _draw(self, batch: Sequence[ImageRequest]) -> list[bytes]:
-        """The images of one batch as files, which carry the facts of each."""
         import torch
 
         pipe, settings, library = self._pipe, self.settings, _library()
@@ -323,7 +316,6 @@ def _library() -> Any:
 
 @contextmanager
 def _quiet(library: Any) -> Iterator[None]:
-    """Without the logs, warnings and progress bars of diffusers and transformers."""
     import transformers
 
     bars = library.utils.logging.is_progress_bar_enabled()
@@ -392,7 +384,6 @@ def _explained(error: Exception, where: str, what: str, name: str) -> ModelError
 
 
 def _call_settings(settings: ImageSettings) -> dict[str, Any]:
-    """The settings that are given, by the names that pipelines call them."""
     named = {
         "num_inference_steps": settings.steps,
         "guidance_scale": settings.guidance,

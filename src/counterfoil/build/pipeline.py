@@ -65,7 +65,6 @@ class BuildRecipe:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The folder of each step: "1-read", "2-format"."""
         return tuple(f"{number}-{step.name}" for number, step in enumerate(self.steps, start=1))
 
     def check_order(self, columns: Sequence[str]) -> None:
@@ -85,7 +84,6 @@ class BuildRecipe:
 
 
 def shipped() -> list[str]:
-    """The names of the recipes that counterfoil has."""
     folder = files("counterfoil.build").joinpath("recipes")
     return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
@@ -184,7 +182,6 @@ class Build:
 
     @property
     def folders(self) -> tuple[StepFolder, ...]:
-        """The folders of the steps."""
         return tuple(StepFolder(self.folder / STEPS_FOLDER / record.label) for record in self.records)
 
     @property
@@ -296,7 +293,6 @@ def run_step(
 
 
 def said_dropped(place: Path) -> str:
-    """Where the rows lie that were dropped."""
     return f"the rows, with all that was made of them, are in {place}"
 
 

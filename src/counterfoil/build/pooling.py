@@ -136,7 +136,6 @@ class PoolingState:
         return codes, gains
 
     def table(self) -> pa.Table:
-        """All judgements, with the round of each."""
         return pa.concat_tables(self.tables, promote_options="default")
 
     def _rows(self, way: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

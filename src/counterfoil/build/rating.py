@@ -38,7 +38,6 @@ def score_column(name: str, caption_column: str) -> str:
 
 
 def looks(scorer: Any) -> bool:
-    """Whether a scorer opens images."""
     return "learns" not in abilities(scorer) and "images" in getattr(scorer, "needs", ("images", "captions"))
 
 
@@ -119,7 +118,6 @@ class BlindGaps:
             )
 
     def of(self, rows: Int[ndarray, "rows"]) -> Float[ndarray, "rows"]:
-        """The gaps of rows by their positions."""
         if "learns" not in abilities(self.scorer):
             return self._fixed[rows]
         places = rows.tolist()

@@ -117,7 +117,6 @@ def _arrow(table: DataTable) -> pa.Table:
 
 
 def _captions(path: Path, error: DataError) -> pa.Table:
-    """The captions of a file in COCO's layouts."""
     try:
         written = read_candidates(path, several=True)
     except DataError:

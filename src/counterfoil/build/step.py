@@ -78,11 +78,9 @@ class StepContext:
         return seed_of(self.seed, self.step, *names)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Report how far a stage is."""
         self.session.progress(stage, done, total)
 
     def note(self, text: str) -> None:
-        """Report what was decided or went wrong without stopping the step."""
         self.session.note(text)
 
     def image(self, cell: str, *, missing: bool = False) -> Image:

@@ -43,12 +43,10 @@ class StepRecord(Stored):
 
     @property
     def rows(self) -> str:
-        """The digest of its rows."""
         return self.tables[ROWS]
 
     @property
     def is_empty(self) -> bool:
-        """Whether all rows were dropped, which is an error."""
         return self.rows_in > 0 and self.rows_out == 0
 
 
@@ -61,7 +59,6 @@ class StepFolder:
 
     @property
     def label(self) -> str:
-        """The step's place and name, which is the name of the folder."""
         return self.folder.name
 
     @property
@@ -76,14 +73,12 @@ class StepFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether a step's manifest is there."""
         try:
             return self.record().format == _FORMAT
         except DataError:
             return False
 
     def rows(self) -> pa.Table:
-        """The rows that the step kept and made."""
         return read_parquet(self.folder / ROWS)
 
     def dropped(self) -> pa.Table:
@@ -181,7 +176,6 @@ def check_files(step: Step, *, where: object) -> None:
 
 
 def _inside(folder: Path) -> list[tuple[str, Path]]:
-    """The files of a folder, by their names in it."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return sorted((path.relative_to(folder).as_posix(), path) for path in files)
 

@@ -71,7 +71,6 @@ class Answers:
 
     @property
     def asked(self) -> NDArray[np.bool_]:
-        """Which rows have an answer."""
         return np.asarray((self.yes | self.no).any(axis=0), dtype=bool)
 
     def accepted(self, rule: Rule = "majority") -> NDArray[np.bool_]:

@@ -157,11 +157,9 @@ class Cache:
         self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", buffer.getvalue())
 
     def shards(self, kind: Kind) -> set[str]:
-        """The names of the finished shards (`shard_name`)."""
         return {entry.name.rpartition("/")[2].removesuffix(_ENDING) for entry in self._entries(kind)}
 
     def drop(self, kind: Kind, shard: Path) -> None:
-        """Remove a shard that cannot be read, if that is allowed."""
         with suppress(StorageError):
             self.place.remove(f"{self._root}/{kind}/{shard.name}")
 
@@ -179,7 +177,6 @@ class Cache:
 
     @cached_property
     def place(self) -> Place:
-        """Where the shards are; of a cache with a folder."""
         assert self.folder is not None
         return open_place(self.folder)
 
@@ -233,7 +230,6 @@ class Keyed:
         self.kind, self.keys = kind, keys
 
     def alike(self, keys: Sequence[str]) -> Self:
-        """Of other items."""
         return type(self)(self.kind, keys)
 
 
@@ -244,12 +240,10 @@ class Vectors(Keyed):
 
     @property
     def values(self) -> ndarray:
-        """(items, width), complete once every batch is there."""
         assert self._values is not None
         return self._values
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
-        """The rows that the shards hold, and the shards that cannot be read."""
         known = cache.read(self.kind, self.keys)
         if known.values is not None:
             self._values = np.empty((len(self.keys), known.values.shape[1]), dtype=known.values.dtype)
@@ -257,7 +251,6 @@ class Vectors(Keyed):
         return known.rows.tolist(), known.broken
 
     def put(self, rows: Sequence[int], part: ndarray, where: Where) -> None:
-        """Take the vectors of a batch, (batch, width); raises `ScoreError` where they are not."""
         if part.ndim != 2 or len(part) != len(rows):
             problem = "the scorer gave the wrong number of rows"
             raise ScoreError(problem, where=where(0), given=part.shape, allowed=f"({len(rows)}, width)")
@@ -268,7 +261,6 @@ class Vectors(Keyed):
         self._values[rows] = part
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[ndarray]) -> None:
-        """Keep the vectors of some batches as one shard."""
         cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
@@ -283,7 +275,6 @@ class StreamedParts(Keyed, ABC):
         self._taken: dict[int, Parts] = {}
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
-        """The rows that are taken, those that the shards hold among them; and shards that cannot be read."""
         rows: dict[str, list[int]] = {}
         for row, key in enumerate(self.keys):
             if row not in self._taken:
@@ -295,7 +286,6 @@ class StreamedParts(Keyed, ABC):
         return sorted(self._taken), broken
 
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
-        """Take the arrays of a batch; raises `ScoreError` for another number of items, and what is odd."""
         if len(part) != len(rows):
             raise ScoreError(self.miscounted, where=where(0), given=len(part), allowed=str(len(rows)))
         self.check(part, where)
@@ -303,7 +293,6 @@ class StreamedParts(Keyed, ABC):
             self._taken[row] = self._take(row, parts, where(at))
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        """Keep the arrays of some batches as one shard."""
         cache.write_parts(self.kind, [self.keys[row] for row in rows], list(chain.from_iterable(parts)))
 
     def check(self, part: Sequence[Parts], where: Where) -> None:
@@ -321,11 +310,9 @@ class NamedRows(StreamedParts):
 
     @property
     def values(self) -> list[Parts]:
-        """The arrays of each item, complete once every batch is there."""
         return [self._taken[row] for row in range(len(self.keys))]
 
     def check(self, part: Sequence[Parts], where: Where) -> None:
-        """Every item has rows, and their numbers are finite."""
         for at, parts in enumerate(part):
             if not len(parts["vectors"]):
                 raise ScoreError("an item without any part", where=where(at))
@@ -353,7 +340,6 @@ def _check_finite(broken: ndarray, where: Where) -> None:
 
 
 def shard_name(keys: Sequence[str]) -> str:
-    """What the file of a shard of these keys is called, without its ending."""
     return digest(_packed(keys))
 
 
@@ -362,7 +348,6 @@ def _packed(keys: Sequence[str]) -> bytes:
 
 
 def pair_key(caption_key: str, image_key: str) -> str:
-    """The key of a pair's score."""
     return caption_key + image_key
 
 
@@ -386,7 +371,6 @@ def _may_hold(head: bytes, *, wanted: Mapping[bytes, int], key_bytes: int) -> bo
 
 
 def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> Values:
-    """The values of some rows of a shard of `count` keys."""
     values = _array(shard, "values")
     if values.ndim != 2 or len(values) != count or values.dtype not in (np.float32, np.float64):
         raise ValueError("values of another layout")
@@ -396,7 +380,6 @@ def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) ->
 
 
 def _parts_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> dict[bytes, Parts]:
-    """The parts of some keys of a shard of `count` keys."""
     parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in rows}
     ending = ".counts.npy"
     names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]

@@ -45,12 +45,10 @@ class CachedScorer:
 
     @property
     def size(self) -> int:
-        """Bytes of all of it."""
         return sum(shard.size for shard in self.shards)
 
     @property
     def used(self) -> float:
-        """When any of it was last written or read."""
         return max(shard.used for shard in self.shards)
 
 
@@ -65,7 +63,6 @@ class Contents:
 
     @property
     def size(self) -> int:
-        """Bytes of the cache's own files."""
         return sum(shelf.size for shelf in self.shelves) + sum(note.size for note in self.notes)
 
     def of(self, scorer: str) -> tuple[CachedScorer, ...]:

@@ -129,7 +129,6 @@ def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
 
 
 def _apart(source: Source) -> bool:
-    """Whether a source is a file at a distance."""
     return isinstance(source, FileSource) and is_distant(source.path)
 
 

@@ -57,7 +57,6 @@ class CaptionInputs:
         return len(self.candidate)
 
     def take(self, rows: Int64[ndarray, "some"]) -> "CaptionInputs":
-        """Some of the rows, in that order."""
         return replace(
             self,
             image=None if self.image is None else self.image[rows],
@@ -76,7 +75,6 @@ class CaptionInputs:
         return [str(self.captions[position].text) for position in positions]
 
     def row(self, row: int) -> str:
-        """A row in words for an error."""
         caption = self.captions[self.candidate[row]]
         of = "" if self.image is None else f" of '{self.images[self.image[row]].id}'"
         return f"{self.name}, row {row + 1}, caption {caption.text or caption.id!r}{of}"
@@ -272,7 +270,6 @@ def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Ses
 def score_captions(
     inputs: CaptionInputs, metric: CaptionMetric, *, session: Session = Session()
 ) -> Float64[ndarray, "rows"]:
-    """One finite number per row."""
     metric = metric_for(metric, inputs.images)
     return _answered([inputs], metric, session)[0]
 

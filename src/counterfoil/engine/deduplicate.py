@@ -29,7 +29,6 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 def warn(message: str) -> None:
-    """Default note: a Python warning."""
     warnings.warn(message, UserWarning, stacklevel=2)
 
 
@@ -46,7 +45,6 @@ class Answering:
     without: tuple[str, ...] = ()
 
     def answers(self, form: str) -> bool:
-        """Whether it answers questions of a form."""
         return form not in self.without and (self.forms is None or form in self.forms)
 
 
@@ -67,7 +65,6 @@ ANSWERS: Mapping[Ability, Answering] = {
 
 
 def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
-    """The ability with which `scorer` answers `benchmark`."""
     able, form = abilities(scorer), benchmark.questions.form
     for ability in able:
         if ANSWERS[ability].answers(form):
@@ -123,7 +120,6 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
 
 
 def check_images(images: Sequence[Image], where: object, hint: str) -> None:
-    """Raise one `DataError` where images are not at hand."""
     gone = [image for image in images if not at_hand(image.source)]
     if gone:
         first = few([image.id for image in gone], "") + (f" ({gone[0].sought})" if gone[0].sought else "")
@@ -220,7 +216,6 @@ def caption_key(caption: Caption) -> str:
 
 
 def at_hand(source: Any) -> bool:
-    """Whether there is something to read of an image or a video."""
     if source is None or isinstance(source, FileSource):
         return source is not None and source.exists()
     from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder
@@ -231,5 +226,4 @@ def at_hand(source: Any) -> bool:
 
 
 def few(names: Sequence[str], quote: str = "'") -> str:
-    """The first three of some names, for an error."""
     return ", ".join(f"{quote}{name}{quote}" for name in names[:3]) + (", ..." if len(names) > 3 else "")

@@ -7,7 +7,7 @@ which.
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
@@ -64,7 +64,6 @@ class GeneratedBytes(StreamedParts):
         self._give, self._keeps = take, keeps
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        """Keep what was made for some batches as one shard, where other processes look for it."""
         if self._keeps:
             super().write(cache, rows, parts)
 
@@ -77,7 +76,6 @@ class GeneratedBytes(StreamedParts):
 def generated_parts(
     maker: BatchGenerator, batches: Sequence[Sequence[Any]], workers: int
 ) -> Iterator[list[dict[str, np.ndarray]]]:
-    """What a maker makes, as named arrays."""
     for batch in maker.make(batches):
         yield [{"bytes": np.frombuffer(data, dtype=np.uint8)} for data in batch]
 
@@ -119,11 +117,9 @@ class ShardWork:
         return len(self.cut)
 
     def rows(self, shard: int) -> list[int]:
-        """The rows of a shard's items."""
         return [row for batch in self.cut[shard] for row in batch]
 
     def size(self, shard: int) -> int:
-        """How many items a shard has."""
         return sum(map(len, self.cut[shard]))
 
     @cached_property
@@ -136,25 +132,12 @@ class ShardWork:
         return self.cache.shards(self.values.kind)
 
     def leases(self) -> "Leases":
-        """The leases of this process on the shards."""
         from counterfoil.engine.shard_leases import Leases
         from counterfoil.storage import open_place
 
         assert self.cache.folder is not None
         place = open_place(self.cache.folder)
         return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
-
-    def part(self, shards: Sequence[int]) -> "ShardWork":
-        """These shards alone, with their own items and nothing of the others, and without the scorer."""
-        rows = [row for shard in shards for row in self.rows(shard)]
-        number = {row: place for place, row in enumerate(rows)}
-        return replace(
-            self,
-            scorer=None,
-            values=self.values.alike([self.values.keys[row] for row in rows]),
-            items=[self.items[row] for row in rows],
-            cut=[[[number[row] for row in batch] for batch in self.cut[shard]] for shard in shards],
-        )
 
     def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
         """Compute shards in one stream of batches; each is yielded when its values are taken and kept."""
@@ -196,7 +179,6 @@ class ShardWork:
         return set(free), done_already
 
     def _place(self, batch: Sequence[int], at: int) -> str:
-        """An item of a batch in words, for an error."""
         match item := self.items[batch[at]]:
             case (Image() as image, Caption() as caption):
                 words = f"image '{image.id}' with caption {caption.text!r}"
@@ -212,40 +194,33 @@ class ShardWork:
 
 
 def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    """The embeddings of images."""
     return scorer.embed_images(batches, workers=workers)
 
 
 def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    """The embeddings of captions."""
     return scorer.embed_captions(batches)
 
 
 def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    """The probability of being synthetic of images, as a column."""
     return map(_column, scorer.image_probabilities(batches, workers=workers))
 
 
 def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    """The probability of being synthetic of captions, as a column."""
     return map(_column, scorer.caption_probabilities(batches))
 
 
 def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
-    """The scores of pairs, as a column of float64."""
     for part in stream_pairs(scorer, batches, workers=workers):
         values = np.asarray(part, dtype=np.float64)
         yield _column(values) if values.ndim == 1 else values
 
 
 def frame_parts(scorer: "LocalEmbedder", batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
-    """The vectors of the frames of videos or images."""
     for batch in scorer.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
 def token_parts(scorer: "LocalEmbedder", batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
-    """The tokens of captions."""
     for batch in scorer.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 
@@ -302,7 +277,6 @@ class RankExecutor:
             raise InputError("no such rank", where=where, given=self.rank, allowed=f"0 to {self.of - 1}")
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
-        """Compute the shards that no other process computes, until all are there."""
         first = self.rank * len(work) // self.of
         waiting = [*range(first, len(work)), *range(first)]
         computed = 0

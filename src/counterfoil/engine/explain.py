@@ -86,7 +86,6 @@ class Occlusion:
             raise UnknownNameError("fill of covered cells", self.fill, FILLS)
 
     def of(self, image: Image, key: str) -> tuple[list[Image], list[str]]:
-        """The picture with each cell covered, row by row, and keys of what they show, from its own `key`."""
         steps = np.arange(self.cells + 1) / self.cells
         boxes = [
             (float(steps[column]), float(steps[row]), float(steps[column + 1]), float(steps[row + 1]))
@@ -110,13 +109,11 @@ class Covered:
     fill: str
 
     def read(self) -> bytes:
-        """The picture as PNG."""
         buffer = io.BytesIO()
         self.picture().save(buffer, format="PNG")
         return buffer.getvalue()
 
     def picture(self) -> PIL.Image.Image:
-        """The picture in RGB; raises `DataError` where the whole one cannot be read."""
         whole, cover = _painted(self.image, self.fill)
         sides = (whole.width, whole.height) * 2
         left, top, right, bottom = (round(part * side) for part, side in zip(self.box, sides, strict=True))
@@ -229,7 +226,6 @@ class ExplainedPair:
 
     @property
     def words(self) -> list[str]:
-        """The parts of the caption that were looked at."""
         text = self.item.caption.text or ""
         return [text[span.start : span.end] for span in self.item.spans]
 
@@ -360,7 +356,6 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
 
 
 def _cut(items: Sequence[_Item], size: int) -> list[list[_Item]]:
-    """The items in batches."""
     return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 

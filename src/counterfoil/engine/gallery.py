@@ -81,8 +81,6 @@ class _Scope:
 
 
 class _Pass:
-    """One pass over the scores."""
-
     def __init__(self, galleries: Sequence[Gallery], blocks: Blocks, top: int, size: int) -> None:
         self.galleries, self.blocks, self.size = galleries, blocks, size
         self.lock = threading.Lock()
@@ -143,7 +141,6 @@ class _Pass:
                 shares["t2i"] = self._shares_of_captions(i)
 
     def rankings(self, i: int) -> Rankings:
-        """What the pass found for gallery i."""
         i2t, t2i = self.galleries[i].sides
         return Rankings(self._placed(i, i2t), self._placed(i, t2i))
 
@@ -349,7 +346,6 @@ def _pairs_by_query(search: RetrievalDirection) -> ndarray:
 
 
 def _slice(positions: ndarray) -> ndarray | slice:
-    """Consecutive positions as a slice, which copies nothing."""
     if len(positions) and (np.diff(positions) == 1).all():
         return slice(int(positions[0]), int(positions[-1]) + 1)
     return positions

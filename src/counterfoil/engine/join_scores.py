@@ -157,7 +157,6 @@ def _of_candidates(
 
 
 def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
-    """For every question the entry of the table that answers it."""
     names: Sequence[str] | None = given.ids
     question_ids = set(benchmark.questions.ids)
     if names is not None and given.subsets is not None:
@@ -302,7 +301,6 @@ class _Columns:
 
     @cached_property
     def files(self) -> tuple[list[str], list[str]] | None:
-        """Names of the files of images; None where they share none."""
         # Rows of a folded table are pairs, not questions.
         column = None if self.given.folded else self._column(_FILES)
         if column is None:
@@ -334,7 +332,6 @@ class _Columns:
         return None if column is None else self.given.table.columns[column]
 
     def check(self, rows: Int64[ndarray, "n"]) -> None:
-        """Raise `ScoreError` where captions or images of the table's `rows` are not the questions'."""
         theirs, ours = self.captions
         columns = [("a caption", theirs[slot], ours[slot]) for slot in sorted(theirs.keys() & ours.keys())]
         if self.files is not None and set(self.files[1]) <= set(self.files[0]):

@@ -93,7 +93,6 @@ def rank_galleries(
 
 
 def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
-    """The scores of all images of a gallery with all its captions."""
     ability = ability_for(scorer, benchmark)
     n, m = len(benchmark.images), len(benchmark.captions)
     if ability == "embeds":
@@ -186,7 +185,6 @@ class Candidates:
     items: Int64[ndarray, "queries depth"]
 
     def pairs(self) -> tuple[Int64[ndarray, "pairs"], Int64[ndarray, "pairs"]]:
-        """Captions and images of all of them, query by query."""
         row, column = np.nonzero(self.items >= 0)
         query, item = self.side.search.queries[row], self.items[row, column]
         return (item, query) if self.side.name == "i2t" else (query, item)
@@ -342,7 +340,6 @@ class _Direction:
         self.search, self.sizes, self.query_parts = self.side.search, self.side.sizes, self.side.query_parts
 
     def placed(self, top: int, truncated_as_miss: bool) -> DirectionRanks:
-        """Where the right answers stand, and the first items of every list."""
         short = (self.lengths < self.sizes) & self.search.defined
         if self.query_parts is not None and short.any() and not truncated_as_miss:
             at = int(np.argmax(short))

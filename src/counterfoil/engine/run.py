@@ -239,7 +239,6 @@ def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
 
 
 def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
-    """Given answers, matched to the questions."""
     from counterfoil.engine.join_scores import join_scores
 
     return with_provenance(join_scores(given, benchmark, note=session.note), given, session=session)
@@ -260,7 +259,6 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
 
 
 def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
-    """The scores of all pairs that the questions list, checked and signed."""
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")
     return with_provenance(checked, scorer, session=session)

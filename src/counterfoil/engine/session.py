@@ -114,11 +114,9 @@ class Session:
 
     @property
     def folder(self) -> Path | None:
-        """The cache as a path."""
         return None if self.cache is None else Path(self.cache)
 
     def keys(self, images: Sequence[Image]) -> list[str]:
-        """A name for the content of each image (`counterfoil.engine.cache_keys.image_keys`)."""
         from counterfoil.engine.cache_keys import image_keys
 
         return image_keys(images, cache=self.folder, progress=self.progress)
@@ -252,7 +250,6 @@ class Session:
         return [frames_of[row] for row in range(len(items))]
 
     def tokens(self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache) -> "list[CaptionTokens]":
-        """The tokens of the distinct captions."""
         from counterfoil.models.captions.base import CaptionTokens
 
         parts = self._finish(

@@ -109,7 +109,6 @@ class Leases:
         return json.dumps({**self._owner, "renewals": renewals}).encode()
 
     def _abandoned(self, lease: str, held: Tagged) -> bool:
-        """Whether the holder of a lease is gone."""
         try:
             owner: dict[str, Any] = json.loads(held.data)
             ours = owner["host"] == self._owner["host"]

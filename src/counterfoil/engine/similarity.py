@@ -66,14 +66,12 @@ class Products:
         self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
         scores = product(self._images[images], self._captions, self._own)
         if len(self._doubles):
             scores[:, self._doubles] = scores[:, self._first[self._doubles]]
         return scores
 
     def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
         columns, back = np.unique(self._first[captions], return_inverse=True)
         scores: ndarray = self._images[images] @ self._captions[columns].T
         return scores if len(columns) == len(back) else scores[:, back]
@@ -96,11 +94,9 @@ class CustomSimilarity:
         self._distinct = captions if len(distinct) == len(captions) else captions[distinct]
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
         return self._spread(self._comparison.block(self._images[images], self._distinct), self._column)
 
     def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
         columns, back = np.unique(self._column[captions], return_inverse=True)
         return self._spread(self._comparison.block(self._images[images], self._distinct[columns]), back)
 
@@ -130,11 +126,9 @@ class Matrix:
         self.itemsize = values.dtype.itemsize
 
     def rows(self, images: slice) -> Real[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
         return self.part(images, slice(None))
 
     def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
         rows, columns = self._rows[images], self._columns[captions]
         consecutive = len(rows) and bool((np.diff(rows) == 1).all())
         lines: Any = self._values[int(rows[0]) : int(rows[-1]) + 1] if consecutive else self._values[rows]

@@ -242,7 +242,6 @@ class ModelLists:
     benchmark: Benchmark | None = None
 
     def ids(self, direction: Direction) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Ids of what asks and of what is found in a direction."""
         both = {"image": self.image_ids, "caption": self.caption_ids}
         asker, item_kind = ROLES[direction]
         return both[asker], both[item_kind]
@@ -251,7 +250,6 @@ class ModelLists:
 def top_lists(
     lists: ModelLists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
 ) -> NDArray[np.int64]:
-    """(queries, k) the first items of a model for queries it answers, as positions."""
     n_items = len(lists.ids(direction)[1])
     if n_items < k:
         problem = f"the gallery of {direction} is smaller than k"

@@ -121,7 +121,6 @@ def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
 
 
 def _no_swap(old: Sequence[str], new: Sequence[str]) -> str:
-    """Why words are not those of a caption in another order that may say something."""
     gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
     large = [word for word in (*gone.elements(), *come.elements()) if word not in _SMALL]
     if len(large) > 1 or gone.total() + come.total() > 4:
@@ -154,7 +153,6 @@ _ELSEWHERE = {"thing": "replace_rel", "attribute": "replace_obj"}
 
 
 def _kind(word: str, lexicon: Lexicon) -> str:
-    """Whether the lists know a word as a thing or as an attribute alone."""
     attribute = lexicon.kind_of(word) or word in lexicon.words.opposites
     if word in lexicon.words.groups_of:
         return "" if attribute else "thing"

@@ -105,7 +105,6 @@ Rule = Callable[[Parse, Lexicon], Iterator[ChangePlace]]
 
 
 def name_of(parse: Parse, phrase: NounPhrase) -> str:
-    """The nouns of a phrase in the singular."""
     head = parse.tokens[phrase.stop - 1]
     return " ".join((*parse.lows[phrase.noun : phrase.stop - 1], head.lemma))
 
@@ -152,8 +151,6 @@ def object_follows(parse: Parse, at: int) -> bool:
 
 
 def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
-    """A place where some words become one of the options."""
-
     def change(new: str) -> Change:
         return (Edit(start, stop, tuple(new.split())),), f"{parse.text(start, stop)} > {new}"
 
@@ -161,7 +158,6 @@ def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: i
 
 
 def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, length: int = 1) -> ChangePlace:
-    """A place where a verb becomes one of the options in its form."""
     tag = parse.tokens[at].tag
 
     def change(new: str) -> Change:
@@ -172,15 +168,12 @@ def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, len
 
 
 def exchanged(parse: Parse, one: tuple[int, int], two: tuple[int, int]) -> tuple[Edit, Edit]:
-    """The words of two spans in each other's place."""
     return Edit(*one, plain(parse, *two)), Edit(*two, plain(parse, *one))
 
 
 def inserted(at: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
-    """A place where one of the options is added."""
     return ChangePlace(tier, options, lambda new: ((Edit(at, at, tuple(new.split())),), f"+ {new}"))
 
 
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
-    """A place with one way to change it."""
     return ChangePlace(tier, ("",), lambda _: (edits, change))

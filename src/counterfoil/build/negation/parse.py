@@ -81,21 +81,17 @@ class Parse:
 
     @cached_property
     def lows(self) -> tuple[str, ...]:
-        """The tokens in lower case."""
         return tuple(token.low for token in self.tokens)
 
     @cached_property
     def finite(self) -> bool:
-        """Whether the caption has a finite verb."""
         return any(token.tag in _FINITE for token in self.tokens)
 
     @cached_property
     def shouted(self) -> bool:
-        """Whether the caption is all in capitals."""
         return len(self.tokens) > 2 and str(self).isupper()
 
     def phrase_at(self, start: int) -> NounPhrase | None:
-        """The phrase that begins there."""
         return next((phrase for phrase in self.phrases if phrase.start == start), None)
 
     def text(self, start: int, stop: int) -> str:
@@ -111,13 +107,11 @@ class Parser:
     tag: Callable[[Sequence[str]], Iterable[Iterable[tuple[str, str, str]]]]
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
-        """One parse per caption, in order."""
         for caption, tagged in zip(captions, self.tag(captions), strict=True):
             yield parse_of(caption, tagged)
 
 
 def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
-    """The parse of a caption from its (token, tag, lemma) in order."""
     at, tokens = 0, []
     for text, tag, lemma in tagged:
         start = caption.find(text, at)

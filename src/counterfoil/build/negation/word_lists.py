@@ -19,7 +19,6 @@ class Token:
 
     @property
     def low(self) -> str:
-        """The text in lower case."""
         return self.text.lower()
 
 
@@ -34,7 +33,6 @@ class NounGroup:
     mass: bool
 
     def others(self, noun: str) -> tuple[str, ...]:
-        """The usual words of the other sets."""
         return tuple(
             word
             for word, near in zip(self.usual, self.sets, strict=True)
@@ -52,7 +50,6 @@ class AttributeClass:
     near: Mapping[str, frozenset[str]]
 
     def others(self, word: str) -> tuple[str, ...]:
-        """What excludes a word of the class."""
         same = self.near.get(word, frozenset({word}))
         return tuple(
             other
@@ -109,7 +106,6 @@ class WordLists:
 
 @cache
 def words() -> WordLists:
-    """The lists, read once."""
     lists = tomllib.loads((files("counterfoil.build.negation") / "word_lists.toml").read_text("utf-8"))
     groups: dict[str, NounGroup] = {}
     homes: dict[str, NounGroup] = {}

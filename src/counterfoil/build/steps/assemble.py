@@ -64,7 +64,6 @@ class Assemble(BuiltStep):
         return _READ.get(self.form, ("image", "caption"))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """Save the benchmark or the training set; rows pass through as they are."""
         kind = self.form
         if kind == "auto":
             kind = "quad" if "negative_image" in rows.column_names else "choice"

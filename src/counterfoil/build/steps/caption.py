@@ -92,7 +92,6 @@ class WriteCaptions(BuiltStep):
         return (SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with their captions; the others are dropped with the reason."""
         if self.by == WORLD:
             written = list(self._described(rows, context))
         else:
@@ -134,7 +133,6 @@ class WriteCaptions(BuiltStep):
             context.progress(_STAGE, done, len(rows))
 
     def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
-        """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.models.chat.endpoint import ChatRequest
 
         numbers = {name: getattr(self, name) for name in ("temperature", "concurrency", "rpm", "retries")}
@@ -151,7 +149,6 @@ class WriteCaptions(BuiltStep):
             )
 
     def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
-        """The captions of a local model, batch by batch; finished batches are kept."""
         maker = captioner(
             self.by.removeprefix(CAPTIONER),
             context.device,

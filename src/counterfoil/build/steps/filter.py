@@ -94,12 +94,10 @@ class RowFilter(BuiltStep):
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The settings one of which says by what rows are filtered."""
         return ("people", "simulate", *self.WAYS)
 
     @property
     def way(self) -> str | None:
-        """The one of `ways` that was set, None where none was."""
         return next((name for name in self.ways if getattr(self, name)), None)
 
     def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, context: StepContext) -> Answers:
@@ -263,7 +261,6 @@ class FilterAmbiguous(RowFilter):
         return (self.column,) if self.column is not None else ()
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that stay, and the others with the reason."""
         truth = sound(rows, where=f"step {context.step}")
         facts: dict[str, Any]
         if self.people is not None or self.simulate:
@@ -422,7 +419,6 @@ class Choose(RowFilter):
 
 
 def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each row in its group, from 0."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
     places = np.empty(len(group), dtype=np.int64)

@@ -106,7 +106,6 @@ class Format(BuiltStep):
         return tuple(name for column in self.columns for name in (column, f"{column}_original"))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """All rows; raises `DataError` where they have none of the columns, or one that is no text."""
         columns = [column for column in self.columns if column in rows.column_names]
         if not columns:
             raise DataError(

@@ -83,7 +83,6 @@ class Imagine(ImageSettings):
         return (self.column, *filter(None, (self.source,)))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with their images, k candidates each; rows without one are dropped with the reason."""
         if self.k > 1 and "of" in rows.column_names:
             raise DataError(
                 "the rows are candidates already",
@@ -184,7 +183,6 @@ class Imagine(ImageSettings):
     def _scenes(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
     ) -> Iterator[Scene | str]:
-        """What is drawn for each request, or why nothing is."""
         negative = self.column == "negative_caption"
         names = ("caption", "scene", "subset")
         given = {
@@ -245,11 +243,9 @@ class _Painter:
 
     @property
     def identity(self) -> Identity:
-        """Side and style; what is drawn changes with the version of the step."""
         return Identity("world pictures", revision=str(Imagine.version), options=asdict(self))
 
     def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
-        """The pictures of each batch as PNG files."""
         for batch in batches:
             scenes = [Scene.from_json(cell) for cell in batch]
             drawn = draw_many(scenes, self.side, style=self.style)

@@ -135,7 +135,6 @@ class Negate(BuiltStep):
         )
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """A row per negative; raises `DataError` for a subset that is no category."""
         wanted, maker = self._wanted(rows, context), self.by
         if self.by == WORLD:
             negatives = list(self._edited(rows, wanted, context))
@@ -210,7 +209,6 @@ class Negate(BuiltStep):
     def _by_rules(
         self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, context: StepContext
     ) -> Iterator[NegativeRow]:
-        """Negatives by rules."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         lexicon: Lexicon | None = None
         coming, total = iter(wanted), len(wanted)
@@ -268,7 +266,6 @@ class Negate(BuiltStep):
     def _written(
         self, rows: pa.Table, wanted: Sequence[tuple[int, str]], context: StepContext
     ) -> list[NegativeRow]:
-        """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         lexicon = Lexicon()
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)

@@ -69,7 +69,6 @@ class Rate(BuiltStep):
         return tuple(score_column(self.called, column) for column in self.columns)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with the columns of scores, none dropped."""
         scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
         if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
             raise InputError(

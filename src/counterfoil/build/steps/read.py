@@ -62,7 +62,6 @@ class ReadRows(BuiltStep):
         check_size(self.size)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
         if self.source == WORLD and not Path(self.source).exists():
             return self._cut(self._drawn(context), f"drawn with seed {context.seed}", context)
         path = Path(self.source)

@@ -143,7 +143,6 @@ class Refine(BuiltStep):
         return Output(refined, dropped, facts)
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
-        """The gaps of every row by score; NaN where it has none."""
         gaps: dict[str, NDArray[np.float64]] = {}
         own = score_pairs_of(rows)
         for score in self.scores or tuple(own):
@@ -167,7 +166,6 @@ class Refine(BuiltStep):
         clusters: NDArray[np.int64],
         context: StepContext,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The accuracy of each other blind scorer before and after, of many rows on a `sample`."""
         for name, gap in others.items():
             estimates = []
             for when, of in (("before", scored), ("after", left)):
@@ -213,7 +211,6 @@ class Refine(BuiltStep):
     def _others(
         self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
     ) -> dict[str, BlindGaps]:
-        """The gaps of rows by each of the blind scorers that read captions."""
         named = self._blind
         if len(set(named)) < len(named):
             double = next(name for name in named if named.count(name) > 1)
