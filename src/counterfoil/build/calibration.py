@@ -83,12 +83,7 @@ class Quality:
 
 
 def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[ndarray, "n"]) -> Share:
-    """The weighted share of `chosen` rows in those `among`, with Wilson's 95 % interval at effective size.
-
-    >>> found = share(np.array([True, True, False, True]), np.array([True] * 3 + [False]), np.ones(4))
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.667, 0.208, 0.939)
-    """
+    """The weighted share of `chosen` rows in those `among`, with Wilson's 95 % interval at effective size."""
     weights = weights[among]
     if not len(weights):
         return Share(float("nan"), 0.0, 1.0)
@@ -107,13 +102,7 @@ def _with_interval(value: float, size: float) -> Share:
 
 
 def quality(sample: Verified, threshold: float) -> Quality:
-    """Precision, recall and share kept of `score >= threshold`; precision is NaN where nothing is kept.
-
-    >>> sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
-    >>> found = quality(sample, 0.5)
-    >>> found.precision.value, found.recall.value, found.kept.value
-    (0.5, 0.5, 0.5)
-    """
+    """Precision, recall and share kept of `score >= threshold`; precision is NaN where nothing is kept."""
     mask, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
     return Quality(
         float(threshold),
@@ -124,23 +113,14 @@ def quality(sample: Verified, threshold: float) -> Quality:
 
 
 def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:
-    """The precision-recall curve: the quality at up to so many scores of the sample, evenly spaced by rank.
-
-    >>> sample = Verified(np.array([0.1, 0.4, 0.9]), np.array([False, True, True]))
-    >>> [(each.threshold, each.recall.value) for each in curve(sample)]
-    [(0.1, 1.0), (0.4, 1.0), (0.9, 0.5)]
-    """
+    """The precision-recall curve: the quality at up to so many scores, evenly spaced by rank."""
     levels = np.unique(sample.scores)
     at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
     return tuple(quality(sample, float(threshold)) for threshold in levels[at])
 
 
 def auroc(sample: Verified) -> Share:
-    """The area under the ROC curve, ties one half, with its interval by DeLong's variance; NaN for one class.
-
-    >>> auroc(Verified(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True]))).value
-    0.875
-    """
+    """The area under the ROC curve, ties one half, with an interval by DeLong's variance; NaN for one class."""
     if sample.right.all() or not sample.right.any():
         return Share(float("nan"), 0.0, 1.0)
     _, codes = np.unique(-sample.scores, return_inverse=True)
@@ -163,15 +143,7 @@ def auroc(sample: Verified) -> Share:
 
 
 def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -> float | None:
-    """The lowest threshold whose precision reaches the target with this confidence; None where none does.
-
-    >>> rng = np.random.default_rng(0)
-    >>> right = rng.random(600) < 0.5
-    >>> sample = Verified(right + 0.5 * rng.normal(size=600), right)
-    >>> found = certified(sample, 0.85)
-    >>> round(found, 2), round(quality(sample, found).precision.value, 2)
-    (0.7, 0.91)
-    """
+    """The lowest threshold whose precision reaches the target with this confidence; None where none does."""
     for name, given in (("precision", precision), ("confidence", confidence)):
         if not 0 < given < 1:
             raise InputError(f"a {name} to reach", given=given, allowed="above 0 and below 1")

@@ -4,34 +4,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.build.step import StepContext
 from counterfoil.engine.executor import BatchGenerator, batch_keys
 from counterfoil.engine.session import Session
-from counterfoil.errors import CounterfoilError
-from counterfoil.inputs.files import read_json
-from counterfoil.models.base import Identity, Options, remember_source, source_of
-from counterfoil.store import digest, digest_value, write_json
-
-
-def stored_texts(
-    context: StepContext, request: object, count: int, write: Callable[[], Sequence[str]]
-) -> list[str]:
-    """The `count` texts of a batch, which `request` tells from others: those kept, else new ones, kept."""
-    place = context.keep / f"{digest_value(request)}.json"
-    if place.is_file():
-        try:
-            texts = read_json(place)["texts"]
-        except (CounterfoilError, KeyError, TypeError):
-            texts = None
-        if isinstance(texts, list) and len(texts) == count:
-            return texts
-    texts = list(write())
-    write_json(place, {"texts": texts})
-    return texts
-
+from counterfoil.models.base import Identity, Options, remember_source
+from counterfoil.store import digest
 
 #: What makes the texts of one batch of what is given, with a seed.
 Write = Callable[[Sequence[Any], int], Sequence[str]]
@@ -52,20 +33,14 @@ class TextRequest:
 
 @dataclass(frozen=True, eq=False)
 class CachedTextGenerator:
-    """A local model that writes; finished batches are kept in the folder of `context`, if there is one."""
+    """A local model that writes."""
 
     identity: Identity
     write: Write = field(repr=False)
-    context: StepContext | None = field(default=None, repr=False)
 
     def make(self, batches: Sequence[Sequence[TextRequest]]) -> Iterator[list[bytes]]:
         for batch in batches:
-            write = partial(self.write, [request.given for request in batch], batch[0].seed or 0)
-            if self.context is None:
-                texts = list(write())
-            else:
-                key = [self.identity.to_json(), [request.content for request in batch]]
-                texts = stored_texts(self.context, key, len(batch), write)
+            texts = self.write([request.given for request in batch], batch[0].seed or 0)
             yield [text.encode() for text in texts]
 
     def texts(
@@ -77,10 +52,9 @@ class CachedTextGenerator:
             for at, one in enumerate(given)
         ]
         content = [request.content for request in requests]
-        beside = replace(self, context=context)
-        if (source := source_of(self)) is not None:
-            remember_source(beside, source)
-        encoded = generated_bytes(beside, requests, content, context, stage=stage, size=size)
+        # A process alone keeps finished batches beside the build.
+        keep = context.keep
+        encoded = generated_bytes(self, requests, content, context, stage=stage, size=size, keep=keep)
         return [(text.decode(), request.seed) for text, request in zip(encoded, requests, strict=True)]
 
 
@@ -173,11 +147,12 @@ def generated_bytes(
     stage: str,
     size: int,
     here: bool = False,
+    keep: Path | None = None,
 ) -> list[bytes]:
     """What is made for each item, small enough to be held; `content` tells the items apart."""
     contents: dict[int, bytes] = {}
-    keys = batch_keys(content, size)
-    context.session.make(maker, items, keys, contents.__setitem__, stage=stage, size=size, here=here)
+    keys, take = batch_keys(content, size), contents.__setitem__
+    context.session.make(maker, items, keys, take, stage=stage, size=size, here=here, keep=keep)
     return [contents[row] for row in range(len(items))]
 
 

@@ -4,7 +4,6 @@ Every image has a generator of its own, on the CPU, from the row's seed, so that
 drawn before it. Pixels still differ between devices, library versions and batch sizes: the files count.
 """
 
-import inspect
 import io
 import json
 import re
@@ -22,7 +21,7 @@ from PIL.PngImagePlugin import PngInfo
 from counterfoil.build.generation import elsewhere
 from counterfoil.build.step import BuiltStep, Generated, StepContext
 from counterfoil.engine.executor import batch_keys
-from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+from counterfoil.errors import MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
@@ -219,7 +218,7 @@ class ImagePipeline:
         library, settings = _library(), self.settings
         options = Options(device=self.context.device, precision=self._precision)
         dtype = precision_of(options, self._device, where=settings.by)
-        name, revision = _place_of(self._name, settings.by)
+        name, revision = _place_of(self._name)
         more: dict[str, Any] = {"torch_dtype": dtype, "low_cpu_mem_usage": False}
         with _quiet(library):
             if settings.unet is not None:
@@ -252,7 +251,6 @@ class ImagePipeline:
                 pipe.scheduler = getattr(library, settings.scheduler).from_config(pipe.scheduler.config)
             pipe = pipe.to(self._device)
             pipe.set_progress_bar_config(disable=True)
-        _check_call(pipe, settings)
         return pipe
 
     def _cell(self, wanted: ImageRequest) -> str:
@@ -267,8 +265,13 @@ class ImagePipeline:
         given: dict[str, Any] = {
             "prompt": [request.text + settings.suffix for request in batch],
             "generator": [torch.Generator("cpu").manual_seed(request.seed) for request in batch],
-            **_call_settings(settings),
         }
+        for name, value in (
+            ("num_inference_steps", settings.steps),
+            ("guidance_scale", settings.guidance),
+            ("strength", settings.strength),
+        ):
+            given |= {} if value is None else {name: value}
         if settings.edits:
             sources = [self.context.image(request.source or "").decode() for request in batch]
             given["image"] = [_resized(picture, settings.size) for picture in sources]
@@ -328,49 +331,30 @@ def _quiet(library: Any) -> Iterator[None]:
             library.utils.logging.enable_progress_bar()
 
 
-def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, str | None]:
-    """A folder or name of the hub and its revision; raises `ModelError` where it can be neither."""
-    path = Path(argument)
-    if path.is_dir():
-        if not unet and not (path / "model_index.json").is_file():
-            raise ModelError(
-                "the folder holds no pipeline of diffusers (no model_index.json)",
-                where=where,
-                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
-            )
-        return argument, None
-    name, _, revision = argument.partition("@")
-    if path.exists() or name.startswith(".") or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
-        raise ModelError(
-            "no such folder",
-            where=where,
-            given=argument,
-            hint="check the path, or give a name of the hub: OWNER/MODEL or OWNER/MODEL@REVISION",
-        )
+def _place_of(argument: str) -> tuple[str, str | None]:
+    """A folder, or a name of the hub with its revision (NAME@REVISION)."""
+    name, _, revision = (argument, "", "") if Path(argument).is_dir() else argument.partition("@")
     return name, revision or None
 
 
 def _unet(library: Any, settings: ImageSettings, dtype: Any) -> Any:
     """The UNet that takes the place of the pipeline's: of a folder or name, or its subfolder `unet`."""
     assert settings.unet is not None
-    where = f"{settings.by}, unet {settings.unet}"
-    name, revision = _place_of(settings.unet, where, unet=True)
+    name, revision = _place_of(settings.unet)
     local = Path(name).is_dir()
-    folders = ("unet",) if local and (Path(name) / "unet").is_dir() else (None,) if local else ("unet", None)
-    for folder in folders:
+    own = local and not (Path(name) / "unet").is_dir()
+    more = {"revision": revision, "torch_dtype": dtype, "local_files_only": local, "low_cpu_mem_usage": False}
+    try:
         try:
             return library.UNet2DConditionModel.from_pretrained(
-                name,
-                subfolder=folder,
-                revision=revision,
-                torch_dtype=dtype,
-                local_files_only=local,
-                low_cpu_mem_usage=False,
+                name, subfolder=None if own else "unet", **more
             )
-        except Exception as error:
-            if folder == folders[-1]:
-                raise _explained(error, where, "UNet", name) from None
-    raise AssertionError
+        except Exception:
+            if local:
+                raise
+            return library.UNet2DConditionModel.from_pretrained(name, **more)
+    except Exception as error:
+        raise _explained(error, f"{settings.by}, unet {settings.unet}", "UNet", name) from None
 
 
 def _explained(error: Exception, where: str, what: str, name: str) -> ModelError:
@@ -381,38 +365,6 @@ def _explained(error: Exception, where: str, what: str, name: str) -> ModelError
             hint="load it once with a network, or give a local folder",
         )
     return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
-
-
-def _call_settings(settings: ImageSettings) -> dict[str, Any]:
-    named = {
-        "num_inference_steps": settings.steps,
-        "guidance_scale": settings.guidance,
-        "strength": settings.strength,
-    }
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _check_call(pipe: Any, settings: ImageSettings) -> None:
-    """Raise `ModelError` where a pipeline takes no text, no source, or not what is set."""
-    taken = inspect.signature(pipe.__call__).parameters
-    if "prompt" not in taken or "generator" not in taken:
-        raise ModelError("the pipeline draws no text", where=settings.by, given=type(pipe).__name__)
-    needs = "image" in taken and taken["image"].default is inspect.Parameter.empty
-    if settings.edits and "image" not in taken:
-        raise ModelError("the pipeline edits no images", where=settings.by, given=type(pipe).__name__)
-    if not settings.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
-        raise ModelError(
-            "the pipeline edits images, and none are given",
-            where=settings.by,
-            given=type(pipe).__name__,
-            hint="name the column of the images to edit: source = image",
-        )
-    sizes = {"height": settings.size} if settings.size is not None and not settings.edits else {}
-    unknown = [name for name in {**_call_settings(settings), **sizes} if name not in taken]
-    if unknown:
-        raise InputError(
-            f"the pipeline has no setting {unknown[0]}", where=settings.by, given=type(pipe).__name__
-        )
 
 
 def _resized(picture: PIL.Image.Image, side: int | None) -> PIL.Image.Image:

@@ -155,13 +155,7 @@ def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
 
 
 def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:
-    """The scores in a table: by name the columns of the right and of the wrong captions' numbers.
-
-    >>> rows = pa.table({"id": ["a"], "caption": ["x"], "negative_caption": ["y"], "vera": [1.0],
-    ...                  "negative_vera": [0.5], "year": [7]})
-    >>> dict(score_pairs_of(rows))
-    {'vera': ('vera', 'negative_vera')}
-    """
+    """The scores in a table: by name the columns of the right and of the wrong captions' numbers."""
     names = set(rows.column_names) - {*CAPTION_ROLES, *IMAGE_ROLES, "scene"}
     return {
         name: (name, NEGATIVE + name)
@@ -194,11 +188,7 @@ def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.floa
 
 
 def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What is set of each scorer: `KEY=VALUE` of all, `KIND.KEY=VALUE` of those of one kind.
-
-    >>> settings_by_scorer(["lm:gpt2", "blind:length"], ["lm.end=in"])
-    {'lm:gpt2': {'end': 'in'}, 'blind:length': {}}
-    """
+    """What is set of each scorer: `KEY=VALUE` of all, `KIND.KEY=VALUE` of those of one kind."""
     by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
     for pair in given:
         key, equals, value = pair.partition("=")

@@ -28,11 +28,7 @@ def cells(
     edge_bins: int = EDGE_BINS,
     groups: Int[ndarray, "n"] | None = None,
 ) -> tuple[Int[ndarray, "n"], NDArray[np.int8]]:
-    """The cell of every row and its side: rows of one cell with sides 1 and -1 are mirror images.
-
-    >>> cells(np.array([[0.5, -1.0], [-0.5, 1.0], [0.5, 1.0], [0.0, 0.0]]))
-    (array([1, 1, 2, 0]), array([ 1, -1,  1,  0], dtype=int8))
-    """
+    """The cell of every row and its side: rows of one cell with sides 1 and -1 are mirror images."""
     gaps = np.asarray(gaps, dtype=np.float64)
     n, d = gaps.shape
     scales = [1.0] * d if scales is None else list(scales)
@@ -77,10 +73,6 @@ def refine(
 
     With two scores, 50 and 10 bins and scales of 1 this is the rule of SugarCrepe's code; that code fails
     where a gap is 1 or -1.
-
-    >>> gaps = np.array([[0.51], [0.519], [-0.515], [0.9], [0.0]])
-    >>> refine(gaps, np.arange(5)).tolist()
-    [True, False, True, False, True]
     """
     cell, side = cells(gaps, scales=scales, bins=bins, edge_bins=edge_bins, groups=groups)
     n = len(cell)
@@ -102,20 +94,12 @@ def refine(
 
 
 def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
-    """A scale for each score: 1 where all its gaps are within [-1, 1], else the largest without its sign.
-
-    >>> largest_gaps(np.array([[0.5, -20.0], [-1.0, 3.0]]))
-    (1.0, 20.0)
-    """
+    """A scale for each score: 1 where all its gaps are within [-1, 1], else the largest without its sign."""
     return tuple(max(1.0, float(np.abs(column).max(initial=0))) for column in np.asarray(gaps).T)
 
 
 def accuracies(gaps: Float[ndarray, "*rows"]) -> Float[ndarray, "*rows"]:
-    """1 where a gap is above 0, 1/2 where it is 0, else 0.
-
-    >>> accuracies(np.array([[0.2], [0.0], [-0.1]])).ravel().tolist()
-    [1.0, 0.5, 0.0]
-    """
+    """1 where a gap is above 0, 1/2 where it is 0, else 0."""
     return (1 + np.sign(np.asarray(gaps, dtype=np.float64))) / 2
 
 
@@ -145,12 +129,6 @@ def filter_predictable(
     `answer` gives the gaps of rows by position, `interval` the ends of its accuracy. While it lies above 1/2,
     the rows answered right with the largest gaps go (ties by `order`): at most `share` of what is left, and
     no more than bring the accuracy to 1/2. At least `least` rows are left.
-
-    >>> gaps = np.linspace(-1, 3, 401)
-    >>> kept, done = filter_predictable(
-    ...     401, lambda rows: gaps[rows], lambda rows, gaps: ((gaps > 0).mean() - 0.1, 1.0), np.arange(401))
-    >>> int(kept.sum()), len(done), round(done[0].accuracy, 3), round(done[-1].accuracy, 3)
-    (243, 11, 0.749, 0.586)
     """
     if not 0 < share < 1:
         raise InputError("share of rows dropped in a round", given=share, allowed="between 0 and 1")

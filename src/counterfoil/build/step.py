@@ -198,13 +198,7 @@ def names_in_settings(step: Any, key: str) -> Iterator[tuple[str, str]]:
 
 
 def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """The rows where `keep` is true, and the others with a column `reason`: one text, or one per row.
-
-    >>> rows = pa.table({"id": ["a", "b", "c"]})
-    >>> kept, dropped = split_rows(rows, np.array([True, False, True]), "too long")
-    >>> kept["id"].to_pylist(), dropped.to_pylist()
-    (['a', 'c'], [{'id': 'b', 'reason': 'too long'}])
-    """
+    """The rows where `keep` is true, and the others with a column `reason`: one text, or one per row."""
     mask = pa.array(np.asarray(keep, dtype=bool))
     dropped = rows.filter(pc.invert(mask))
     if isinstance(reason, str):

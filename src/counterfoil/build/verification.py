@@ -74,13 +74,7 @@ class Answers:
         return np.asarray((self.yes | self.no).any(axis=0), dtype=bool)
 
     def accepted(self, rule: Rule = "majority") -> NDArray[np.bool_]:
-        """Which rows people let in: more yes than no, any yes, or no no; never one without an answer.
-
-        >>> yes = np.array([[True, True], [True, False]])
-        >>> said = Answers(("a", "b"), yes, ~yes)
-        >>> [said.accepted(rule).tolist() for rule in RULES]
-        [[True, False], [True, True], [True, False]]
-        """
+        """Which rows people let in: more yes than no, any yes, or no no; never one without an answer."""
         yes, no = self.yes.sum(axis=0), self.no.sum(axis=0)
         by_rule: dict[str, NDArray[np.bool_]] = {"majority": yes > no, "any": yes > 0, "all": no == 0}
         return np.logical_and(by_rule[rule], self.asked)

@@ -78,15 +78,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Cache:
-    """The shards of one scorer, in `folder` (a path or URL); with `folder` None nothing is kept.
-
-    >>> import tempfile
-    >>> cache = Cache(Path(tempfile.mkdtemp()), Identity("a model"))
-    >>> key = digest(b"a caption")
-    >>> cache.write("captions", [key], np.array([[0.6, 0.8]], dtype=np.float32))
-    >>> cache.read("captions", [digest(b"another"), key]).rows
-    array([1])
-    """
+    """The shards of one scorer, in `folder` (a path or URL); with `folder` None nothing is kept."""
 
     folder: Path | None
     identity: Identity

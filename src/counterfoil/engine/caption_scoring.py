@@ -33,12 +33,6 @@ class CaptionInputs:
     """Candidates, one per row, with positions of their image, caption and references.
 
     `owner` numbers what rows are of where several share an image and its references; None: each is by itself.
-
-    >>> captions = Caption("a", "a dog runs"), Caption("b", "a running dog")
-    >>> references = References.of([[1]])
-    >>> asked = CaptionInputs((), captions, image=None, candidate=np.array([0]), references=references)
-    >>> asked.row(0)
-    "the captions, row 1, caption 'a dog runs'"
     """
 
     images: tuple[Image, ...]

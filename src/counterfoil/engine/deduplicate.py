@@ -146,13 +146,7 @@ def items(
     image_keys: Sequence[str],
     pairs: Asked = (_NONE, _NONE),
 ) -> ScoringPlan:
-    """The distinct items among captions and images in use, and the (caption, image) `pairs` asked for.
-
-    >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog"]))
-    >>> found = items((), captions, (np.array([2, 0]), np.array([], int)), [])
-    >>> [caption.text for caption in found.captions], found.caption_of.tolist()
-    (['dog'], [0, -1, 0])
-    """
+    """The distinct items among captions and images in use, and the (caption, image) `pairs` asked for."""
     used_captions, used_images = used
     texts = [captions[position].text for position in used_captions]
     names = [(captions[p].id,) if t is None else t for p, t in zip(used_captions, texts, strict=True)]

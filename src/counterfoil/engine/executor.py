@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -53,19 +54,25 @@ class BatchGenerator(Protocol):
 
 
 class GeneratedBytes(StreamedParts):
-    """The bytes of each item; they go to `take` and are not held. Those of a batch are one shard."""
+    """The bytes of each item, given to `take` and not held; a batch is a shard."""
 
     miscounted = "the maker gave the wrong number of items"
 
     def __init__(
-        self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, keeps: bool = True
+        self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, beside: Cache | None = None
     ) -> None:
         super().__init__(kind, keys)
-        self._give, self._keeps = take, keeps
+        self._give, self._beside = take, beside
+
+    def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
+        rows, broken = super().read(cache)
+        if self._beside is not None:
+            rows, more = super().read(self._beside)
+            broken = [*broken, *more]
+        return rows, broken
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        if self._keeps:
-            super().write(cache, rows, parts)
+        super().write(self._beside or cache, rows, parts)
 
     def _take(self, row: int, parts: Parts, where: str) -> Parts:
         if self._give is not None:

@@ -47,23 +47,12 @@ class Span:
 
 
 def words_of(text: str) -> tuple[Span, ...]:
-    """The words of a caption, without the marks between them.
-
-    >>> text = "A dog's well-known ball, red."
-    >>> [text[word.start : word.end] for word in words_of(text)]
-    ['A', "dog's", 'well-known', 'ball', 'red']
-    """
+    """The words of a caption, without the marks between them."""
     return tuple(Span(*match.span()) for match in _WORD.finditer(text))
 
 
 def without(text: str, span: Span, mask: str | None = None) -> str:
-    """The caption with a part cut out, and the blank beside it; or with a mask token in its place.
-
-    >>> without("A red cat.", Span(2, 5)), without("A red cat.", Span(2, 5), "[MASK]")
-    ('A cat.', 'A [MASK] cat.')
-    >>> without("red, blue", Span(0, 3)), without("cat", Span(0, 3))
-    (', blue', '')
-    """
+    """The caption with a part cut out, and the blank beside it; or with a mask token in its place."""
     before, after = text[: span.start], text[span.end :]
     if mask is not None:
         return before + mask + after

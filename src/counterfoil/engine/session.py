@@ -82,9 +82,6 @@ class Session:
     Shards go to the folder `cache` (None keeps nothing). `batch_size` and `workers`, the processes that
     decode images, do not change what is computed. An `executor` has other processes compute what the cache
     lacks.
-
-    >>> Session(batch_size=64).workers
-    0
     """
 
     cache: str | Path | None = None
@@ -272,14 +269,17 @@ class Session:
         stage: str,
         size: int,
         here: bool = False,
+        keep: Path | None = None,
     ) -> None:
         """Have something made for each item, `size` of them at a time, and given to `take` with its row.
 
-        Processes that share the cache make each batch once; this one alone keeps nothing there. With `here`
-        workers of a cluster are not asked, as for endpoints, whose keys and pace are this process's.
+        Processes that share the cache make each batch once; this one alone keeps its batches in the folder
+        `keep`, if at all. With `here` workers of a cluster are not asked, as for endpoints, whose keys and
+        pace are this process's.
         """
         session = replace(self, executor=None) if here and self.executor and self.executor.distant else self
-        values = GeneratedBytes("made", keys, take, keeps=self.executor is not None)
+        beside = None if self.executor else Cache(keep, maker.identity)
+        values = GeneratedBytes("made", keys, take, beside=beside)
         cache, compute = self.cache_for(maker), generated_parts
         session._finish(
             maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage

@@ -27,18 +27,7 @@ _RENEWALS = 4
 
 @dataclass
 class Leases:
-    """The leases of this process on shards of one kind, renewed by a thread until the block ends.
-
-    >>> import tempfile
-    >>> from counterfoil.storage import open_place
-    >>> cache = open_place(tempfile.mkdtemp())
-    >>> with Leases(cache, "a model's images") as ours, Leases(cache, "a model's images") as theirs:
-    ...     print(ours.take("a shard"), theirs.take("a shard"))
-    ...     ours.release("a shard")
-    ...     print(theirs.take("a shard"))
-    True False
-    True
-    """
+    """The leases of this process on shards of one kind, renewed by a thread until the block ends."""
 
     place: Place
     #: What the shards belong to; names of shards are unique within it.

@@ -66,10 +66,6 @@ def top_k(
 
     Of equal scores the lower position stands first, in whatever blocks the work is done. Takes float32 or
     float64.
-
-    >>> items, scores = top_k(np.array([[1.0, 0.0]]), np.array([[0.5, 1.0], [2.0, 0.0], [0.5, 9.0]]), 2)
-    >>> items.tolist(), scores.tolist()
-    ([[1, 0]], [[2.0, 0.5]])
     """
     if queries.shape[1] != gallery.shape[1]:
         raise InputError(
@@ -101,12 +97,7 @@ def top_k_in_blocks(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
-    """`top_k` of scores that come from elsewhere: a similarity on disk, another rule than the inner product.
-
-    >>> given = np.array([[3, 1, 3], [0, 2, 1]])
-    >>> top_k_in_blocks(lambda rows, columns: given[rows, columns], 2, 3, 2)[0].tolist()
-    [[0, 2], [1, 2]]
-    """
+    """`top_k` of scores that come from elsewhere: a similarity on disk, or another rule."""
     if not 1 <= k <= n_items:
         raise InputError("a gallery has no such number of best items", given=k, allowed=f"1 to {n_items}")
     if min(block) < 1:

@@ -49,13 +49,7 @@ _ABOUT = re.compile(
 
 
 def in_form_of(before: str, after: str) -> str:
-    """What was written, with the first letter's case and the final stop of its caption.
-
-    >>> in_form_of("A dog on a mat.", "a cat on a mat"), in_form_of("a dog on a mat", "A cat on a mat.")
-    ('A cat on a mat.', 'a cat on a mat')
-    >>> in_form_of("a dog watches tv", "TV watches a dog"), in_form_of("A dog.", "Is it a dog?")
-    ('TV watches a dog', 'Is it a dog?')
-    """
+    """What was written, with the first letter's case and the final stop of its caption."""
     if before[:1].isupper():
         after = after[:1].upper() + after[1:]
     elif before[:1].islower() and not after[1:2].isupper():
@@ -72,15 +66,6 @@ def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
 
     Words are compared without case, marks, endings and words such as "the", so that agreement and spelling
     may change.
-
-    >>> rejection("A dog on a mat.", "A wet dog on a mat.", "add_att", Lexicon())
-    ''
-    >>> rejection("A dog on a mat.", "A cat on a rug.", "replace_obj", Lexicon())
-    'more than one change'
-    >>> rejection("A sofa by a wall.", "A couch by a wall.", "replace_obj", Lexicon())
-    'same meaning'
-    >>> rejection("Two men watch a dog.", "A dog watches two men.", "swap_obj", Lexicon())
-    ''
     """
     if after.endswith("?") and not before.endswith("?"):
         return "a question"

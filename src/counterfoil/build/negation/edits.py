@@ -32,14 +32,7 @@ def plain(parse: Parse, start: int, stop: int) -> tuple[str, ...]:
 
 
 def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
-    """The caption after edits that do not overlap; articles and the first capital are set right.
-
-    >>> from counterfoil.build.negation.parse import parse_of
-    >>> tagged = [("A", "DT", "a"), ("dog", "NN", "dog"), ("sits", "VBZ", "sit"), (".", ".", ".")]
-    >>> parse = parse_of("A dog sits.", tagged)
-    >>> rewritten(parse, [Edit(1, 2, ("elephant",)), Edit(3, 3, ("on", "grass"))])
-    'An elephant sits on grass.'
-    """
+    """The caption after edits that do not overlap; articles and the first capital are set right."""
     pieces: list[tuple[str, bool, bool]] = []  # text, space after, changed
     at, changed = 0, False
     for edit in sorted(edits, key=lambda change: (change.start, change.stop)):

@@ -48,11 +48,6 @@ def near_duplicates(
     and banding find two texts at the threshold with a chance of 99 % or more; of more than 100 texts in one
     band each is compared with the 100 before it. Source: Leskovec, Rajaraman, Ullman, Mining of massive
     datasets, chapter 3.
-
-    >>> pairs, alike = near_duplicates(["a red cat on a mat", "two dogs", "a red cat on the mat"],
-    ...                                threshold=0.5, seed=0)
-    >>> pairs.tolist(), alike.round(2).tolist()
-    ([[0, 2]], [0.52])
     """
     if not 0 < threshold < 1:
         raise InputError("threshold of similarity", given=threshold, allowed="above 0, below 1")
@@ -88,12 +83,7 @@ def near_duplicates(
 
 
 def shingle_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """A 64-bit hash of each run of four letters of each text, in order, and where each text's begin and end.
-
-    >>> tokens, offsets = shingle_hashes(["abcde", "bcde", "a"])
-    >>> offsets.tolist(), bool(tokens[1] == tokens[2])
-    ([0, 2, 3, 4], True)
-    """
+    """A 64-bit hash of each run of four letters of each text, and where each text's begin and end."""
     padded = [text.ljust(_LETTERS, "\0") for text in texts]
     lengths = np.array([len(text) for text in padded], dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths - _LETTERS + 1)]).astype(np.uint64)
@@ -118,11 +108,7 @@ def shingle_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np
 
 
 def first_of_alike(n: int, pairs: Int[ndarray, "pairs 2"]) -> Int[ndarray, "n"]:
-    """For each of n texts the one that is kept in its place: itself, or the first kept one that is alike.
-
-    >>> first_of_alike(4, np.array([[0, 1], [1, 2], [0, 3]])).tolist()
-    [0, 0, 2, 0]
-    """
+    """For each of n texts the one that is kept in its place: itself, or the first kept one that is alike."""
     stands = np.arange(n)
     for i, j in pairs.tolist():
         if stands[i] == i and stands[j] == j:

@@ -33,12 +33,6 @@ def uniform(
     """Captions in one form, and how many each kind of change changed; what is missing or empty stays so.
 
     Source: Miranda et al., BiVLC, 2024, section 3.1, step 1.
-
-    >>> captions, counts = uniform(pa.array(["two  DOGS on grass", "A MAN AND A DOG .", "A cat.", None]))
-    >>> captions.to_pylist()
-    ['Two DOGS on grass.', 'A man and a dog.', 'A cat.', None]
-    >>> counts
-    {'spaces': 2, 'quotes': 0, 'capitals': 1, 'first letter': 1, 'final stop': 1}
     """
     texts = captions if isinstance(captions, pa.ChunkedArray) else pa.chunked_array([captions])
     texts = texts.cast(pa.string())

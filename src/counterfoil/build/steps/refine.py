@@ -250,16 +250,7 @@ class Refine(BuiltStep):
 
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
-    """What refinement by scorers that took part, and the accuracy of others after it, says nothing of.
-
-    >>> after = {"value": 0.62, "low": 0.581, "high": 0.657}
-    >>> _not_ruled_out(["unigram", "lm:one"], {"lm:two": {"after": after}})
-    'took part: unigram, lm:one; held out: lm:two 62.0 % [58.1, 65.7]; others are not ruled out'
-    >>> _not_ruled_out(["unigram"], {})
-    'took part: unigram; held out: none; a language model is not ruled out (--held-out lm:MODEL)'
-    >>> _not_ruled_out(["lm:one"], {}).partition("; ")[2]
-    'held out: none; another language model is not ruled out (--held-out lm:MODEL)'
-    """
+    """What refinement by scorers that took part, and the accuracy of others after it, says nothing of."""
     numbers = {
         name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()
     }
