@@ -120,7 +120,7 @@ def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:
 
 
 def auroc(sample: Verified) -> Share:
-    """The area under the ROC curve, ties one half, with an interval by DeLong's variance; NaN for one class."""
+    """The area under the ROC curve, ties one half, its interval by DeLong's variance; NaN for one class."""
     if sample.right.all() or not sample.right.any():
         return Share(float("nan"), 0.0, 1.0)
     _, codes = np.unique(-sample.scores, return_inverse=True)

@@ -4,6 +4,7 @@ Every image has a generator of its own, on the CPU, from the row's seed, so that
 drawn before it. Pixels still differ between devices, library versions and batch sizes: the files count.
 """
 
+import inspect
 import io
 import json
 import re
@@ -110,11 +111,7 @@ class ImageSettings(BuiltStep):
 
 
 class ImagePipeline:
-    """A pipeline of diffusers, loaded when its first image is drawn.
-
-    Images are named by the digest of all that they were asked with, and a batch whose images are all there is
-    not drawn again.
-    """
+    """A pipeline of diffusers, loaded when its first image is drawn; images there are not drawn again."""
 
     def __init__(self, settings: ImageSettings, context: StepContext) -> None:
         self.settings, self.context = settings, context
@@ -277,6 +274,11 @@ class ImagePipeline:
             given["image"] = [_resized(picture, settings.size) for picture in sources]
         elif settings.size is not None:
             given |= {"height": settings.size, "width": settings.size}
+        # Pipelines pass over what they do not know.
+        unknown = [name for name in given if name not in inspect.signature(pipe.__call__).parameters]
+        if unknown:
+            problem = f"the pipeline takes no {unknown[0]}"
+            raise ModelError(problem, where=settings.by, given=type(pipe).__name__)
         try:
             with _quiet(library), torch.inference_mode():
                 drawn = pipe(**given)

@@ -1,28 +1,9 @@
 """A build: the steps of a recipe run one after the other in a folder, each finished step kept.
 
-    steps/1-read/, steps/2-format/, ...    what each step kept and dropped (`step_folder`)
-    images/                                the images that steps made
-    benchmark/                             what the last step assembled
-
-A build that was stopped, at whatever moment, goes on where it was, and ends in the same bytes as one that
-was not. A step is run again where its settings, the files that they name, its rows or the seed have changed,
-and where an image that it made is gone.
-
-A recipe: a title, a seed and steps in order, from a TOML file or by the name of one that is shipped.
-
-    title = "Pairs of my own"
-    seed = 0
-
-    [[steps]]
-    do = "read"                # which step
-    source = "captions.json"   # its settings
-    [[steps]]
-    do = "imagine"
-    by = "diffusers:./sdxl"
-    [steps.world]              # settings where the rows are drawn (source = "world")
-    by = "world"
-
-A step with `only = "world"` is left out where rows are not drawn and no setting of it is given.
+A build that was stopped, at whatever moment, goes on where it was, and ends in the same bytes as one that was
+not. A step is run again where its settings, the files that they name, its rows or the seed have changed, and
+where an image that it made is gone. `docs/build.md` shows a recipe: `[steps.world]` holds settings where rows
+are drawn, and a step with `only = "world"` is left out elsewhere unless a setting of it is given.
 """
 
 import re
@@ -336,12 +317,7 @@ def build_folder(folder: Path) -> Path | None:
 
 
 def build_provenance(folder: Path) -> dict[str, Any]:
-    """Steps with their counts, and who made what of every row, of the build in a folder.
-
-    It is the plain mapping that a publication takes
-    (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises `DataError` where a manifest is
-    damaged, or a table.
-    """
+    """Steps with their counts, and who made what of every row (`publishing.facts.Provenance.of`)."""
     numbers = {path: path.name.partition("-")[0] for path in (folder / STEPS_FOLDER).iterdir()}
     numbered = {path: int(number) for path, number in numbers.items() if number.isdigit()}
     steps = [StepFolder(path) for path in sorted(numbered, key=numbered.__getitem__)]

@@ -141,10 +141,7 @@ def _key(step: Step) -> dict[str, Any]:
 
 
 def digests_of_files(step: Step) -> dict[str, str]:
-    """The digests of the files and folders that a step's settings name, by their names.
-
-    Of a folder of a user's the names and sizes of its files count; of a model's also what they hold.
-    """
+    """The digests of files and folders that settings name; of a user's folder, names and sizes."""
     digests = {}
     for _, name in names_in_settings(step, "file"):
         path = Path(name)

@@ -1,18 +1,9 @@
-"""Finished work on disk, so that nothing is computed twice: shards of embeddings and of pair scores.
+"""Finished work on disk, so that nothing is computed twice: shards of embeddings, scores and what was made.
 
-A shard is a `.npz` of two arrays, the keys of its rows and their values, written whole or not at all. Its
-place is decided by everything that made it and nothing else:
-
-    FOLDER / v1 / IDENTITY / images | captions | pairs / DIGEST-OF-THE-KEYS.npz
-
-Frames of videos and tokens of captions lie beside them, in `frames` and `tokens`: of those an item has any
-number, so such a shard holds named arrays, and how many rows of each belong to which key. In `made` lies what
-models drew and wrote for builds that several processes share.
-
-A key is the digest of content (an image's encoded bytes and crop, a caption's text), so neither batch size
-nor number of workers nor the benchmark that asked is part of it, and two benchmarks that share photographs
-share their embeddings. Several processes may use one folder at once: each adds whole files of its own. The
-folder may be a prefix in a bucket (`counterfoil.storage`): the names and the bytes are the same there.
+A shard is a `.npz` at FOLDER/v1/IDENTITY/KIND/DIGEST-OF-THE-KEYS, with the keys of its rows and their values,
+or named arrays with any number of rows for each key. A key is the digest of content, so neither batch size
+nor benchmark is part of it. Several processes may use one folder, or a prefix in a bucket, at once: each adds
+whole files of its own.
 """
 
 import io

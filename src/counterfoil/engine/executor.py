@@ -6,7 +6,7 @@ which.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -167,24 +167,6 @@ class ShardWork:
             # A generator that is closed stops the scorer's workers at once where something fails.
             getattr(stream, "close", lambda: None)()
 
-    def run_free(
-        self, shards: Collection[int], leases: "Leases", advance: Advance, *, at_once: int
-    ) -> tuple[set[int], set[int]]:
-        """Compute `at_once` shards that no one does or has done; returns those, and the finished ones."""
-        taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
-        # Only now, since another process may have finished a shard until its lease was taken.
-        finished = self.finished()
-        done_already = {shard for shard in shards if self.names[shard] in finished}
-        for shard in sorted(done_already):
-            advance(self.size(shard))
-        free = [shard for shard in taken if shard not in done_already]
-        for _ in self.run(free, advance) if free else ():
-            pass
-        # At the end: between files that are flushed to the disk each further change takes longer.
-        for shard in taken:
-            leases.release(self.names[shard])
-        return set(free), done_already
-
     def _place(self, batch: Sequence[int], at: int) -> str:
         match item := self.items[batch[at]]:
             case (Image() as image, Caption() as caption):
@@ -240,15 +222,6 @@ def _column(values: Any) -> ndarray:
 AT_ONCE = 8
 
 
-def at_once(left: int, processes: int) -> int:
-    """How many of the shards that are left a process takes, so that all have some to the end.
-
-    >>> at_once(1000, processes=2), at_once(20, processes=2), at_once(3, processes=2)
-    (8, 5, 1)
-    """
-    return max(1, min(AT_ONCE, left // (2 * processes)))
-
-
 #: Seconds between two looks at shards that other processes compute.
 _POLL = 0.2
 
@@ -289,11 +262,23 @@ class RankExecutor:
         computed = 0
         with work.leases() as leases:
             while waiting:
-                many = at_once(len(waiting), self.of)
-                done, finished = work.run_free(waiting, leases, advance, at_once=many)
-                computed += len(done)
-                waiting = [shard for shard in waiting if shard not in done and shard not in finished]
-                if waiting and not done and not finished:
+                # Few at a time, so that all processes have some to the end.
+                most = max(1, min(AT_ONCE, len(waiting) // (2 * self.of)))
+                taken = list(islice((shard for shard in waiting if leases.take(work.names[shard])), most))
+                # Only now, since another process may have finished a shard until its lease was taken.
+                finished = work.finished()
+                done = {shard for shard in waiting if work.names[shard] in finished}
+                for shard in sorted(done):
+                    advance(work.size(shard))
+                free = [shard for shard in taken if shard not in done]
+                for _ in work.run(free, advance) if free else ():
+                    pass
+                # At the end: between files that are flushed to the disk each further change takes longer.
+                for shard in taken:
+                    leases.release(work.names[shard])
+                computed += len(free)
+                waiting = [shard for shard in waiting if shard not in done and shard not in free]
+                if waiting and not done and not free:
                     time.sleep(_POLL)
             leases.sweep(work.names)
         return computed == len(work)

@@ -37,10 +37,7 @@ def rank(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> list[Rankings]:
-    """The places of all right answers of galleries of the same items, and the first `top` of each query.
-
-    Neither `block` (images at a time) nor `threads` changes what is found.
-    """
+    """The places of all right answers of galleries of the same items, and the first `top` of each query."""
     galleries = [benchmark.gallery for benchmark in benchmarks]
     for gallery in galleries:
         if (gallery.n_images, gallery.n_captions) != (blocks.n_images, blocks.n_captions):

@@ -126,10 +126,7 @@ class Session:
         reads: Collection[str] | None = None,
         pairs: Asked | None = None,
     ) -> tuple[ScoringPlan, Cache]:
-        """The distinct work behind a benchmark (or some `pairs` of it) and the scorer's shards.
-
-        `reads` names the kinds of item that the scorer opens, by default its `needs`, or both.
-        """
+        """The distinct work behind a benchmark (or `pairs` of it), and the scorer's shards."""
         reads = getattr(scorer, "needs", ("images", "captions")) if reads is None else reads
         check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in benchmark.questions.used()[1]]

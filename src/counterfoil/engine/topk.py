@@ -32,10 +32,7 @@ _MOST = 8
 def map_ordered(
     work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None
 ) -> Iterator[tuple[Part, Result]]:
-    """Each part with what `work` makes of it, in order; one more than there are cores at a time by default.
-
-    A matrix product keeps to its thread: several that spread over all cores would wait for each other.
-    """
+    """Each part with what `work` makes of it, in order, by threads in which BLAS keeps to its own."""
     threads = min(threads or min(os.cpu_count() or 1, _MOST) + 1, len(parts))
     if threads <= 1:
         yield from ((part, work(part)) for part in parts)
@@ -217,10 +214,7 @@ First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class ModelLists:
-    """One model's lists over a gallery: the queries it answers and how deep, by direction.
-
-    `owners` (the image of each caption, -1 unknown), `texts` and `benchmark` come with answers to one.
-    """
+    """One model's lists over a gallery; `owners` (-1 unknown), `texts` and `benchmark` of one asked."""
 
     name: str
     image_ids: tuple[str, ...]

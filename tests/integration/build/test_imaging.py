@@ -228,7 +228,7 @@ def test_captions_that_are_cut_are_counted(place, tmp_path):
         ("nothing", {}, r"the pipeline cannot be loaded|is not here and cannot be downloaded"),
         ("sdxl", {"scheduler": "DDIM"}, r"unknown scheduler; given: DDIM; allowed: .*DDIMScheduler"),
         ("sdxl", {"unet": "clip"}, r"unet .*: the UNet cannot be loaded"),
-        ("sdxl", {"strength": 0.5}, r"the pipeline failed; given: TypeError: .*'strength'"),
+        ("sdxl", {"strength": 0.5}, r"the pipeline takes no strength; given: StableDiffusionXLPipeline"),
         ("sdxl", {"size": 33}, r"row 'row-0': the pipeline failed; given: ValueError: .*divisible by 8"),
         ("sdxl", {"device": "cuda:9"}, r"no such device here; given: cuda:9"),
         ("sdxl", {"dtype": "fp16"}, r"fp16 needs a GPU"),

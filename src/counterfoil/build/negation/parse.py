@@ -1,7 +1,4 @@
-"""Parses of captions by `hanta` or `spacy:MODEL`: tokens with Penn tags, lemmas and noun phrases.
-
-Noun phrases are found from the tags alone, so that every parser gives the same phrases for the same tags.
-"""
+"""Parses of captions by `hanta` or `spacy:MODEL`: tokens with Penn tags, lemmas and noun phrases."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -47,11 +47,9 @@ class NegationPrompts:
 
 
 def read_prompts(path: Path | str) -> NegationPrompts:
-    """Prompts of one's own, a TOML file: `template`, and a table per category with `task` and `examples`.
+    """Prompts of one's own (TOML): `template`, and a table per category with `task` and `examples`.
 
-    Examples are pairs of a caption and its negative; `examples = []` gives none. What the file leaves out is
-    as in `PROMPTS`. Raises `DataError` for a template without {caption} and for values of another kind, and
-    `UnknownNameError` for other keys.
+    What the file leaves out is as in `PROMPTS`.
     """
     return _prompts(read_toml(path), PROMPTS, where=path)
 
@@ -99,10 +97,7 @@ class ReadAnswer:
 
 
 def read_answer(text: str) -> ReadAnswer:
-    """The caption in a model's answer: the value of the only key of a JSON object, wherever it stands.
-
-    An answer of one line in quotes is a caption too.
-    """
+    """The caption in a model's answer: the only value of a JSON object, or one line in quotes."""
     text = text.strip()
     for brace in re.finditer(r"\{", text):
         try:

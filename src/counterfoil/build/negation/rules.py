@@ -1,13 +1,8 @@
 """Rules that make a negative caption: SugarCrepe's seven categories and the swaps of NegCLIP.
 
-A rule looks for places in a parsed caption where one thing can be replaced, swapped or added, and for words
-that contradict what is there. Places where the lists of `word_lists.toml` know the word come first; then
-words that the user's own captions use in the same kind of place. One of the places and one of the words are
-drawn at random.
-
-Sources: Hsieh et al., SugarCrepe, 2023, table 2 (the categories); Yuksekgonul et al., When and why
-vision-language models behave like bags-of-words, 2023, section 4 (swaps of nouns, adjectives, verbs, adverbs
-and noun phrases).
+One of the places that a rule finds in a parsed caption, those that the lists know first, and one of the words
+that contradict it are drawn. Sources: Hsieh et al., SugarCrepe, 2023, table 2; Yuksekgonul et al., When and
+why vision-language models behave like bags-of-words, 2023, section 4.
 """
 
 from collections import defaultdict, deque

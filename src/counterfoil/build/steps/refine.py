@@ -272,11 +272,7 @@ def _is_file(name: str) -> bool:
 
 
 def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
-    """The gaps of the rows by the scores of a file: columns NAME and negative_NAME, or `gap`.
-
-    Columns `score` and `negative_score`, and `gap`, are called as the file is. Rows are matched by `id`, and
-    without such a column by their order. Raises `DataError` naming the file for scores that are missing.
-    """
+    """The gaps that a file of scores gives each row, by its column `id` or in the rows' order."""
     table = read_table(path)
     taken = {*CAPTION_ROLES, *IMAGE_ROLES, "id"}
     scored = [
