@@ -1,18 +1,9 @@
-"""Calibration of a filter `score >= threshold` on a verified sample: what it keeps and loses.
+"""Calibration of a filter `score >= threshold` on rows whose truth was verified.
 
-A sample of rows whose truth was verified says how many of the rows that a filter keeps are right
-(precision) and how many of the right rows it keeps (recall). Its rows are drawn at random, all with the same
-chance, or with known chances; `weights` are then one over the chance of each row.
-
-A threshold that was chosen on a sample looks better on that sample than it is. `certified` therefore tests
-thresholds in an order that was fixed before any truth was seen, so that the precision of the one it returns
-is at least the target with the stated confidence. Intervals at a threshold that depends on the sample are
-honest on other rows only: `halves` divides the sample, one half to choose and one to report.
-
-Sources: E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927; L. Kish,
-Survey sampling, 1965 (the effective size of a weighted sample); E. R. DeLong et al., Comparing the areas
-under two or more correlated ROC curves, 1988; A. Angelopoulos et al., Learn then test, 2021 (fixed-sequence
-tests with several starts).
+A threshold that was chosen on a sample looks better on it than it is, so `certified` tests thresholds in an
+order that was fixed before any truth was seen, and intervals are reported on rows that the choice did not
+see. Sources: Wilson, Probable inference, 1927; Kish, Survey sampling, 1965 (effective size); DeLong et al.,
+Comparing areas under correlated ROC curves, 1988; Angelopoulos et al., Learn then test, 2021.
 """
 
 from dataclasses import dataclass
@@ -44,18 +35,12 @@ class Share:
     high: float
 
     def to_json(self) -> list[float | None]:
-        """Value, low and high; null where the value is not defined."""
         return [None if np.isnan(self.value) else self.value, self.low, self.high]
 
 
 @dataclass(frozen=True, eq=False)
 class Verified:
-    """Rows of known truth: `scores`, higher where a row seems better, and `right`.
-
-    `weights` are one over the chance at which each row came into the sample, up to a factor; None where all
-    had the same. Raises `ScoreError` for scores that are not finite, `InputError` for other lengths and for
-    weights that are not above 0.
-    """
+    """Rows of known truth; `weights` are one over the chance of each to be in the sample (None: equal)."""
 
     scores: NDArray[np.float64]
     right: NDArray[np.bool_]
@@ -76,11 +61,9 @@ class Verified:
 
     @cached_property
     def weight(self) -> NDArray[np.float64]:
-        """A weight for each row, 1 where none was given."""
         return np.ones(len(self)) if self.weights is None else self.weights.astype(np.float64)
 
     def take(self, rows: NDArray[Any]) -> "Verified":
-        """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return Verified(self.scores[rows], self.right[rows], weights)
 
@@ -95,21 +78,12 @@ class Quality:
     kept: Share
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; a threshold below every score is null."""
         shares = {name: getattr(self, name).to_json() for name in ("precision", "recall", "kept")}
         return {"threshold": self.threshold if np.isfinite(self.threshold) else None, **shares}
 
 
 def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[ndarray, "n"]) -> Share:
-    """The share of the weight of the rows `among` that is of `chosen` rows, with Wilson's 95 % interval.
-
-    For equal weights Wilson's own; else for the number of rows of equal weight that would vary as much, at
-    most Kish's effective size. NaN in [0, 1] where no row is among.
-
-    >>> found = share(np.array([True, True, False, True]), np.array([True] * 3 + [False]), np.ones(4))
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.667, 0.208, 0.939)
-    """
+    """The weighted share of `chosen` rows in those `among`, with Wilson's 95 % interval at effective size."""
     weights = weights[among]
     if not len(weights):
         return Share(float("nan"), 0.0, 1.0)
@@ -123,21 +97,12 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
 
 
 def _with_interval(value: float, size: float) -> Share:
-    """A share of so many rows with Wilson's 95 % interval."""
     low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(0.95)]))
     return Share(value, float(low[0]), float(high[0]))
 
 
 def quality(sample: Verified, threshold: float) -> Quality:
-    """Precision, recall and share of rows kept of the filter `score >= threshold`.
-
-    Precision is NaN where nothing is kept, recall where nothing is right.
-
-    >>> sample = Verified(np.array([0.1, 0.4, 0.6, 0.9]), np.array([False, True, False, True]))
-    >>> found = quality(sample, 0.5)
-    >>> found.precision.value, found.recall.value, found.kept.value
-    (0.5, 0.5, 0.5)
-    """
+    """Precision, recall and share kept of `score >= threshold`; precision is NaN where nothing is kept."""
     mask, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
     return Quality(
         float(threshold),
@@ -148,29 +113,14 @@ def quality(sample: Verified, threshold: float) -> Quality:
 
 
 def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:
-    """The quality at up to so many thresholds, from that which keeps all to that which keeps least.
-
-    The precision-recall curve. Thresholds are scores of the sample, evenly spaced by rank; intervals are of
-    one threshold each, not of all together.
-
-    >>> sample = Verified(np.array([0.1, 0.4, 0.9]), np.array([False, True, True]))
-    >>> [(each.threshold, each.recall.value) for each in curve(sample)]
-    [(0.1, 1.0), (0.4, 1.0), (0.9, 0.5)]
-    """
+    """The precision-recall curve: the quality at up to so many scores, evenly spaced by rank."""
     levels = np.unique(sample.scores)
     at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
     return tuple(quality(sample, float(threshold)) for threshold in levels[at])
 
 
 def auroc(sample: Verified) -> Share:
-    """The area under the receiver operating characteristic, with DeLong's variance as Wilson's interval.
-
-    It is the chance that a right row scores above a wrong one, a tie counting one half: 0.5 is no knowledge,
-    NaN where all rows are right or all wrong.
-
-    >>> auroc(Verified(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True]))).value
-    0.875
-    """
+    """The area under the ROC curve, ties one half, its interval by DeLong's variance; NaN for one class."""
     if sample.right.all() or not sample.right.any():
         return Share(float("nan"), 0.0, 1.0)
     _, codes = np.unique(-sample.scores, return_inverse=True)
@@ -193,22 +143,7 @@ def auroc(sample: Verified) -> Share:
 
 
 def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -> float | None:
-    """The lowest threshold at which the filter's precision is at least the target, with this confidence.
-
-    Thresholds are tested from the strictest down, from four places of the ranking that do not depend on
-    truth, each start at a quarter of the error allowed, and each until the first that fails. The chance that
-    what comes back has a precision below the target is at most 1 - confidence, however the threshold was
-    chosen among all: exact for equal weights (binomial), approximate for others (normal, at the effective
-    size). None where no threshold passes: the sample is too small or the scores do not tell. Raises
-    `InputError` for a target outside (0, 1), and a confidence outside (0, 1).
-
-    >>> rng = np.random.default_rng(0)
-    >>> right = rng.random(600) < 0.5
-    >>> sample = Verified(right + 0.5 * rng.normal(size=600), right)
-    >>> found = certified(sample, 0.85)
-    >>> round(found, 2), round(quality(sample, found).precision.value, 2)
-    (0.7, 0.91)
-    """
+    """The lowest threshold whose precision reaches the target with this confidence; None where none does."""
     for name, given in (("precision", precision), ("confidence", confidence)):
         if not 0 < given < 1:
             raise InputError(f"a {name} to reach", given=given, allowed="above 0 and below 1")
@@ -239,11 +174,7 @@ def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -
 
 
 def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two halves of a sample of n rows, at random: one to choose a threshold on, one to report on.
-
-    >>> [len(half) for half in halves(5, np.random.default_rng(0))]
-    [2, 3]
-    """
+    """Two random halves of n rows: one to choose a threshold on, one to report on."""
     order = rng.permutation(n)
     return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
 
@@ -256,21 +187,10 @@ def calibrate(
     precision: float | None = None,
     confidence: float = 0.95,
 ) -> tuple[float | None, dict[str, Any]]:
-    """The `threshold` that was given, or the lowest one that reaches `precision`, and what is known of it.
+    """A threshold, given or the lowest that reaches `precision` (None: none does), and its quality and curve.
 
-    The threshold is None where none reaches the precision: the filter then keeps nothing. What is known is
-    plain values: the quality at the threshold, the area and the curve.
-
-    A given threshold is reported on the whole sample. One that is to reach a precision is chosen on half of
-    the sample (`certified`) and reported on the other half, so that its intervals are not flattered by the
-    choice. The curves are of the rows that it is reported on. Raises `InputError` where both or neither is
-    given, and for fewer than four rows to divide.
-
-    >>> rng = np.random.default_rng(0)
-    >>> right = rng.random(800) < 0.4
-    >>> _, known = calibrate(Verified(right + 0.4 * rng.normal(size=800), right), rng, precision=0.9)
-    >>> known["rows_chosen_on"], known["rows_reported_on"], known["quality"]["precision"][2] > 0.9
-    (400, 400, True)
+    A given threshold is reported on the whole sample. One to be chosen is chosen on half of it (`certified`)
+    and reported on the other half, so that its intervals are not flattered by the choice.
     """
     if (threshold is None) == (precision is None):
         raise InputError(

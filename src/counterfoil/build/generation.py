@@ -1,44 +1,18 @@
-"""Texts, images and answers that a step has made: once by all processes that share a build's cache.
-
-A maker makes items in batches (`engine.executor`). What one of several processes has made is found by the
-others in the cache; a process alone keeps unfinished work beside the build, and nothing in the cache.
-"""
+"""Texts and answers that a step has made, once by all processes that share a build's cache."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from counterfoil.benchmarks.records import Image
 from counterfoil.build.step import StepContext
 from counterfoil.engine.executor import BatchGenerator, batch_keys
 from counterfoil.engine.session import Session
-from counterfoil.errors import CounterfoilError
-from counterfoil.inputs.files import read_json
-from counterfoil.models.base import Identity, Options, remember_source, source_of
-from counterfoil.store import digest, digest_value, write_json
-
-
-def stored_texts(
-    context: StepContext, request: object, count: int, write: Callable[[], Sequence[str]]
-) -> list[str]:
-    """The `count` texts of a batch: those that were kept, else what `write` gives, which is kept.
-
-    `request` is all that the texts depend on, in plain values. A damaged file is written again.
-    """
-    place = context.keep / f"{digest_value(request)}.json"
-    if place.is_file():
-        try:
-            texts = read_json(place)["texts"]
-        except (CounterfoilError, KeyError, TypeError):
-            texts = None
-        if isinstance(texts, list) and len(texts) == count:
-            return texts
-    texts = list(write())
-    write_json(place, {"texts": texts})
-    return texts
-
+from counterfoil.models.base import Identity, Options, remember_source
+from counterfoil.store import digest
 
 #: What makes the texts of one batch of what is given, with a seed.
 Write = Callable[[Sequence[Any], int], Sequence[str]]
@@ -46,38 +20,27 @@ Write = Callable[[Sequence[Any], int], Sequence[str]]
 
 @dataclass(frozen=True)
 class TextRequest:
-    """A text that is wanted of a local model for an image, or after the turns of a conversation.
-
-    A batch has one seed, or None.
-    """
+    """A text wanted of a local model for an image or a conversation, with the seed of its batch."""
 
     given: Image | tuple[str, ...]
     seed: int | None = None
 
     @property
     def content(self) -> list[Any]:
-        """What tells it from others, as plain values."""
         given = list(self.given) if isinstance(self.given, tuple) else digest(self.given.read())
         return [given, self.seed]
 
 
 @dataclass(frozen=True, eq=False)
 class CachedTextGenerator:
-    """A local model that writes; finished batches are kept in the folder of `context`, if there is one."""
+    """A local model that writes."""
 
     identity: Identity
     write: Write = field(repr=False)
-    context: StepContext | None = field(default=None, repr=False)
 
     def make(self, batches: Sequence[Sequence[TextRequest]]) -> Iterator[list[bytes]]:
-        """The texts, batch by batch."""
         for batch in batches:
-            write = partial(self.write, [request.given for request in batch], batch[0].seed or 0)
-            if self.context is None:
-                texts = list(write())
-            else:
-                key = [self.identity.to_json(), [request.content for request in batch]]
-                texts = stored_texts(self.context, key, len(batch), write)
+            texts = self.write([request.given for request in batch], batch[0].seed or 0)
             yield [text.encode() for text in texts]
 
     def texts(
@@ -89,17 +52,15 @@ class CachedTextGenerator:
             for at, one in enumerate(given)
         ]
         content = [request.content for request in requests]
-        beside = replace(self, context=context)
-        if (source := source_of(self)) is not None:
-            remember_source(beside, source)
-        encoded = generated_bytes(beside, requests, content, context, stage=stage, size=size)
+        # A process alone keeps finished batches beside the build.
+        keep = context.keep
+        encoded = generated_bytes(self, requests, content, context, stage=stage, size=size, keep=keep)
         return [(text.decode(), request.seed) for text, request in zip(encoded, requests, strict=True)]
 
 
 def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
 ) -> CachedTextGenerator:
-    """The writer of captions of a folder or a name of the hub; raises what loading it raises."""
     from counterfoil.models.generative.writing import load_writer
 
     writer = load_writer(name, Options(device=device), prompt=prompt)
@@ -108,10 +69,7 @@ def captioner(
 
 
 def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> CachedTextGenerator:
-    """The language model of a folder or a name of the hub, whose answers all begin with `head`.
-
-    Raises what loading it raises.
-    """
+    """The language model of a folder or a name of the hub; its answers all begin with `head`."""
     from counterfoil.models.text_models import load_generator
 
     generator = load_generator(name, Options(device=device))
@@ -143,7 +101,6 @@ class ChatGenerator:
 
     @property
     def identity(self) -> Identity:
-        """Of an address and a model; the request says the rest."""
         settings = self.endpoint.settings
         return Identity(f"answers of {settings.url}#{settings.model}", revision="1")
 
@@ -190,11 +147,12 @@ def generated_bytes(
     stage: str,
     size: int,
     here: bool = False,
+    keep: Path | None = None,
 ) -> list[bytes]:
     """What is made for each item, small enough to be held; `content` tells the items apart."""
     contents: dict[int, bytes] = {}
-    keys = batch_keys(content, size)
-    context.session.make(maker, items, keys, contents.__setitem__, stage=stage, size=size, here=here)
+    keys, take = batch_keys(content, size), contents.__setitem__
+    context.session.make(maker, items, keys, take, stage=stage, size=size, here=here, keep=keep)
     return [contents[row] for row in range(len(items))]
 
 

@@ -1,10 +1,4 @@
-"""An OpenAI-compatible image endpoint, of which no image is paid for twice.
-
-Images are made of texts (`POST /v1/images/generations`), or edited as texts say (`POST /v1/images/edits`, a
-form with the image). Answers are read as base64 or fetched from the address that they give. An address is
-written down before it is fetched, so that a process that is killed in between fetches and does not ask again.
-What a filter declines is kept as well.
-"""
+"""An OpenAI-compatible image endpoint (`images/generations` or `/edits`); no image is paid for twice."""
 
 import base64
 import json
@@ -33,11 +27,7 @@ _GONE = frozenset({401, 403, 404, 410})
 
 @dataclass(frozen=True)
 class ImageAnswer:
-    """One answer: the image's `data`, the `address` to fetch it from, or why it was `refused`.
-
-    `facts` are what the endpoint says of it, such as the prompt that it drew in place of the one sent; `cell`
-    is the file in which the image is once it is kept.
-    """
+    """One answer: the image's `data`, the `address` to fetch it from, its file, or its refusal."""
 
     data: bytes | None = None
     address: str | None = None
@@ -66,11 +56,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         self._wanted: dict[str, ImageRequest] = {}
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
-        """An image for each that is wanted, in order; one without where the endpoint declines.
-
-        Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
-        answers with no image after all tries; images that are there by then stay.
-        """
         image_of_row: dict[int, Generated] = {}
 
         def take(row: int, data: bytes) -> None:
@@ -101,7 +86,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     @property
     def identity(self) -> Identity:
-        """Of the address and the model; a request says the rest."""
         return Identity(self.by, revision="1", options={"edits": self._step.edits})
 
     def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
@@ -117,12 +101,10 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
     @property
     def by(self) -> str:
-        """Who makes the images."""
         return f"images:{self.settings.url}#{self.settings.model}"
 
     @property
     def keeps(self) -> bool:
-        """Always."""
         return True
 
     def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
@@ -174,7 +156,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         return ImageAnswer(address=address, facts=facts)
 
     def refusal(self, message: str) -> ImageAnswer:
-        """What a filter declined, with its words."""
         return ImageAnswer(refused=message)
 
     def known(self, key: str) -> ImageAnswer | None:
@@ -222,10 +203,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         return ImageAnswer(cell=cell)
 
     def _fetched(self, address: str, *, again: bool) -> bytes | None:
-        """The image at an address; None where it is there no more and the endpoint may be asked again.
-
-        The key is not sent along, since the address may be of another host.
-        """
+        """The image at an address, asked without the key; None where it is gone and may be asked again."""
         last = ""
         for tries in range(self.settings.retries + 1):
             try:
@@ -248,7 +226,6 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
 
 
 def _image(data: bytes) -> bytes:
-    """The bytes; raises `ValueError` where they are no image."""
     try:
         decode(data, where="an answer")
     except DataError as error:

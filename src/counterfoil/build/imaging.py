@@ -1,9 +1,7 @@
-"""Images made for captions by diffusion pipelines, and what is asked for and comes of it, whoever makes them.
+"""Images made for captions by pipelines of diffusers, and the requests and facts that all makers share.
 
-A pipeline is any of diffusers' that draws from a text, by its name on the hub or a folder, or one that edits
-a source image. Every image has a generator of its own, on the CPU, from the row's seed, so that an image does
-not depend on what is drawn before it. Pixels still differ slightly between devices, versions of the
-libraries and batch sizes: the files are what counts, and each carries what it was made with.
+Every image has a generator of its own, on the CPU, from the row's seed, so that it does not depend on what is
+drawn before it. Pixels still differ between devices, library versions and batch sizes: the files count.
 """
 
 import inspect
@@ -24,7 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 from counterfoil.build.generation import elsewhere
 from counterfoil.build.step import BuiltStep, Generated, StepContext
 from counterfoil.engine.executor import batch_keys
-from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+from counterfoil.errors import MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
@@ -49,10 +47,7 @@ _REVISION = 1
 
 @dataclass(frozen=True)
 class ImageRequest:
-    """One image that is asked for: the `number`-th for a row, `text` what it shall show, `seed` its chance.
-
-    `source` is the cell of the image that is edited, None where it is drawn from the text alone.
-    """
+    """The `number`-th image for a row: `text` to show, `seed`, and the cell of an edited `source`."""
 
     row: str
     number: int
@@ -61,7 +56,6 @@ class ImageRequest:
     source: str | None = None
 
     def generated(self, by: str, cell: str | None, **more: Any) -> Generated:
-        """What came of the request: the image that `cell` names, or none."""
         return Generated(self.row, by, cell, self.seed, **more)
 
 
@@ -111,27 +105,16 @@ class ImageSettings(BuiltStep):
 
     @property
     def edits(self) -> bool:
-        """Whether images are made of other images."""
         return self.source is not None
 
 
 class ImagePipeline:
-    """A pipeline of diffusers, loaded when its first image is drawn.
-
-    Images lie in the folder of images of the build of `context`, each named by the digest of all that it was
-    asked with. Those that are there are not drawn again, but for those of an unfinished batch, so that a
-    build that was stopped ends in the same bytes as one that was not.
-    """
+    """A pipeline of diffusers, loaded when its first image is drawn; images there are not drawn again."""
 
     def __init__(self, settings: ImageSettings, context: StepContext) -> None:
         self.settings, self.context = settings, context
 
     def images(self, wanted: Sequence[ImageRequest]) -> list[Generated]:
-        """An image for each that is wanted, in order.
-
-        Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
-        where the disk is full.
-        """
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
         tokenizer = getattr(self._pipe, "tokenizer", None)
@@ -175,13 +158,11 @@ class ImagePipeline:
 
     @property
     def by(self) -> str:
-        """Who made the images, in a line."""
         unet = f" unet {self.settings.unet}" if self.settings.unet else ""
         return f"{self.facts['pipeline']} {self._name}{unet} {self.facts['weights'][:12]}"
 
     @property
     def identity(self) -> Identity:
-        """That of the drawings."""
         return Identity(self.settings.by, weights=self.facts["weights"], options=self.facts)
 
     @cached_property
@@ -229,11 +210,10 @@ class ImagePipeline:
 
     @cached_property
     def _pipe(self) -> Any:
-        """The pipeline, ready to draw."""
         library, settings = _library(), self.settings
         options = Options(device=self.context.device, precision=self._precision)
         dtype = precision_of(options, self._device, where=settings.by)
-        name, revision = _place_of(self._name, settings.by)
+        name, revision = _place_of(self._name)
         more: dict[str, Any] = {"torch_dtype": dtype, "low_cpu_mem_usage": False}
         with _quiet(library):
             if settings.unet is not None:
@@ -266,7 +246,6 @@ class ImagePipeline:
                 pipe.scheduler = getattr(library, settings.scheduler).from_config(pipe.scheduler.config)
             pipe = pipe.to(self._device)
             pipe.set_progress_bar_config(disable=True)
-        _check_call(pipe, settings)
         return pipe
 
     def _cell(self, wanted: ImageRequest) -> str:
@@ -275,20 +254,29 @@ class ImagePipeline:
         return digest_value({**self.facts, **request}) + ".png"
 
     def _draw(self, batch: Sequence[ImageRequest]) -> list[bytes]:
-        """The images of one batch as files, which carry the facts of each."""
         import torch
 
         pipe, settings, library = self._pipe, self.settings, _library()
         given: dict[str, Any] = {
             "prompt": [request.text + settings.suffix for request in batch],
             "generator": [torch.Generator("cpu").manual_seed(request.seed) for request in batch],
-            **_call_settings(settings),
         }
+        for name, value in (
+            ("num_inference_steps", settings.steps),
+            ("guidance_scale", settings.guidance),
+            ("strength", settings.strength),
+        ):
+            given |= {} if value is None else {name: value}
         if settings.edits:
             sources = [self.context.image(request.source or "").decode() for request in batch]
             given["image"] = [_resized(picture, settings.size) for picture in sources]
         elif settings.size is not None:
             given |= {"height": settings.size, "width": settings.size}
+        # Pipelines pass over what they do not know.
+        unknown = [name for name in given if name not in inspect.signature(pipe.__call__).parameters]
+        if unknown:
+            problem = f"the pipeline takes no {unknown[0]}"
+            raise ModelError(problem, where=settings.by, given=type(pipe).__name__)
         try:
             with _quiet(library), torch.inference_mode():
                 drawn = pipe(**given)
@@ -331,7 +319,6 @@ def _library() -> Any:
 
 @contextmanager
 def _quiet(library: Any) -> Iterator[None]:
-    """Without the logs, warnings and progress bars of diffusers and transformers."""
     import transformers
 
     bars = library.utils.logging.is_progress_bar_enabled()
@@ -344,49 +331,30 @@ def _quiet(library: Any) -> Iterator[None]:
             library.utils.logging.enable_progress_bar()
 
 
-def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, str | None]:
-    """A folder or name of the hub and its revision; raises `ModelError` where it can be neither."""
-    path = Path(argument)
-    if path.is_dir():
-        if not unet and not (path / "model_index.json").is_file():
-            raise ModelError(
-                "the folder holds no pipeline of diffusers (no model_index.json)",
-                where=where,
-                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
-            )
-        return argument, None
-    name, _, revision = argument.partition("@")
-    if path.exists() or name.startswith(".") or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
-        raise ModelError(
-            "no such folder",
-            where=where,
-            given=argument,
-            hint="check the path, or give a name of the hub: OWNER/MODEL or OWNER/MODEL@REVISION",
-        )
+def _place_of(argument: str) -> tuple[str, str | None]:
+    """A folder, or a name of the hub with its revision (NAME@REVISION)."""
+    name, _, revision = (argument, "", "") if Path(argument).is_dir() else argument.partition("@")
     return name, revision or None
 
 
 def _unet(library: Any, settings: ImageSettings, dtype: Any) -> Any:
     """The UNet that takes the place of the pipeline's: of a folder or name, or its subfolder `unet`."""
     assert settings.unet is not None
-    where = f"{settings.by}, unet {settings.unet}"
-    name, revision = _place_of(settings.unet, where, unet=True)
+    name, revision = _place_of(settings.unet)
     local = Path(name).is_dir()
-    folders = ("unet",) if local and (Path(name) / "unet").is_dir() else (None,) if local else ("unet", None)
-    for folder in folders:
+    own = local and not (Path(name) / "unet").is_dir()
+    more = {"revision": revision, "torch_dtype": dtype, "local_files_only": local, "low_cpu_mem_usage": False}
+    try:
         try:
             return library.UNet2DConditionModel.from_pretrained(
-                name,
-                subfolder=folder,
-                revision=revision,
-                torch_dtype=dtype,
-                local_files_only=local,
-                low_cpu_mem_usage=False,
+                name, subfolder=None if own else "unet", **more
             )
-        except Exception as error:
-            if folder == folders[-1]:
-                raise _explained(error, where, "UNet", name) from None
-    raise AssertionError
+        except Exception:
+            if local:
+                raise
+            return library.UNet2DConditionModel.from_pretrained(name, **more)
+    except Exception as error:
+        raise _explained(error, f"{settings.by}, unet {settings.unet}", "UNet", name) from None
 
 
 def _explained(error: Exception, where: str, what: str, name: str) -> ModelError:
@@ -397,39 +365,6 @@ def _explained(error: Exception, where: str, what: str, name: str) -> ModelError
             hint="load it once with a network, or give a local folder",
         )
     return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
-
-
-def _call_settings(settings: ImageSettings) -> dict[str, Any]:
-    """The settings that are given, by the names that pipelines call them."""
-    named = {
-        "num_inference_steps": settings.steps,
-        "guidance_scale": settings.guidance,
-        "strength": settings.strength,
-    }
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _check_call(pipe: Any, settings: ImageSettings) -> None:
-    """Raise `ModelError` where a pipeline takes no text, no source, or not what is set."""
-    taken = inspect.signature(pipe.__call__).parameters
-    if "prompt" not in taken or "generator" not in taken:
-        raise ModelError("the pipeline draws no text", where=settings.by, given=type(pipe).__name__)
-    needs = "image" in taken and taken["image"].default is inspect.Parameter.empty
-    if settings.edits and "image" not in taken:
-        raise ModelError("the pipeline edits no images", where=settings.by, given=type(pipe).__name__)
-    if not settings.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
-        raise ModelError(
-            "the pipeline edits images, and none are given",
-            where=settings.by,
-            given=type(pipe).__name__,
-            hint="name the column of the images to edit: source = image",
-        )
-    sizes = {"height": settings.size} if settings.size is not None and not settings.edits else {}
-    unknown = [name for name in {**_call_settings(settings), **sizes} if name not in taken]
-    if unknown:
-        raise InputError(
-            f"the pipeline has no setting {unknown[0]}", where=settings.by, given=type(pipe).__name__
-        )
 
 
 def _resized(picture: PIL.Image.Image, side: int | None) -> PIL.Image.Image:

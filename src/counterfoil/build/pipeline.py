@@ -1,28 +1,9 @@
 """A build: the steps of a recipe run one after the other in a folder, each finished step kept.
 
-    steps/1-read/, steps/2-format/, ...    what each step kept and dropped (`step_folder`)
-    images/                                the images that steps made
-    benchmark/                             what the last step assembled
-
-A build that was stopped, at whatever moment, goes on where it was, and ends in the same bytes as one that
-was not. A step is run again where its settings, the files that they name, its rows or the seed have changed,
-and where an image that it made is gone.
-
-A recipe: a title, a seed and steps in order, from a TOML file or by the name of one that is shipped.
-
-    title = "Pairs of my own"
-    seed = 0
-
-    [[steps]]
-    do = "read"                # which step
-    source = "captions.json"   # its settings
-    [[steps]]
-    do = "imagine"
-    by = "diffusers:./sdxl"
-    [steps.world]              # settings where the rows are drawn (source = "world")
-    by = "world"
-
-A step with `only = "world"` is left out where rows are not drawn and no setting of it is given.
+A build that was stopped, at whatever moment, goes on where it was, and ends in the same bytes as one that was
+not. A step is run again where its settings, the files that they name, its rows or the seed have changed, and
+where an image that it made is gone. `docs/build.md` shows a recipe: `[steps.world]` holds settings where rows
+are drawn, and a step with `only = "world"` is left out elsewhere unless a setting of it is given.
 """
 
 import re
@@ -65,14 +46,10 @@ class BuildRecipe:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The folder of each step: "1-read", "2-format"."""
         return tuple(f"{number}-{step.name}" for number, step in enumerate(self.steps, start=1))
 
     def check_order(self, columns: Sequence[str]) -> None:
-        """Raise `InputError` where a step reads a column that neither the rows have nor a step before makes.
-
-        `columns` are those of the rows that the first step reads.
-        """
+        """Raise `InputError` where a step reads what no earlier step makes and `columns` lack."""
         there = {"id", *columns}
         for label, step in zip(self.labels[1:], self.steps[1:], strict=True):
             lacking = [name for name in step.requires if name not in there]
@@ -88,11 +65,6 @@ class BuildRecipe:
 
 
 def shipped() -> list[str]:
-    """The names of the recipes that counterfoil has.
-
-    >>> "bivlc" in shipped()
-    True
-    """
     folder = files("counterfoil.build").joinpath("recipes")
     return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
@@ -100,12 +72,7 @@ def shipped() -> list[str]:
 def read_recipe(
     name: str | Path, *, settings: Mapping[str, str] | None = None, seed: int | None = None
 ) -> BuildRecipe:
-    """The recipe of a TOML file, or a shipped one by its name, with some settings of another value.
-
-    `settings` are texts by "STEP.KEY": of the step called so, or of all of its kind. Raises
-    `UnknownNameError` for an unknown recipe or step, and `DataError` or `InputError` naming file, step and
-    key for what is wrong.
-    """
+    """The recipe of a TOML file, or a shipped one by its name; `settings` change values by "STEP.KEY"."""
     path = Path(name)
     if path.suffix == ".toml":
         text, called, where = read_text(path), path.stem, str(path)
@@ -196,7 +163,6 @@ class Build:
 
     @property
     def folders(self) -> tuple[StepFolder, ...]:
-        """The folders of the steps."""
         return tuple(StepFolder(self.folder / STEPS_FOLDER / record.label) for record in self.records)
 
     @property
@@ -214,10 +180,7 @@ class Build:
 def run_recipe(
     recipe: BuildRecipe, context: StepContext, *, begun: Callable[[str, int], None] = lambda label, rows: None
 ) -> Build:
-    """Run the steps that are not finished in the folder of `context`; `begun` gets label and rows.
-
-    Raises what steps raise; finished steps stay.
-    """
+    """Run the steps that are not finished in the folder of `context`; finished steps stay where one fails."""
     photos = getattr(recipe.steps[0], "images", None)
     context = replace(context, seed=recipe.seed, photos=context.photos if photos is None else Path(photos))
     build = Build(context.folder, ())
@@ -256,11 +219,10 @@ def run_recipe(
 
 
 def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) -> None:
-    """Raise `DataError` where first rows name no image, or one that is not at hand, that a step reads.
+    """Raise `DataError` before the first step where one of `steps` would miss an image of the first rows.
 
-    Found before the first of them begins, which may be hours before the last one would have found it. A step
-    that takes images by their names says `opens = False`; where a folder was named, all must be in it. One
-    that drops rows without an image says `drops_blank = True`. What a step before makes is not looked for.
+    A step that only takes names of images says `opens = False`; one that drops rows without an image,
+    `drops_blank`.
     """
     produced: set[str] = set()
     filled: set[str] = set()
@@ -300,10 +262,7 @@ def run_step(
     *,
     save: Callable[[Output], str | None] = lambda output: None,
 ) -> Output:
-    """One step on rows of one's own, checked before and after.
-
-    `save` keeps what the step gives, also where no row is left, which is an error; it gives the error's hint.
-    """
+    """One step on rows of one's own, checked before and after; `save` keeps its output and gives a hint."""
     where = f"step {context.step or step.name}"
     check_columns(step, rows, where=where)
     output = step.run(rows, context)
@@ -315,15 +274,11 @@ def run_step(
 
 
 def said_dropped(place: Path) -> str:
-    """Where the rows lie that were dropped."""
     return f"the rows, with all that was made of them, are in {place}"
 
 
 def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] | None = None) -> bool:
-    """Whether the images that a step made are there: those in the columns `produced`.
-
-    Of a step that reads rows (None) they are those that are called as images of a build are.
-    """
+    """Whether images in the columns `produced` are there; of a step that reads rows, a build's own."""
     columns = set(IMAGE_ROLES) & set(rows.column_names)
     named = {
         cell
@@ -362,12 +317,7 @@ def build_folder(folder: Path) -> Path | None:
 
 
 def build_provenance(folder: Path) -> dict[str, Any]:
-    """Steps with their counts, and who made what of every row, of the build in a folder.
-
-    It is the plain mapping that a publication takes
-    (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises `DataError` where a manifest is
-    damaged, or a table.
-    """
+    """Steps with their counts, and who made what of every row (`publishing.facts.Provenance.of`)."""
     numbers = {path: path.name.partition("-")[0] for path in (folder / STEPS_FOLDER).iterdir()}
     numbered = {path: int(number) for path, number in numbers.items() if number.isdigit()}
     steps = [StepFolder(path) for path in sorted(numbered, key=numbered.__getitem__)]

@@ -19,10 +19,7 @@ Judge = Callable[[pa.Table], NDArray[np.float64]]
 
 
 def table_judge(path: Path, captions: Mapping[str, str] | None = None) -> Judge:
-    """The answers of a table of judgements, whichever direction they are in; pairs that it lacks have none.
-
-    `captions` are ids by text, where the table may name captions by their texts.
-    """
+    """The answers of a table of judgements of either direction; `captions` are ids by text."""
     known: dict[tuple[str, str], float] = {}
     # An answer is about a pair, so that a table may leave open which of the two asked for the other.
     for one in read_judgements(path, direction="i2t").directions:
@@ -39,11 +36,7 @@ def table_judge(path: Path, captions: Mapping[str, str] | None = None) -> Judge:
 
 
 class PoolingState:
-    """What was judged so far, by pair of an image and a caption.
-
-    `models` propose, for the `chosen` queries of each direction, their first `k` items that were not judged;
-    `tasks` say what judging costs, `total` is how many right pairs there are, where that is known.
-    """
+    """What was judged so far, by pair; `models` propose their first `k` unjudged items of each query."""
 
     def __init__(
         self,
@@ -143,7 +136,6 @@ class PoolingState:
         return codes, gains
 
     def table(self) -> pa.Table:
-        """All judgements, with the round of each."""
         return pa.concat_tables(self.tables, promote_options="default")
 
     def _rows(self, way: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

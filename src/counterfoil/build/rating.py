@@ -1,7 +1,7 @@
 """Scores of rows' captions by any scorer, and how well a blind scorer tells right captions from wrong ones.
 
-A scorer called NAME puts its scores of column `caption` into column NAME and those of `negative_caption` into
-`negative_NAME`; the gap of a row is their difference.
+Scores of `caption` are in column NAME, those of `negative_caption` in `negative_NAME`; a row's gap is the
+difference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,16 +33,11 @@ _NO_IMAGE = Image("no image")
 
 
 def score_column(name: str, caption_column: str) -> str:
-    """The column with a scorer's scores of a column of captions.
-
-    >>> score_column("vera", "caption"), score_column("vera", "negative_caption")
-    ('vera', 'negative_vera')
-    """
+    """The column of a scorer's scores of a column of captions: `vera` and `negative_vera`."""
     return caption_column.removesuffix("caption") + name
 
 
 def looks(scorer: Any) -> bool:
-    """Whether a scorer opens images."""
     return "learns" not in abilities(scorer) and "images" in getattr(scorer, "needs", ("images", "captions"))
 
 
@@ -56,10 +51,7 @@ def texts_of(rows: pa.Table, column: str) -> list[str]:
 
 
 def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
-    """A number per row, equal for rows of one image; of one caption where there is no column of images.
-
-    Names of images may be paths, and captions in any Unicode normal form.
-    """
+    """A number per row, equal for rows of one image, or of one caption where there is no column of images."""
     column = "image" if "image" in rows.column_names and not rows["image"].null_count else "caption"
     codes, values = codes_of(rows[column])
     key = image_key if column == "image" else caption_key
@@ -70,10 +62,7 @@ def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def caption_scores(scorer: Any, texts: Sequence[str], context: StepContext) -> Float[ndarray, "rows"]:
-    """One score per text by a scorer that opens no images, each distinct text once and through the cache.
-
-    Raises `InputError` for scorers that score no new captions, `ScoreError` for numbers that are not finite.
-    """
+    """One score per text by a scorer that opens no images, each distinct text once and through the cache."""
     captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
     everything = np.arange(len(captions)), np.zeros(len(captions), dtype=np.int64)
     return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=context.session)
@@ -82,10 +71,7 @@ def caption_scores(scorer: Any, texts: Sequence[str], context: StepContext) -> F
 def pair_scores(
     scorer: Any, images: Sequence[str], texts: Sequence[str], context: StepContext
 ) -> Float[ndarray, "rows"]:
-    """One score per image (a cell of the rows) and text, each distinct pair once and through the cache.
-
-    Raises `DataError` where an image is not at hand, and what `caption_scores` raises.
-    """
+    """One score per image (a cell of the rows) and text, each distinct pair once and through the cache."""
     cells = dict.fromkeys(images)
     shown = tuple(context.image(cell) for cell in cells)
     number = dict(zip(cells, range(len(cells)), strict=True))
@@ -100,10 +86,7 @@ def pair_scores(
 def learned_scores(
     scorer: Any, right: Sequence[str], wrong: Sequence[str], clusters: Int[ndarray, "rows"]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The scores of right and wrong captions by a scorer that learns from the other rows.
-
-    A row is answered by what was learned from rows that share neither its cluster nor one of its captions.
-    """
+    """Scores of right and wrong captions by a scorer that learned from other clusters and captions."""
     n = len(right)
     pairs = Contrasts(
         [text for pair in zip(right, wrong, strict=True) for text in pair],
@@ -117,11 +100,7 @@ def learned_scores(
 
 @dataclass(frozen=True, eq=False)
 class BlindGaps:
-    """The gaps of rows by one blind scorer: its score of the right caption less that of the wrong one.
-
-    One that learns (`blind:learned`) learns from some of the rows that are asked about and answers others;
-    any other scores every caption once. Raises `InputError` for a scorer that looks at images.
-    """
+    """The gaps of rows by one blind scorer: its score of the right caption less that of the wrong one."""
 
     scorer: Any
     name: str
@@ -139,7 +118,6 @@ class BlindGaps:
             )
 
     def of(self, rows: Int[ndarray, "rows"]) -> Float[ndarray, "rows"]:
-        """The gaps of rows by their positions."""
         if "learns" not in abilities(self.scorer):
             return self._fixed[rows]
         places = rows.tolist()
@@ -159,15 +137,7 @@ class BlindGaps:
 
 
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
-    """How often a blind scorer prefers the right caption, ties being one half, with its 95 % interval.
-
-    `clusters` gives equal numbers to rows that depend on each other (`stats.intervals.spread`).
-
-    Raises `InputError` for no rows.
-
-    >>> print(blind_accuracy(np.array([0.5, 0.1, -0.2, 0.0] * 25), np.arange(100)))
-    0.6250 [0.5399, 0.7030]
-    """
+    """How often gaps prefer the right caption, ties one half, with its 95 % interval over `clusters`."""
     if not len(gaps):
         raise InputError("no rows to measure a blind scorer on")
     estimate = spread(accuracies(gaps)[:, None], clusters)
@@ -185,13 +155,7 @@ def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
 
 
 def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:
-    """The scores in a table: by name the columns of the right and of the wrong captions' numbers.
-
-    >>> rows = pa.table({"id": ["a"], "caption": ["x"], "negative_caption": ["y"], "vera": [1.0],
-    ...                  "negative_vera": [0.5], "year": [7]})
-    >>> dict(score_pairs_of(rows))
-    {'vera': ('vera', 'negative_vera')}
-    """
+    """The scores in a table: by name the columns of the right and of the wrong captions' numbers."""
     names = set(rows.column_names) - {*CAPTION_ROLES, *IMAGE_ROLES, "scene"}
     return {
         name: (name, NEGATIVE + name)
@@ -207,10 +171,7 @@ def _numeric(kind: pa.DataType) -> bool:
 
 
 def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.float64]:
-    """A column of numbers, NaN where a row has none or one that is not finite.
-
-    Raises `DataError` for a column that is not there, or of something else.
-    """
+    """A column of numbers, NaN where a row has none or one that is not finite."""
     if column not in rows.column_names:
         raise DataError(
             f"no column '{column}'",
@@ -227,13 +188,7 @@ def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.floa
 
 
 def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """What is set of each scorer: `KEY=VALUE` of all that are named, `KIND.KEY=VALUE` of those of one kind.
-
-    Raises `InputError` for what is no such pair, and for a kind that no scorer is of.
-
-    >>> settings_by_scorer(["lm:gpt2", "blind:length"], ["lm.end=in"])
-    {'lm:gpt2': {'end': 'in'}, 'blind:length': {}}
-    """
+    """What is set of each scorer: `KEY=VALUE` of all, `KIND.KEY=VALUE` of those of one kind."""
     by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
     for pair in given:
         key, equals, value = pair.partition("=")

@@ -1,19 +1,9 @@
 """Adversarial refinement: choosing rows so that blind scores no longer tell right captions from wrong ones.
 
-A row is a right and a wrong caption, and each blind scorer (plausibility, grammar, likelihood) gives it a
-gap: its score of the right caption less that of the wrong one. Two ways lead to rows whose gaps give nothing
-away:
-
-* `refine` (SugarCrepe) needs no training: gaps fall into cells of a grid, and as many rows are kept of a cell
-  as of its mirror image, where every gap has the other sign. Any rule that sees the cell alone, and that
-  takes the other caption when all gaps are turned round, is then right of exactly half of the rows.
-* `filter_predictable` (in the manner of AFLite) takes any scorer, also one that learns: it drops the rows
-  that the scorer answers most surely, asks it again about what is left, and stops at chance.
-
-Neither promises anything of a scorer that took no part.
-
-Sources: Hsieh et al., SugarCrepe, 2023, section 4 and `adversarial_refine.py` of its release; Le Bras et al.,
-Adversarial filters of dataset biases, 2020, algorithm 1.
+`refine` (SugarCrepe) keeps as many rows of each cell of a grid of gaps as of its mirror image.
+`filter_predictable` (in the manner of AFLite) drops what a scorer answers most surely until it is at chance.
+Neither promises anything of a scorer that took no part. Sources: Hsieh et al., SugarCrepe, 2023, section 4,
+and its `adversarial_refine.py`; Le Bras et al., Adversarial filters of dataset biases, 2020, algorithm 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,19 +28,7 @@ def cells(
     edge_bins: int = EDGE_BINS,
     groups: Int[ndarray, "n"] | None = None,
 ) -> tuple[Int[ndarray, "n"], NDArray[np.int8]]:
-    """The cell of every row and its side: rows of one cell with sides 1 and -1 are mirror images.
-
-    `gaps` are finite, a column per blind score. Bin k of a gap holds |gap| from k/bins of its scale on, up to
-    but without (k + 1)/bins; what reaches the scale, or lies beyond it, is in the last bin. `scales` are by
-    default 1 each. In rows where some gap is 0 and some is not, the others fall into `edge_bins`. Rows whose
-    gaps are all 0 have side 0. `groups` are numbers; rows of different groups are never in one cell. Cells
-    are numbered from 0 on, without gaps in between.
-
-    Raises `ScoreError` for gaps that are not finite, `InputError` for scales or bins that are not positive.
-
-    >>> cells(np.array([[0.5, -1.0], [-0.5, 1.0], [0.5, 1.0], [0.0, 0.0]]))
-    (array([1, 1, 2, 0]), array([ 1, -1,  1,  0], dtype=int8))
-    """
+    """The cell of every row and its side: rows of one cell with sides 1 and -1 are mirror images."""
     gaps = np.asarray(gaps, dtype=np.float64)
     n, d = gaps.shape
     scales = [1.0] * d if scales is None else list(scales)
@@ -91,21 +69,10 @@ def refine(
     edge_bins: int = EDGE_BINS,
     groups: Int[ndarray, "n"] | None = None,
 ) -> Bool[ndarray, "n"]:
-    """Which rows are kept so that mirrored cells hold equally many: a mask.
+    """Which rows are kept so that mirrored cells hold equally many; rows first in `order` are preferred.
 
-    `gaps` and the settings are those of `cells`. `order` is the random choice, a permutation of the rows
-    (`rng.permutation(n)`): of the fuller of two mirrored cells the rows that come first in it are kept. Rows
-    whose gaps are all 0 are kept. Where each scorer's gaps are compared with 0, exactly half of what is kept
-    is above, ties being one half; the same holds of every two signs together.
-
-    With two scores, 50 and 10 bins and scales of 1 this is the rule of SugarCrepe's code, on whose choices
-    the rows are the same; that code fails where a gap is 1 or -1.
-
-    Raises what `cells` raises, and `InputError` for an `order` that is no permutation.
-
-    >>> gaps = np.array([[0.51], [0.519], [-0.515], [0.9], [0.0]])
-    >>> refine(gaps, np.arange(5)).tolist()
-    [True, False, True, False, True]
+    With two scores, 50 and 10 bins and scales of 1 this is the rule of SugarCrepe's code; that code fails
+    where a gap is 1 or -1.
     """
     cell, side = cells(gaps, scales=scales, bins=bins, edge_bins=edge_bins, groups=groups)
     n = len(cell)
@@ -127,20 +94,12 @@ def refine(
 
 
 def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
-    """A scale for each score: 1 where all its gaps are within [-1, 1], else the largest without its sign.
-
-    >>> largest_gaps(np.array([[0.5, -20.0], [-1.0, 3.0]]))
-    (1.0, 20.0)
-    """
+    """A scale for each score: 1 where all its gaps are within [-1, 1], else the largest without its sign."""
     return tuple(max(1.0, float(np.abs(column).max(initial=0))) for column in np.asarray(gaps).T)
 
 
 def accuracies(gaps: Float[ndarray, "*rows"]) -> Float[ndarray, "*rows"]:
-    """1 where a gap is above 0, 1/2 where it is 0, else 0: of each row, whether a blind scorer is right.
-
-    >>> accuracies(np.array([[0.2], [0.0], [-0.1]])).ravel().tolist()
-    [1.0, 0.5, 0.0]
-    """
+    """1 where a gap is above 0, 1/2 where it is 0, else 0."""
     return (1 + np.sign(np.asarray(gaps, dtype=np.float64))) / 2
 
 
@@ -165,23 +124,11 @@ def filter_predictable(
     least: int = 50,
     rounds: int = 100,
 ) -> tuple[Bool[ndarray, "n"], tuple[FilterRound, ...]]:
-    """Which of `n` rows are kept so that a blind scorer's interval reaches chance, and what each round did.
+    """Which of `n` rows are kept so that a blind scorer's interval reaches chance, and each round.
 
-    `answer` gives the gaps of rows by their positions; a scorer that learns is to learn from some of these
-    rows and to answer others. `interval` gives (low, high) of its accuracy from positions and gaps.
-    While the interval lies above 1/2, the rows that are answered right with the largest gaps are dropped, at
-    most `share` of what is left and no more than bring the accuracy down to 1/2; ties are broken by `order`,
-    a permutation. The end comes with an interval that reaches 1/2 or lies below it, where fewer than `least`
-    rows would be left, or after so many `rounds`; the last of the rounds returned drops nothing.
-
-    Raises `InputError` for a share outside (0, 1) and fewer than one round, `ScoreError` for gaps that are
-    not finite or not one per row.
-
-    >>> gaps = np.linspace(-1, 3, 401)
-    >>> kept, done = filter_predictable(
-    ...     401, lambda rows: gaps[rows], lambda rows, gaps: ((gaps > 0).mean() - 0.1, 1.0), np.arange(401))
-    >>> int(kept.sum()), len(done), round(done[0].accuracy, 3), round(done[-1].accuracy, 3)
-    (243, 11, 0.749, 0.586)
+    `answer` gives the gaps of rows by position, `interval` the ends of its accuracy. While it lies above 1/2,
+    the rows answered right with the largest gaps go (ties by `order`): at most `share` of what is left, and
+    no more than bring the accuracy to 1/2. At least `least` rows are left.
     """
     if not 0 < share < 1:
         raise InputError("share of rows dropped in a round", given=share, allowed="between 0 and 1")

@@ -1,8 +1,4 @@
-"""Rows of a build from benchmarks, tables and annotation files.
-
-A table may call its columns as other benchmarks do (`filename` for `image`); all its columns are kept, and
-columns of numbers become numbers. Rows without an `id` are numbered from 0.
-"""
+"""Rows of a build from benchmarks, tables and annotation files; ids are numbered where there are none."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -30,10 +26,7 @@ _ENDINGS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF
 
 
 def keep_image(context: StepContext, data: bytes) -> str:
-    """Write the encoded bytes of an image into the build's folder of images; the cell that names them.
-
-    Raises `DataError` for bytes that are no picture.
-    """
+    """Write the bytes of an image into the build's folder of images; returns the cell that names them."""
     decode(data, where="an image of the rows")
     ending = next((ending for magic, ending in _ENDINGS.items() if data.startswith(magic)), "")
     name = digest(data) + ending
@@ -44,10 +37,7 @@ def keep_image(context: StepContext, data: bytes) -> str:
 
 
 def read_rows(path: Path, context: StepContext) -> pa.Table:
-    """The rows of a table (CSV, TSV, JSON, JSON Lines, Parquet) or of a file of captions in COCO's layouts.
-
-    Raises `DataError` naming the file for what cannot be read, holds no captions or no rows.
-    """
+    """The rows of a table (CSV, TSV, JSON, JSON Lines, Parquet) or of captions in COCO's layouts."""
     where = str(path)
     if path.suffix.lower() == ".parquet":
         held = read_parquet(path)
@@ -73,12 +63,7 @@ def read_rows(path: Path, context: StepContext) -> pa.Table:
 
 
 def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
-    """A row per right and wrong caption of a question, with its image, and with groupings.
-
-    Of quads also the negative image; of galleries a row per caption with the image it was written for. Rows
-    are called as their questions, "QUESTION/0" and so on where there are several of one, in galleries as
-    their captions. Raises `DataError` for questions of forms that hold no such rows.
-    """
+    """A row per right and wrong caption of a question; of galleries, per caption with its own image."""
     source, roles = benchmark.questions.training_rows(where=benchmark.name)
     texts = [caption.text for caption in benchmark.captions]
     named: dict[int, str] = {}
@@ -132,7 +117,6 @@ def _arrow(table: DataTable) -> pa.Table:
 
 
 def _captions(path: Path, error: DataError) -> pa.Table:
-    """The captions of a file in COCO's layouts."""
     try:
         written = read_candidates(path, several=True)
     except DataError:

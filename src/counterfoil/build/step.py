@@ -45,11 +45,9 @@ def _unavailable(name: str, *given: Any) -> Any:
 class StepContext:
     """What a step works with: folders, the seed, the engine's session, and what names stand for.
 
-    `folder` is the build's and `images` its folder of images; `photos` is the user's folder of images.
-    `keep` is where a step that takes long keeps finished parts; it is removed when the step is done.
-    `scorer` loads a scorer by its name and settings, `benchmark` reads one by its name or folder, data
-    and images. `device` is that of models that are no scorers. `step` names the step among others of the
-    recipe; random numbers depend on it.
+    `photos` is the user's folder of images. `scorer` loads a scorer by name and settings, `benchmark` reads
+    one by its name or folder, data and images. `device` is that of models that are no scorers. Random numbers
+    depend on `step`.
     """
 
     folder: Path
@@ -72,12 +70,7 @@ class StepContext:
         return self.folder / "unfinished" / self.step
 
     def rng(self, *names: object) -> np.random.Generator:
-        """Random numbers of their own for each seed, step and names, whatever was drawn before.
-
-        >>> context = StepContext(Path("build"), seed=1, step="2-negate")
-        >>> context.rng("row 7").random() == context.rng("row 7").random(), context.rng("row 8").random() < 1
-        (True, True)
-        """
+        """Random numbers of their own for each seed, step and names, whatever was drawn before."""
         return np.random.default_rng(self.number(*names))
 
     def number(self, *names: object) -> int:
@@ -85,28 +78,20 @@ class StepContext:
         return seed_of(self.seed, self.step, *names)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Report how far a stage is."""
         self.session.progress(stage, done, total)
 
     def note(self, text: str) -> None:
-        """Report what was decided or went wrong without stopping the step."""
         self.session.note(text)
 
     def image(self, cell: str, *, missing: bool = False) -> Image:
-        """The image that a cell names; equal cells are one image. It is read when it is needed.
-
-        With `missing`, one whose file is not there has no source; else `DataError` is raised for it.
-        """
+        """The image that a cell names, read when needed; `missing` allows one without a file."""
         file = self._find(cell)
         return (
             Image(cell, None) if missing and file is None else Image(cell, FileSource(self.image_file(cell)))
         )
 
     def image_file(self, cell: str) -> Path:
-        """The file that a cell names: one of the build, else of the user's folder of images.
-
-        Raises `DataError` where there is none.
-        """
+        """The file that a cell names: one of the build, else of the user's folder of images."""
         path = self._find(cell)
         if path is None:
             hint = "give the folder of the images with --images"
@@ -132,9 +117,9 @@ class StepContext:
 class Output:
     """What a step kept and made, what it dropped (with a column `reason`), and facts for the report.
 
-    Facts are plain values as JSON has them, and depend on neither time nor machine. `files` are further
-    files that the step wrote into the build's folder, by their paths in it: where one is gone or changed, the
-    step is not finished. `waits` says what people have to do before the build can go on; it stops there.
+    Facts are plain JSON values that depend on neither time nor machine. `files` are further files that the
+    step wrote, by their paths in the build's folder. `waits` says what people have to do before the build can
+    go on.
     """
 
     kept: pa.Table
@@ -202,10 +187,7 @@ class BuiltStep:
 
 
 def names_in_settings(step: Any, key: str) -> Iterator[tuple[str, str]]:
-    """The settings of a step with `key` in their metadata, each with every name that it gives.
-
-    Words that a setting lists there ("model") name nothing.
-    """
+    """The settings of a step with `key` in their metadata, each with every name that it gives."""
     for parameter in fields(step):
         words, value = parameter.metadata.get(key), getattr(step, parameter.name)
         if words in (None, False) or value is None:
@@ -216,13 +198,7 @@ def names_in_settings(step: Any, key: str) -> Iterator[tuple[str, str]]:
 
 
 def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """The rows where `keep` is true, and the others with a column `reason`: one text, or one per row.
-
-    >>> rows = pa.table({"id": ["a", "b", "c"]})
-    >>> kept, dropped = split_rows(rows, np.array([True, False, True]), "too long")
-    >>> kept["id"].to_pylist(), dropped.to_pylist()
-    (['a', 'c'], [{'id': 'b', 'reason': 'too long'}])
-    """
+    """The rows where `keep` is true, and the others with a column `reason`: one text, or one per row."""
     mask = pa.array(np.asarray(keep, dtype=bool))
     dropped = rows.filter(pc.invert(mask))
     if isinstance(reason, str):
@@ -233,11 +209,7 @@ def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[
 
 
 def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
-    """The table with a column added, or replaced where it has one of this name.
-
-    >>> with_column(pa.table({"id": ["a"], "n": [1]}), "n", pa.array([2])).to_pylist()
-    [{'id': 'a', 'n': 2}]
-    """
+    """The table with a column added, or replaced where it has one of this name."""
     if name in rows.column_names:
         return rows.set_column(rows.column_names.index(name), name, values)
     return rows.append_column(name, values)
@@ -252,11 +224,7 @@ def with_texts(rows: pa.Table, columns: Mapping[str, Sequence[str | None]]) -> p
 
 @dataclass(frozen=True)
 class Generated:
-    """What a step made for a row: the `cell` that holds or names it, or the `reason` why there is none.
-
-    `row` is the row that it was made from, `by` who made it and `seed` its chance. `facts` are for columns of
-    their own, such as whether a filter calls an image unsafe.
-    """
+    """What a step made for a `row` (its `cell`), `by` whom, with which `seed`, or the `reason` why none."""
 
     row: str
     by: str
@@ -287,23 +255,14 @@ def split_generated(rows: pa.Table, generated: Sequence[Generated]) -> tuple[pa.
 
 
 def codes_of(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
-    """A number for each row, equal for equal values (null among them), and the values by their numbers.
-
-    >>> codes, values = codes_of(pa.array(["b", None, "b"]))
-    >>> codes.tolist(), values
-    ([0, 1, 0], ['b', None])
-    """
+    """A number for each row, equal for equal values (null among them), and the values by their numbers."""
     coded = pc.dictionary_encode(column, null_encoding="encode")
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), coded.dictionary.to_pylist()
 
 
 def order_by(**keys: Any) -> NDArray[np.int64]:
-    """The rows sorted by some keys, the first first, all ascending.
-
-    >>> order_by(number=[2, 1, 2], id=["b", "c", "a"]).tolist()
-    [1, 2, 0]
-    """
+    """The rows sorted by some keys, the first first, all ascending."""
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     return np.asarray(order.to_numpy(), dtype=np.int64)
 

@@ -1,12 +1,4 @@
-"""The artefact of a step: a folder with the rows it kept, those it dropped, and a manifest.
-
-    rows.parquet       the rows that go on to the next step
-    dropped.parquet    the rows that were dropped, with a column `reason`
-    manifest.json      what was done, from what, how many rows went in and came out, and the digests of both
-                       tables; written last
-
-A folder without a manifest is unfinished. Equal rows, settings and seed give equal bytes.
-"""
+"""The artefact of a step: a folder with the rows it kept, those it dropped, and a manifest, written last."""
 
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -30,12 +22,7 @@ _FORMAT = "counterfoil step"
 
 
 class StepRecord(Stored):
-    """What the manifest of a finished step says.
-
-    `label` is its place and name ("3-imagine"), which the folder is called. `dropped` is the number of rows
-    by reason, `made` the columns that it added, `files` the digests of the files that its settings name,
-    `others` of those that it wrote, `tables` of its tables, and `waits` what the build waits for.
-    """
+    """What the manifest of a finished step says; `label` is its place and name ("3-imagine")."""
 
     label: str = ""
     format: str
@@ -56,28 +43,22 @@ class StepRecord(Stored):
 
     @property
     def rows(self) -> str:
-        """The digest of its rows."""
         return self.tables[ROWS]
 
     @property
     def is_empty(self) -> bool:
-        """Whether all rows were dropped, which is an error."""
         return self.rows_in > 0 and self.rows_out == 0
 
 
 @dataclass(frozen=True)
 class StepFolder:
-    """The folder of a step; `label` is the step's place and name.
-
-    It lies in the folder `steps` of its build, or is itself that of the `build`, of one step alone.
-    """
+    """The folder of a step, in the folder `steps` of its build, or itself that of a `build` of one step."""
 
     folder: Path
     build: Path | None = None
 
     @property
     def label(self) -> str:
-        """The step's place and name, which is the name of the folder."""
         return self.folder.name
 
     @property
@@ -92,14 +73,12 @@ class StepFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether a step's manifest is there."""
         try:
             return self.record().format == _FORMAT
         except DataError:
             return False
 
     def rows(self) -> pa.Table:
-        """The rows that the step kept and made."""
         return read_parquet(self.folder / ROWS)
 
     def dropped(self) -> pa.Table:
@@ -162,11 +141,7 @@ def _key(step: Step) -> dict[str, Any]:
 
 
 def digests_of_files(step: Step) -> dict[str, str]:
-    """The digests of the files and folders that a step's settings name, by their names.
-
-    Of a folder that a setting names itself, as that of a user's images, the names and sizes of its files
-    count; of a model's also what they hold. What does not exist is left to the step.
-    """
+    """The digests of files and folders that settings name; of a user's folder, names and sizes."""
     digests = {}
     for _, name in names_in_settings(step, "file"):
         path = Path(name)
@@ -198,7 +173,6 @@ def check_files(step: Step, *, where: object) -> None:
 
 
 def _inside(folder: Path) -> list[tuple[str, Path]]:
-    """The files of a folder, by their names in it."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return sorted((path.relative_to(folder).as_posix(), path) for path in files)
 

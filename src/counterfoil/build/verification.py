@@ -1,12 +1,8 @@
 """Verified rows: the truth of drawn rows, people's answers about rows, and the error of what they let in.
 
-A row is **sound** where each of its captions is true of its own image and of no other image of the row.
-People are asked just that; in the drawn world the scenes say it. Several people may answer about a row, and a
-rule makes one verdict of their answers.
-
-People err, so some of the rows that they let in are not sound: **label noise**. How many follows from how
-people contradict each other, without any truth (`counterfoil.stats.dawid_skene`), where three or more
-people answered and err independently of each other.
+A row is sound where each of its captions is true of its own image and of no other image of the row. Label
+noise, the share of unsound rows that people let in, follows from how three or more contradict each other
+(`stats.dawid_skene`).
 """
 
 from collections import Counter
@@ -38,11 +34,7 @@ _PEOPLE = ("annotator", "worker", "judge", "person")
 def fits(
     rows: pa.Table, image: str, own: str, other: str | None = None, *, where: object = None
 ) -> NDArray[np.bool_] | None:
-    """Whether the caption in column `own` is true of the scene that `image` shows, and that in `other` false.
-
-    None where rows have no column of scenes, which only drawn ones have. Raises `DataError` for cells that
-    are no scene.
-    """
+    """Whether the caption in `own` is true of the scene of `image`, that in `other` not; None: no scenes."""
     column = SCENE_OF.get(image)
     wanted = [name for name in (own, other) if name is not None]
     if column is None or not {column, *wanted} <= set(rows.column_names):
@@ -61,10 +53,7 @@ def fits(
 
 
 def sound(rows: pa.Table, *, where: object = None) -> NDArray[np.bool_] | None:
-    """Whether each caption of a drawn row is true of its own image only; None where scenes are not known.
-
-    Without negative images, whether the caption is true of the image and the negative caption is not.
-    """
+    """Whether each caption of a drawn row is true of its own image only; None where scenes are not known."""
     own_fits = fits(rows, "image", "caption", "negative_caption", where=where)
     if own_fits is None or "negative_image" not in rows.column_names:
         return own_fits
@@ -82,17 +71,10 @@ class Answers:
 
     @property
     def asked(self) -> NDArray[np.bool_]:
-        """Which rows have an answer."""
         return np.asarray((self.yes | self.no).any(axis=0), dtype=bool)
 
     def accepted(self, rule: Rule = "majority") -> NDArray[np.bool_]:
-        """Which rows people let in: more yes than no, any yes, or no no; never one without an answer.
-
-        >>> yes = np.array([[True, True], [True, False]])
-        >>> said = Answers(("a", "b"), yes, ~yes)
-        >>> [said.accepted(rule).tolist() for rule in RULES]
-        [[True, False], [True, True], [True, False]]
-        """
+        """Which rows people let in: more yes than no, any yes, or no no; never one without an answer."""
         yes, no = self.yes.sum(axis=0), self.no.sum(axis=0)
         by_rule: dict[str, NDArray[np.bool_]] = {"majority": yes > no, "any": yes > 0, "all": no == 0}
         return np.logical_and(by_rule[rule], self.asked)
@@ -116,11 +98,8 @@ def answer_gains(table: DataTable) -> NDArray[np.float64]:
 def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     """People's answers about rows, and how many are about rows that are not among `ids`.
 
-    A table with `id` and `answer` (yes or no, or ECCV Caption's four answers: of these "100% YES" and
-    "Partially YES" are a yes) or `gain` (above 0.25 is a yes), and who answered in `annotator`, `worker`,
-    `judge` or `person`; without that column, a row's first answer counts as one person's, the second as
-    another's. Raises `DataError` for answers that cannot be read, two answers of one person about a row,
-    and where no row of `ids` has an answer.
+    A table with `id`, `answer` (yes or no, or ECCV Caption's four) or `gain` (above 0.25 is a yes), and who
+    answered (`_PEOPLE`); without that, a row's first answer counts as one person's, the second as another's.
     """
     table = read_table(path)
     row_ids = labels(table, "id")
@@ -166,11 +145,7 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
 def read_verified(
     path: Path, ids: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64] | None]:
-    """Positions in `ids` of the verified rows that a table names, whether each is right, and their weights.
-
-    A table with `id`, `right` (true or false) and optionally `weight`, one over the chance at which a row was
-    drawn. Rows that are not among `ids` are left out. Raises `DataError` where none is left.
-    """
+    """Positions in `ids` of verified rows (`id`, `right`, `weight`), their truth, and their weights."""
     table = read_table(path)
     ids_verified, right = names(table, "id"), booleans(table, "right")
     weights = floats(table, "weight") if "weight" in table else None
@@ -195,15 +170,7 @@ def label_noise(
     draws: int = 2000,
     level: float = 0.95,
 ) -> dict[str, Any] | None:
-    """How much of what people let in is not sound, from their answers alone, as plain values.
-
-    `label_noise` is the share of the rows that `rule` keeps (`rows_kept`) and `sound_before` that of all rows
-    that are sound, each with its ends: the middle and the ends of draws given all answers
-    (`dawid_skene.drawn_so`), null in [0, 1] where nothing is kept. `hits` and `rejections` are each
-    person's chance of a yes where the row is sound, and of a no where it is not. Assumes that people err
-    independently of each other and at the same rates for all rows; where some rows are hard for all, people
-    are wrong together and the estimate is too low. None for fewer than three people.
-    """
+    """How much of what people let in is not sound, by their answers alone; None for fewer than three."""
     answered = answers.asked
     yes, no = answers.yes[:, answered], answers.no[:, answered]
     if len(answers.people) < FEWEST or not answered.any():
@@ -236,12 +203,7 @@ def label_noise(
 def read_choices(
     path: Path, ids: Sequence[str], of: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
-    """People's choices among candidates: the votes of each, NaN where not chosen, and whose row has a vote.
-
-    A table with `of` (the row) and `chosen` (the id of a candidate, or nothing where none fits), a row per
-    vote. A candidate is chosen that has more votes than "none fits" has; None where the table has no column
-    `chosen`. Raises `DataError` for a choice that is no candidate of its row.
-    """
+    """The votes of each candidate, NaN if not chosen, and whose row has a vote; None without choices."""
     table = read_table(path)
     if "chosen" not in table:
         return None

@@ -1,18 +1,9 @@
-"""Finished work on disk, so that nothing is computed twice: shards of embeddings and of pair scores.
+"""Finished work on disk, so that nothing is computed twice: shards of embeddings, scores and what was made.
 
-A shard is a `.npz` of two arrays, the keys of its rows and their values, written whole or not at all. Its
-place is decided by everything that made it and nothing else:
-
-    FOLDER / v1 / IDENTITY / images | captions | pairs / DIGEST-OF-THE-KEYS.npz
-
-Frames of videos and tokens of captions lie beside them, in `frames` and `tokens`: of those an item has any
-number, so such a shard holds named arrays, and how many rows of each belong to which key. In `made` lies what
-models drew and wrote for builds that several processes share.
-
-A key is the digest of content (an image's encoded bytes and crop, a caption's text), so neither batch size
-nor number of workers nor the benchmark that asked is part of it, and two benchmarks that share photographs
-share their embeddings. Several processes may use one folder at once: each adds whole files of its own. The
-folder may be a prefix in a bucket (`counterfoil.storage`): the names and the bytes are the same there.
+A shard is a `.npz` at FOLDER/v1/IDENTITY/KIND/DIGEST-OF-THE-KEYS, with the keys of its rows and their values,
+or named arrays with any number of rows for each key. A key is the digest of content, so neither batch size
+nor benchmark is part of it. Several processes may use one folder, or a prefix in a bucket, at once: each adds
+whole files of its own.
 """
 
 import io
@@ -69,12 +60,7 @@ _STALE_SECONDS = 3600.0
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a cache knew of the keys it was asked for.
-
-    `rows` are the positions of the known keys, ascending, and `values` their values in that order (None
-    where no key is known). `broken` names shards that are cut off or altered; what they held counts as
-    unknown.
-    """
+    """The positions of known keys, ascending, their values (None: nothing is known), and `broken` shards."""
 
     rows: Int64[ndarray, "rows"]
     values: Values | None
@@ -83,27 +69,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Cache:
-    """The shards of one scorer, in `folder`; with `folder` None nothing is known and nothing is kept.
-
-    `folder` is a path, or a URL of a place (as a path too: `counterfoil.storage.location`).
-
-    >>> import tempfile
-    >>> cache = Cache(Path(tempfile.mkdtemp()), Identity("a model"))
-    >>> key = digest(b"a caption")
-    >>> cache.write("captions", [key], np.array([[0.6, 0.8]], dtype=np.float32))
-    >>> cache.read("captions", [digest(b"another"), key]).rows
-    array([1])
-    """
+    """The shards of one scorer, in `folder` (a path or URL); with `folder` None nothing is kept."""
 
     folder: Path | None
     identity: Identity
     _noted: list[str] = field(default_factory=list, init=False, repr=False)
 
     def read(self, kind: Kind, keys: Sequence[str]) -> Found:
-        """Look `keys` (hexadecimal digests) up; a shard that cannot be read is passed over and named.
-
-        Where two shards know one key, the first by file name answers, whatever order the system lists in.
-        """
+        """Look `keys` up; where two shards know one key, the first by file name answers on every machine."""
         if self.folder is None:
             return Found(np.empty(0, dtype=np.int64), None)
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
@@ -129,7 +102,7 @@ class Cache:
     def stream_parts(
         self, kind: Kind, keys: Sequence[str], broken: list[Path]
     ) -> Iterator[tuple[str, Parts]]:
-        """The parts of the known ones among `keys`, shard by shard; those that cannot be read are added."""
+        """The parts of the known ones among `keys`, shard by shard; broken shards are added to `broken`."""
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
@@ -167,11 +140,9 @@ class Cache:
         self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", buffer.getvalue())
 
     def shards(self, kind: Kind) -> set[str]:
-        """The names of the finished shards (`shard_name`)."""
         return {entry.name.rpartition("/")[2].removesuffix(_ENDING) for entry in self._entries(kind)}
 
     def drop(self, kind: Kind, shard: Path) -> None:
-        """Remove a shard that cannot be read, if that is allowed."""
         with suppress(StorageError):
             self.place.remove(f"{self._root}/{kind}/{shard.name}")
 
@@ -189,7 +160,6 @@ class Cache:
 
     @cached_property
     def place(self) -> Place:
-        """Where the shards are; of a cache with a folder."""
         assert self.folder is not None
         return open_place(self.folder)
 
@@ -204,11 +174,7 @@ class Cache:
     def _readable(
         self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
     ) -> Iterator[tuple[PlaceEntry, dict[bytes, int], Any]]:
-        """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those.
-
-        Shards that cannot be read go to `broken`. Values are read only where a key is wanted, and the
-        archive's checksums are verified as they are.
-        """
+        """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those."""
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
             try:
@@ -247,7 +213,6 @@ class Keyed:
         self.kind, self.keys = kind, keys
 
     def alike(self, keys: Sequence[str]) -> Self:
-        """Of other items."""
         return type(self)(self.kind, keys)
 
 
@@ -258,12 +223,10 @@ class Vectors(Keyed):
 
     @property
     def values(self) -> ndarray:
-        """(items, width), complete once every batch is there."""
         assert self._values is not None
         return self._values
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
-        """The rows that the shards hold, and the shards that cannot be read."""
         known = cache.read(self.kind, self.keys)
         if known.values is not None:
             self._values = np.empty((len(self.keys), known.values.shape[1]), dtype=known.values.dtype)
@@ -271,7 +234,6 @@ class Vectors(Keyed):
         return known.rows.tolist(), known.broken
 
     def put(self, rows: Sequence[int], part: ndarray, where: Where) -> None:
-        """Take the vectors of a batch, (batch, width); raises `ScoreError` where they are not."""
         if part.ndim != 2 or len(part) != len(rows):
             problem = "the scorer gave the wrong number of rows"
             raise ScoreError(problem, where=where(0), given=part.shape, allowed=f"({len(rows)}, width)")
@@ -282,7 +244,6 @@ class Vectors(Keyed):
         self._values[rows] = part
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[ndarray]) -> None:
-        """Keep the vectors of some batches as one shard."""
         cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
@@ -297,7 +258,6 @@ class StreamedParts(Keyed, ABC):
         self._taken: dict[int, Parts] = {}
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
-        """The rows that are taken, those that the shards hold among them; and shards that cannot be read."""
         rows: dict[str, list[int]] = {}
         for row, key in enumerate(self.keys):
             if row not in self._taken:
@@ -309,7 +269,6 @@ class StreamedParts(Keyed, ABC):
         return sorted(self._taken), broken
 
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
-        """Take the arrays of a batch; raises `ScoreError` for another number of items, and what is odd."""
         if len(part) != len(rows):
             raise ScoreError(self.miscounted, where=where(0), given=len(part), allowed=str(len(rows)))
         self.check(part, where)
@@ -317,7 +276,6 @@ class StreamedParts(Keyed, ABC):
             self._taken[row] = self._take(row, parts, where(at))
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        """Keep the arrays of some batches as one shard."""
         cache.write_parts(self.kind, [self.keys[row] for row in rows], list(chain.from_iterable(parts)))
 
     def check(self, part: Sequence[Parts], where: Where) -> None:
@@ -335,11 +293,9 @@ class NamedRows(StreamedParts):
 
     @property
     def values(self) -> list[Parts]:
-        """The arrays of each item, complete once every batch is there."""
         return [self._taken[row] for row in range(len(self.keys))]
 
     def check(self, part: Sequence[Parts], where: Where) -> None:
-        """Every item has rows, and their numbers are finite."""
         for at, parts in enumerate(part):
             if not len(parts["vectors"]):
                 raise ScoreError("an item without any part", where=where(at))
@@ -367,7 +323,6 @@ def _check_finite(broken: ndarray, where: Where) -> None:
 
 
 def shard_name(keys: Sequence[str]) -> str:
-    """What the file of a shard of these keys is called, without its ending."""
     return digest(_packed(keys))
 
 
@@ -376,7 +331,6 @@ def _packed(keys: Sequence[str]) -> bytes:
 
 
 def pair_key(caption_key: str, image_key: str) -> str:
-    """The key of a pair's score."""
     return caption_key + image_key
 
 
@@ -400,7 +354,6 @@ def _may_hold(head: bytes, *, wanted: Mapping[bytes, int], key_bytes: int) -> bo
 
 
 def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> Values:
-    """The values of some rows of a shard of `count` keys."""
     values = _array(shard, "values")
     if values.ndim != 2 or len(values) != count or values.dtype not in (np.float32, np.float64):
         raise ValueError("values of another layout")
@@ -410,7 +363,6 @@ def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) ->
 
 
 def _parts_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> dict[bytes, Parts]:
-    """The parts of some keys of a shard of `count` keys."""
     parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in rows}
     ending = ".counts.npy"
     names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]

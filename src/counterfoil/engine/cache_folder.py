@@ -1,8 +1,6 @@
 """The folder of finished work as a whole: whose it is, how large it is, and what of it may go.
 
-Only files that a cache has written are ever counted as its own or removed: they are known by where they lie
-and what they are called. Everything else in the folder stays, and links are not followed. The folder may be a
-prefix in a bucket.
+Only files that a cache has written, known by place and name, are ever counted or removed.
 """
 
 import re
@@ -47,21 +45,16 @@ class CachedScorer:
 
     @property
     def size(self) -> int:
-        """Bytes of all of it."""
         return sum(shard.size for shard in self.shards)
 
     @property
     def used(self) -> float:
-        """When any of it was last written or read."""
         return max(shard.used for shard in self.shards)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a cache's folder holds: `shelves`, the `notes` beside them, and how many files are others'.
-
-    Notes are names of scorers, identities of models, digests of images and answers of chat endpoints: small.
-    """
+    """What a cache's folder holds: `shelves`, the small `notes` beside them, and files of others."""
 
     place: Place
     shelves: tuple[CachedScorer, ...]
@@ -70,7 +63,6 @@ class Contents:
 
     @property
     def size(self) -> int:
-        """Bytes of the cache's own files."""
         return sum(shelf.size for shelf in self.shelves) + sum(note.size for note in self.notes)
 
     def of(self, scorer: str) -> tuple[CachedScorer, ...]:
@@ -125,10 +117,7 @@ def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
 
 
 def remove(contents: Contents, shards: Sequence[Shard]) -> int:
-    """Remove files of a cache, and folders that are empty then; how many bytes are free.
-
-    What another process removed first is no error, and what may not be removed stays.
-    """
+    """Remove files of a cache, and folders that are empty then; returns the bytes freed."""
     freed = 0
     place = contents.place
     for shard in shards:

@@ -1,8 +1,4 @@
-"""Digests of image content, reading each file once and in blocks.
-
-A file that was read before and has not been touched since is not read again: the cache folder keeps a list
-of (path, size, times) and digests.
-"""
+"""Digests of image content; a list in the cache folder saves reading files that have not been touched."""
 
 import os
 import time
@@ -59,9 +55,8 @@ class _Read:
 def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progress) -> list[str]:
     """A name for the content of each image: the digest of its encoded bytes (or pixels), with its crop.
 
-    A video is named by its file, or by all files of its frames, and by the part and the frames of it that are
-    looked at. Images without a source are named by their id. Raises `DataError` where a file cannot be
-    read. Calls `progress("reading images", done, total)`.
+    A video is named by its files and the part and frames that are looked at, an image without a source by its
+    id.
     """
     cache = None if cache is None else local_folder(cache)
     memo = _load_memo(cache)
@@ -134,7 +129,6 @@ def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
 
 
 def _apart(source: Source) -> bool:
-    """Whether a source is a file at a distance."""
     return isinstance(source, FileSource) and is_distant(source.path)
 
 
@@ -159,10 +153,7 @@ def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
 
 
 def _stamp(source: Source) -> Stamp | None:
-    """Size and times of a file, or what the store of one at a distance says of its content.
-
-    The time of the last change of the entry catches copies that keep `mtime`.
-    """
+    """Size and times of a file (entry changes too, for copies that keep `mtime`), or a store's tag."""
     if not isinstance(source, FileSource):
         return None
     if isinstance(where := location(source.path), Location):

@@ -1,9 +1,7 @@
 """Caption metrics' answers for every candidate that a benchmark or a command asks about.
 
-Each distinct image, video and text goes through a model once, and is kept in the cache; arithmetic is done
-again every time. Texts go to metrics that read, embeddings to those that look, parts to those that match.
-Rows are never taken together, though two may hold the same texts: document frequencies count every row of the
-load.
+Distinct items go through a model once. Rows are never taken together, though two may hold the same texts:
+document frequencies count every row of the load.
 """
 
 import itertools
@@ -32,18 +30,9 @@ from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 @dataclass(frozen=True, eq=False)
 class CaptionInputs:
-    """Candidates, one per row, and what they are of.
+    """Candidates, one per row, with positions of their image, caption and references.
 
-    `image` and `candidate` are (rows,) positions into `images` and `captions`; so are `references`, which
-    has an entry per row, or is None. `owner` (rows,) numbers what rows are of where several may be of one
-    image and share its references; None says that each row is asked by itself. `name` says in errors whose
-    rows they are.
-
-    >>> captions = Caption("a", "a dog runs"), Caption("b", "a running dog")
-    >>> references = References.of([[1]])
-    >>> asked = CaptionInputs((), captions, image=None, candidate=np.array([0]), references=references)
-    >>> asked.row(0)
-    "the captions, row 1, caption 'a dog runs'"
+    `owner` numbers what rows are of where several share an image and its references; None: each is by itself.
     """
 
     images: tuple[Image, ...]
@@ -62,7 +51,6 @@ class CaptionInputs:
         return len(self.candidate)
 
     def take(self, rows: Int64[ndarray, "some"]) -> "CaptionInputs":
-        """Some of the rows, in that order."""
         return replace(
             self,
             image=None if self.image is None else self.image[rows],
@@ -81,19 +69,12 @@ class CaptionInputs:
         return [str(self.captions[position].text) for position in positions]
 
     def row(self, row: int) -> str:
-        """A row in words for an error."""
         caption = self.captions[self.candidate[row]]
         of = "" if self.image is None else f" of '{self.images[self.image[row]].id}'"
         return f"{self.name}, row {row + 1}, caption {caption.text or caption.id!r}{of}"
 
     def checked(self, metric: CaptionMetric) -> "CaptionInputs":
-        """Itself, if all that `metric` needs is at hand, without what it does not need.
-
-        Where embeddings are given, neither texts nor images need be there.
-
-        Raises `DataError` where captions have no text or are empty, images are not at hand, and rows have no
-        references; `InputError` where there are no references at all.
-        """
+        """Itself without what `metric` does not need, once all that it needs is at hand."""
         if not len(self):
             raise DataError("there are no captions", where=self.name)
         needs = metric.needs
@@ -255,16 +236,11 @@ def _unit(rows: ndarray) -> ndarray:
 
 
 def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Session = Session()) -> Scores:
-    """What a caption metric gives to every candidate that `benchmark` asks about.
+    """What a caption metric gives to every candidate that `benchmark` asks about, in the questions' shape.
 
-    Returns float64 scores in the shape of the questions; of preferences that draw references (n, 2, draws),
-    where the metric reads references: it is asked once per draw. The first candidates are one load and the
-    second ones another, as in the released scripts, so that no document counts twice. A candidate of several
-    sentences gets the mean over them. Questions of other forms have no references, and each of their pairs
-    is a row.
-
-    Raises `InputError` for galleries, and for a metric that reads references where there are none;
-    `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
+    Preferences that draw references are (n, 2, draws). First and second candidates are loads of their own, as
+    in the released scripts, so that no document counts twice. A candidate of several sentences gets their
+    mean.
     """
     inputs = _inputs(benchmark, metric)
     questions = benchmark.listed
@@ -288,11 +264,6 @@ def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Ses
 def score_captions(
     inputs: CaptionInputs, metric: CaptionMetric, *, session: Session = Session()
 ) -> Float64[ndarray, "rows"]:
-    """One number per row, all finite.
-
-    Raises what `score_benchmark` raises. Captions longer than the model reads are cut off by its tokenizer,
-    and the note of the `session` says how many.
-    """
     metric = metric_for(metric, inputs.images)
     return _answered([inputs], metric, session)[0]
 
@@ -317,12 +288,7 @@ def _inputs(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
 
 
 def metric_for(metric: CaptionMetric, images: Sequence[Image], corpus: Path | None = None) -> CaptionMetric:
-    """The metric as it is asked of these: of videos PAC-S is another one than of pictures.
-
-    `corpus` is the file in which metrics count documents where the benchmark came with one. Raises
-    `InputError` where the metric is about pictures only, and these are videos; `DataError` for a corpus
-    without captions.
-    """
+    """The metric as it is asked of these images (videos have another PAC-S) and with this `corpus`."""
     shown = _of_shown(metric, images)
     counting: Callable[[Path | None], CaptionMetric] | None = getattr(shown, "for_corpus", None)
     return shown if counting is None else counting(corpus)
@@ -341,10 +307,7 @@ def _answered(
     *,
     loads: Int64[ndarray, "rows"] | None = None,
 ) -> list[Float64[ndarray, "rows"]]:
-    """The scores of each of `question_sets`, which differ in their references only.
-
-    Rows of different `loads` do not know of each other, where a metric counts documents over its load.
-    """
+    """The scores of each of `question_sets`, which differ in references; `loads` count documents apart."""
     question_sets = [inputs.checked(metric) for inputs in question_sets]
     answer = row_scorer(question_sets, metric, session)
     scores = []

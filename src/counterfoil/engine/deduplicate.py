@@ -1,9 +1,4 @@
-"""The plan of an evaluation: which ability of a scorer answers, and the distinct items and pairs it needs.
-
-No file is read here. Two captions are one where their texts are equal, two images where their keys are (the
-digest of their encoded bytes, and the crop). What made answers is written on
-them (`session.with_provenance`).
-"""
+"""The plan of an evaluation: which ability of a scorer answers, and the distinct items and pairs it needs."""
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -34,7 +29,6 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 def warn(message: str) -> None:
-    """Default note: a Python warning."""
     warnings.warn(message, UserWarning, stacklevel=2)
 
 
@@ -51,7 +45,6 @@ class Answering:
     without: tuple[str, ...] = ()
 
     def answers(self, form: str) -> bool:
-        """Whether it answers questions of a form."""
         return form not in self.without and (self.forms is None or form in self.forms)
 
 
@@ -72,10 +65,6 @@ ANSWERS: Mapping[Ability, Answering] = {
 
 
 def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
-    """The ability with which `scorer` answers `benchmark`.
-
-    Raises `InputError` where it has none for this form, and `TypeError` for what is no scorer.
-    """
     able, form = abilities(scorer), benchmark.questions.form
     for ability in able:
         if ANSWERS[ability].answers(form):
@@ -91,12 +80,10 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
 
 @dataclass(frozen=True, eq=False)
 class ScoringPlan:
-    """The least work that answers a benchmark.
+    """The least work that answers a benchmark: distinct items with keys, and distinct pairs by image.
 
-    `images` and `captions` are the distinct items that some question asks about, in order of first use, and
-    `image_keys`, `caption_keys` their names by content; `image_of` and `caption_of` give the distinct one for
-    every item of the benchmark (-1 where no question asks about it). `pairs` holds the distinct (caption,
-    image) positions among them, grouped by image, and `row_of` the row of `pairs` for every score asked for.
+    `image_of` and `caption_of` give the distinct item of every item of the benchmark (-1: unused), `row_of`
+    the row of `pairs` for every score asked for.
     """
 
     images: tuple[Image, ...]
@@ -133,7 +120,6 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
 
 
 def check_images(images: Sequence[Image], where: object, hint: str) -> None:
-    """Raise one `DataError` where images are not at hand."""
     gone = [image for image in images if not at_hand(image.source)]
     if gone:
         first = few([image.id for image in gone], "") + (f" ({gone[0].sought})" if gone[0].sought else "")
@@ -144,22 +130,7 @@ def check_images(images: Sequence[Image], where: object, hint: str) -> None:
 def deduplicate(
     benchmark: Benchmark, image_keys: Sequence[str], *, pairs: Asked | None = None
 ) -> ScoringPlan:
-    """The distinct work behind `benchmark`: its items, and the scores that its questions ask for.
-
-    `pairs` are the (caption, image) positions of other scores to ask for; a gallery asks for none by itself.
-
-    `image_keys` names the content of each image that is `used`, in that order. A caption
-    without text is only equal to itself.
-
-    >>> from counterfoil.benchmarks import Caption, Card, Choice, Image
-    >>> questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1], [2, 3]]))
-    >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog", "cow"]))
-    >>> images = (Image("x"), Image("y"))
-    >>> work = deduplicate(Benchmark(Card(name="b", title="b", form="choice"), images, captions, questions),
-    ...             ["same", "same"])
-    >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
-    (1, 3, 3, [[0, 1], [0, 2]])
-    """
+    """The distinct items and pairs behind `benchmark`; `pairs` asks for other scores than its questions."""
     questions = benchmark.questions
     wanted = pairs or questions.pairs()
     return items(benchmark.images, benchmark.captions, questions.used(), image_keys, wanted)
@@ -175,15 +146,7 @@ def items(
     image_keys: Sequence[str],
     pairs: Asked = (_NONE, _NONE),
 ) -> ScoringPlan:
-    """The distinct items among the captions and images in use, and the pairs of them that are asked for.
-
-    `pairs` are (caption, image) positions, both of one shape.
-
-    >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog"]))
-    >>> found = items((), captions, (np.array([2, 0]), np.array([], int)), [])
-    >>> [caption.text for caption in found.captions], found.caption_of.tolist()
-    (['dog'], [0, -1, 0])
-    """
+    """The distinct items among captions and images in use, and the (caption, image) `pairs` asked for."""
     used_captions, used_images = used
     texts = [captions[position].text for position in used_captions]
     names = [(captions[p].id,) if t is None else t for p, t in zip(used_captions, texts, strict=True)]
@@ -206,10 +169,7 @@ def items(
 
 
 def shards(rows: Sequence[int], batch_size: int, *, shard_rows: int = 256) -> list[list[list[int]]]:
-    """`rows` cut into shards of batches: a shard is what is written at once and lost at most.
-
-    A shard is as many whole batches as fit into `shard_rows`, at least one, so that no batch crosses the
-    end of a shard and a run that goes on from finished shards meets the same batches again.
+    """`rows` cut into shards of whole batches, so that a run that goes on meets the same batches again.
 
     >>> shards(range(7), 2, shard_rows=5)
     [[[0, 1], [2, 3]], [[4, 5], [6]]]
@@ -250,7 +210,6 @@ def caption_key(caption: Caption) -> str:
 
 
 def at_hand(source: Any) -> bool:
-    """Whether there is something to read of an image or a video."""
     if source is None or isinstance(source, FileSource):
         return source is not None and source.exists()
     from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder
@@ -261,5 +220,4 @@ def at_hand(source: Any) -> bool:
 
 
 def few(names: Sequence[str], quote: str = "'") -> str:
-    """The first three of some names, for an error."""
     return ", ".join(f"{quote}{name}{quote}" for name in names[:3]) + (", ..." if len(names) > 3 else "")

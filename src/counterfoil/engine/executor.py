@@ -1,20 +1,16 @@
 """The work of one stage of a session in shards, and who computes them: this process, or others beside it.
 
-A shard is what is written to the cache at once and lost at most. Shards are cut the same everywhere, and each
-is found in the cache when it is done. So any process that has the scorer and sees the cache can compute any
-of them, executors can be mixed, and any process may be killed: another one does what it had not finished, and
-the values are the same bytes. An executor decides who does which shard and nothing else.
-
-A generator gets the items of a batch together and answers with bytes for each: an image, a text. Those are
-taken one by one as they come, from the generator or from the cache where another process has put them, so
-that no more than a few lie in memory. One process alone keeps nothing of it in the cache.
+Shards are cut the same everywhere and found in the cache when done. So any process with the scorer can
+compute any of them, executors can be mixed, and any process may be killed. An executor only decides who does
+which.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,20 +54,25 @@ class BatchGenerator(Protocol):
 
 
 class GeneratedBytes(StreamedParts):
-    """The bytes of each item; they go to `take` and are not held. Those of a batch are one shard."""
+    """The bytes of each item, given to `take` and not held; a batch is a shard."""
 
     miscounted = "the maker gave the wrong number of items"
 
     def __init__(
-        self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, keeps: bool = True
+        self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, beside: Cache | None = None
     ) -> None:
         super().__init__(kind, keys)
-        self._give, self._keeps = take, keeps
+        self._give, self._beside = take, beside
+
+    def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
+        rows, broken = super().read(cache)
+        if self._beside is not None:
+            rows, more = super().read(self._beside)
+            broken = [*broken, *more]
+        return rows, broken
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
-        """Keep what was made for some batches as one shard, where other processes look for it."""
-        if self._keeps:
-            super().write(cache, rows, parts)
+        super().write(self._beside or cache, rows, parts)
 
     def _take(self, row: int, parts: Parts, where: str) -> Parts:
         if self._give is not None:
@@ -82,18 +83,12 @@ class GeneratedBytes(StreamedParts):
 def generated_parts(
     maker: BatchGenerator, batches: Sequence[Sequence[Any]], workers: int
 ) -> Iterator[list[dict[str, np.ndarray]]]:
-    """What a maker makes, as named arrays."""
     for batch in maker.make(batches):
         yield [{"bytes": np.frombuffer(data, dtype=np.uint8)} for data in batch]
 
 
 def batch_keys(content: Sequence[Any], size: int) -> list[str]:
-    """A key for each item from its content (plain values) and that of the items of its batch of `size`.
-
-    >>> one, two = batch_keys(["a", "b", "c"], 2), batch_keys(["a", "b", "d"], 2)
-    >>> one[:2] == two[:2], one[2] == two[2]
-    (True, False)
-    """
+    """A key for each item from its content (plain values) and that of the items of its batch of `size`."""
     keys = []
     for start in range(0, len(content), size):
         batch = list(content[start : start + size])
@@ -113,8 +108,7 @@ Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
-    `values` takes what is computed, `cache` is the scorer's. All of it but the scorer travels to another
-    process by pickle: `compute` is a function of a module.
+    All of it but the scorer travels to other processes by pickle, so `compute` is a function of a module.
     """
 
     stage: str
@@ -130,11 +124,9 @@ class ShardWork:
         return len(self.cut)
 
     def rows(self, shard: int) -> list[int]:
-        """The rows of a shard's items."""
         return [row for batch in self.cut[shard] for row in batch]
 
     def size(self, shard: int) -> int:
-        """How many items a shard has."""
         return sum(map(len, self.cut[shard]))
 
     @cached_property
@@ -147,7 +139,6 @@ class ShardWork:
         return self.cache.shards(self.values.kind)
 
     def leases(self) -> "Leases":
-        """The leases of this process on the shards."""
         from counterfoil.engine.shard_leases import Leases
         from counterfoil.storage import open_place
 
@@ -155,25 +146,8 @@ class ShardWork:
         place = open_place(self.cache.folder)
         return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
 
-    def part(self, shards: Sequence[int]) -> "ShardWork":
-        """These shards alone, with their own items and nothing of the others, and without the scorer."""
-        rows = [row for shard in shards for row in self.rows(shard)]
-        number = {row: place for place, row in enumerate(rows)}
-        return replace(
-            self,
-            scorer=None,
-            values=self.values.alike([self.values.keys[row] for row in rows]),
-            items=[self.items[row] for row in rows],
-            cut=[[[number[row] for row in batch] for batch in self.cut[shard]] for shard in shards],
-        )
-
     def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
-        """Compute shards, in order: each is yielded when its values are taken and kept.
-
-        All of their batches go to the scorer in one call, so that it can prepare the next ones meanwhile.
-        `advance` is called after every batch. Raises `ScoreError` where the scorer gives too few values or
-        such as cannot be.
-        """
+        """Compute shards in one stream of batches; each is yielded when its values are taken and kept."""
         batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
         stream = self.compute(self.scorer, batches, self.workers)
         try:
@@ -193,29 +167,7 @@ class ShardWork:
             # A generator that is closed stops the scorer's workers at once where something fails.
             getattr(stream, "close", lambda: None)()
 
-    def run_free(
-        self, shards: Collection[int], leases: "Leases", advance: Advance, *, at_once: int
-    ) -> tuple[set[int], set[int]]:
-        """Compute those of the shards that no other process has done or is at, `at_once` at most.
-
-        Returns the shards that were computed here, and those that were finished already.
-        """
-        taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
-        # Only now, since another process may have finished a shard until its lease was taken.
-        finished = self.finished()
-        done_already = {shard for shard in shards if self.names[shard] in finished}
-        for shard in sorted(done_already):
-            advance(self.size(shard))
-        free = [shard for shard in taken if shard not in done_already]
-        for _ in self.run(free, advance) if free else ():
-            pass
-        # At the end: between files that are flushed to the disk each further change takes longer.
-        for shard in taken:
-            leases.release(self.names[shard])
-        return set(free), done_already
-
     def _place(self, batch: Sequence[int], at: int) -> str:
-        """An item of a batch in words, for an error."""
         match item := self.items[batch[at]]:
             case (Image() as image, Caption() as caption):
                 words = f"image '{image.id}' with caption {caption.text!r}"
@@ -231,40 +183,33 @@ class ShardWork:
 
 
 def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    """The embeddings of images."""
     return scorer.embed_images(batches, workers=workers)
 
 
 def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    """The embeddings of captions."""
     return scorer.embed_captions(batches)
 
 
 def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
-    """The probability of being synthetic of images, as a column."""
     return map(_column, scorer.image_probabilities(batches, workers=workers))
 
 
 def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
-    """The probability of being synthetic of captions, as a column."""
     return map(_column, scorer.caption_probabilities(batches))
 
 
 def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
-    """The scores of pairs, as a column of float64."""
     for part in stream_pairs(scorer, batches, workers=workers):
         values = np.asarray(part, dtype=np.float64)
         yield _column(values) if values.ndim == 1 else values
 
 
 def frame_parts(scorer: "LocalEmbedder", batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
-    """The vectors of the frames of videos or images."""
     for batch in scorer.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
 def token_parts(scorer: "LocalEmbedder", batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
-    """The tokens of captions."""
     for batch in scorer.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 
@@ -275,15 +220,6 @@ def _column(values: Any) -> ndarray:
 
 #: Shards that a process takes at once at most: enough to keep its decoding ahead.
 AT_ONCE = 8
-
-
-def at_once(left: int, processes: int) -> int:
-    """How many of the shards that are left a process takes, at least 1, so that all have some to the end.
-
-    >>> at_once(1000, processes=2), at_once(20, processes=2), at_once(3, processes=2)
-    (8, 5, 1)
-    """
-    return max(1, min(AT_ONCE, left // (2 * processes)))
 
 
 #: Seconds between two looks at shards that other processes compute.
@@ -297,21 +233,15 @@ class Executor(Protocol):
     distant: ClassVar[bool]
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
-        """Have all shards of `work` computed and kept; whether their values are all in `work.values` now.
-
-        Where they are not they lie in the cache. `advance` is called as items are done.
-        """
+        """Have all shards computed and kept; returns whether their values are all in `work.values` now."""
 
 
 @dataclass(frozen=True)
 class RankExecutor:
     """This process is number `rank` of `of` that share a cache, and nothing else.
 
-    It begins with its own part of the shards, goes on with those that are left, and takes a lease on a shard
-    before it computes it, so that no two live processes do the same one. It waits for the shards of others,
-    and does those of a process that died. Ranks may start in any order, at any time, or not at all.
-
-    Raises `InputError` for a rank outside 0 to `of` - 1.
+    It begins with its own part of the shards, goes on with what is left, and takes a lease on each, so that
+    it also does those of a process that died. Ranks may start in any order, at any time, or not at all.
     """
 
     distant: ClassVar[bool] = False
@@ -327,17 +257,28 @@ class RankExecutor:
             raise InputError("no such rank", where=where, given=self.rank, allowed=f"0 to {self.of - 1}")
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
-        """Compute the shards that no other process computes, until all are there."""
         first = self.rank * len(work) // self.of
         waiting = [*range(first, len(work)), *range(first)]
         computed = 0
         with work.leases() as leases:
             while waiting:
-                many = at_once(len(waiting), self.of)
-                done, finished = work.run_free(waiting, leases, advance, at_once=many)
-                computed += len(done)
-                waiting = [shard for shard in waiting if shard not in done and shard not in finished]
-                if waiting and not done and not finished:
+                # Few at a time, so that all processes have some to the end.
+                most = max(1, min(AT_ONCE, len(waiting) // (2 * self.of)))
+                taken = list(islice((shard for shard in waiting if leases.take(work.names[shard])), most))
+                # Only now, since another process may have finished a shard until its lease was taken.
+                finished = work.finished()
+                done = {shard for shard in waiting if work.names[shard] in finished}
+                for shard in sorted(done):
+                    advance(work.size(shard))
+                free = [shard for shard in taken if shard not in done]
+                for _ in work.run(free, advance) if free else ():
+                    pass
+                # At the end: between files that are flushed to the disk each further change takes longer.
+                for shard in taken:
+                    leases.release(work.names[shard])
+                computed += len(free)
+                waiting = [shard for shard in waiting if shard not in done and shard not in free]
+                if waiting and not done and not free:
                     time.sleep(_POLL)
             leases.sweep(work.names)
         return computed == len(work)

@@ -1,21 +1,9 @@
 """Explanations of scores: what each word adds, and which part of the picture each word leans on.
 
-For any scorer of pairs, by its scores alone:
-
-* a word's *drop* is the caption's score less that of the caption without the word (leave one out);
-* *occlusion* covers one cell of a grid at a time (Zeiler and Fergus, ECCV 2014). A caption's heat in a cell
-  is how far its score drops; a word's heat is how much larger that drop is than it is for the caption without
-  the word, so that only what the word and the cell do together is left.
-
-Everything is scored at once through the session: each distinct picture is embedded once by a dual encoder,
-each distinct pair scored once by any other, and what the cache knows is not computed again.
-
-Dual encoders with features of patches in their joint space (`counterfoil.models.dual`) also give the
-cosine of every patch with each word by itself, and with the caption. Cross-encoders have attention and states
-over words and patches (`counterfoil.models.saliency`).
-
-A perturbed caption lacks one of its words or has a mask token in its place; a perturbed picture has a cell of
-a grid painted over with its mean colour or its own blur.
+A word's drop is the caption's score less that of the caption without the word. Occlusion covers one cell of a
+grid at a time (Zeiler and Fergus, ECCV 2014): a caption's heat is how far its score drops, a word's heat how
+much larger that drop is than for the caption without the word. Models with patches (`models.dual`) or
+attention (`models.saliency`) can be looked into as well.
 """
 
 import io
@@ -59,23 +47,12 @@ class Span:
 
 
 def words_of(text: str) -> tuple[Span, ...]:
-    """The words of a caption, without the marks between them.
-
-    >>> text = "A dog's well-known ball, red."
-    >>> [text[word.start : word.end] for word in words_of(text)]
-    ['A', "dog's", 'well-known', 'ball', 'red']
-    """
+    """The words of a caption, without the marks between them."""
     return tuple(Span(*match.span()) for match in _WORD.finditer(text))
 
 
 def without(text: str, span: Span, mask: str | None = None) -> str:
-    """The caption with a part cut out, and the blank beside it; or with a mask token in its place.
-
-    >>> without("A red cat.", Span(2, 5)), without("A red cat.", Span(2, 5), "[MASK]")
-    ('A cat.', 'A [MASK] cat.')
-    >>> without("red, blue", Span(0, 3)), without("cat", Span(0, 3))
-    (', blue', '')
-    """
+    """The caption with a part cut out, and the blank beside it; or with a mask token in its place."""
     before, after = text[: span.start], text[span.end :]
     if mask is not None:
         return before + mask + after
@@ -86,11 +63,7 @@ def without(text: str, span: Span, mask: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class Occlusion:
-    """A grid of `cells` x `cells` over a picture, each cell covered in turn with `fill`.
-
-    Raises `InputError` for a grid of less than 1 or more than 64 cells to a side, `UnknownNameError` for
-    another fill.
-    """
+    """A grid of `cells` x `cells` over a picture, each cell covered in turn with `fill`."""
 
     cells: int = 7
     fill: str = "mean"
@@ -102,10 +75,6 @@ class Occlusion:
             raise UnknownNameError("fill of covered cells", self.fill, FILLS)
 
     def of(self, image: Image, key: str) -> tuple[list[Image], list[str]]:
-        """The picture with each cell covered, row by row, and names for what they show.
-
-        `key` is the name of the whole picture's content.
-        """
         steps = np.arange(self.cells + 1) / self.cells
         boxes = [
             (float(steps[column]), float(steps[row]), float(steps[column + 1]), float(steps[row + 1]))
@@ -129,13 +98,11 @@ class Covered:
     fill: str
 
     def read(self) -> bytes:
-        """The picture as PNG."""
         buffer = io.BytesIO()
         self.picture().save(buffer, format="PNG")
         return buffer.getvalue()
 
     def picture(self) -> PIL.Image.Image:
-        """The picture in RGB; raises `DataError` where the whole one cannot be read."""
         whole, cover = _painted(self.image, self.fill)
         sides = (whole.width, whole.height) * 2
         left, top, right, bottom = (round(part * side) for part, side in zip(self.box, sides, strict=True))
@@ -248,7 +215,6 @@ class ExplainedPair:
 
     @property
     def words(self) -> list[str]:
-        """The parts of the caption that were looked at."""
         text = self.item.caption.text or ""
         return [text[span.start : span.end] for span in self.item.spans]
 
@@ -263,10 +229,7 @@ class ExplainedQuestion:
 
 
 def methods_of(scorer: Any) -> tuple[str, ...]:
-    """The methods that give heatmaps of a scorer's pairs, those that look inside of the model first.
-
-    Raises `InputError` for a scorer that gives no scores of new pairs.
-    """
+    """The methods that give heatmaps of a scorer's pairs, those that look inside of the model first."""
     if not {"embeds", "scores_pairs"}.intersection(abilities(scorer)):
         problem = "has no scores of new images and captions, so there is nothing to explain"
         allowed = "dual encoders and scorers of pairs: models, functions, ..."
@@ -275,11 +238,7 @@ def methods_of(scorer: Any) -> tuple[str, ...]:
 
 
 def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The methods asked for, by default those that look inside, or occlusion where none does.
-
-    None by default of a scorer that sees no image: its words alone are explained. Raises `UnknownNameError`
-    for a name that is none, `InputError` for a method that the scorer cannot do.
-    """
+    """The methods asked for, by default those that look inside, else occlusion (none without images)."""
     for name in wanted:
         if name not in METHODS:
             raise UnknownNameError("method of heatmaps", name, METHODS)
@@ -302,11 +261,7 @@ def explain(
     mask: str | None = None,
     session: Session = Session(),
 ) -> list[ExplainedPair]:
-    """Every pair explained, in order; see the module for what the numbers are.
-
-    A word is cut out of its caption, or replaced by `mask`. Raises what `check_methods` and `score_items`
-    raise, and `DataError` where a picture cannot be read.
-    """
+    """Every pair explained, in order; a word is cut out of its caption, or replaced by `mask`."""
     names = check_methods(scorer, methods)
     scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
     inside = {name: _inside(name, scorer) for name in names}
@@ -390,7 +345,6 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
 
 
 def _cut(items: Sequence[_Item], size: int) -> list[list[_Item]]:
-    """The items in batches."""
     return [list(items[at : at + size]) for at in range(0, len(items), size)]
 
 

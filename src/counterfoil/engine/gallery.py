@@ -1,10 +1,8 @@
 """Ranks of a gallery's right answers in both directions, from one pass over the scores.
 
-A block is some images x all captions. It ranks the captions for its images at once; for each caption it holds
-a part of the images, and counts of what scores above a right answer add up over the parts. For that the
-scores of right answers are needed beforehand: they come from small products, are compared bit for bit with
-the block when it comes, and the few captions where rounding went another way are counted again from a product
-of their own. Benchmarks of the same items share the pass, and the pairs that are right in several of them.
+A block is some images x all captions, so that each caption's counts add up over blocks. For that the scores
+of right answers are computed beforehand, by small products; where these differ from the block's in the last
+bit, the caption is counted again.
 """
 
 import threading
@@ -39,12 +37,7 @@ def rank(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> list[Rankings]:
-    """The places of all right answers of galleries of the same items, and the first `top` of each query.
-
-    `block` images are scored at a time (by default 50 MB of scores), by `threads` threads; neither changes
-    what is found. A query of a gallery in parts sees the items of its part; no first items are kept for it.
-    Raises `InputError` where the scores are not of the galleries' items.
-    """
+    """The places of all right answers of galleries of the same items, and the first `top` of each query."""
     galleries = [benchmark.gallery for benchmark in benchmarks]
     for gallery in galleries:
         if (gallery.n_images, gallery.n_captions) != (blocks.n_images, blocks.n_captions):
@@ -85,8 +78,6 @@ class _Scope:
 
 
 class _Pass:
-    """One pass over the scores."""
-
     def __init__(self, galleries: Sequence[Gallery], blocks: Blocks, top: int, size: int) -> None:
         self.galleries, self.blocks, self.size = galleries, blocks, size
         self.lock = threading.Lock()
@@ -147,7 +138,6 @@ class _Pass:
                 shares["t2i"] = self._shares_of_captions(i)
 
     def rankings(self, i: int) -> Rankings:
-        """What the pass found for gallery i."""
         i2t, t2i = self.galleries[i].sides
         return Rankings(self._placed(i, i2t), self._placed(i, t2i))
 
@@ -175,10 +165,7 @@ class _Pass:
             self.scopes.append(_Scope(view, pairs))
 
     def _scores_beforehand(self, threads: int | None) -> None:
-        """The scores of the right answers of captions, from small products of a few images each.
-
-        Not of too few: the smallest products are rounded in another way than blocks are.
-        """
+        """The scores of captions' right answers; the smallest products would round in another way."""
         caption, image = self.query["t2i"], self.item["t2i"]
         order = np.argsort(image, kind="stable")
         sorted_images = image[order]
@@ -356,7 +343,6 @@ def _pairs_by_query(search: RetrievalDirection) -> ndarray:
 
 
 def _slice(positions: ndarray) -> ndarray | slice:
-    """Consecutive positions as a slice, which copies nothing."""
     if len(positions) and (np.diff(positions) == 1).all():
         return slice(int(positions[0]), int(positions[-1]) + 1)
     return positions

@@ -1,15 +1,8 @@
-"""Given answers to a benchmark's questions: by ids where there are any, else by row, checked by captions.
+"""Given answers to a benchmark's questions: by ids where there are any, else by captions, else by row.
 
 Numbers that land at the wrong question look like numbers of a weak model, so nothing is guessed: what does
-not fit is an error, and what is left out is said.
-
-Captions are compared in lower case and without blanks at their ends; file name and subset are taken in
-where table and benchmark both have them, since a few questions differ in nothing else.
-
-Where captions of images are rated, a row is a pair. Pairs are told by the ids of image and caption, or by the
-image's id and the caption's text. An id may be written as the benchmark does, as a path to a file of that
-name, without the file's ending, or as the number at its end ("COCO_val2014_000000431431.jpg" for 431431): the
-first reading that keeps apart all ids of both sides and finds every id of the benchmark counts.
+not fit is an error, and what is left out is said. Texts are compared in lower case and by their words. Ids of
+items may be paths, lack the file's ending, or be the number at its end (`_READINGS`).
 """
 
 import re
@@ -59,22 +52,11 @@ def join_scores(
 ) -> Answers:
     """What `given` answers to every question of `benchmark`, in the order of its questions.
 
-    A table is matched by its ids (with a file per subset: `subset/id`), which must be exactly those of the
-    questions. Without ids its rows are in the benchmark's order, or in that of each subset where both know
-    subsets. Where both carry captions these must agree in every row; where the rows are of another order or
-    number they are matched by their captions (with file name and subset where both have those). Rows that
-    belong to no question are dropped only then, and `note` is told. Where neither ids nor captions say which
-    row is which question, `note` is told that the order is believed.
-
-    Scores of captions that people rated are matched by the questions' ids, or by image and caption: their
-    order is believed only where no column names either.
-
-    Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
-    images and captions in order. A score is the cosine in float64.
-
-    Returns scores in the shape of the questions, or outcomes where the table holds only those. Raises
-    `ScoreError` where the table answers questions of another form, and where ids, rows or captions do not
-    fit.
+    A table is matched by its ids (with a file per subset: `subset/id`), which must be those of the questions;
+    else by captions with file name and subset, where both have those; else its rows are in the benchmark's
+    order, or in that of each subset, and captions that are there must agree. Scores of captions that people
+    rated are matched by the questions' ids, or by image and caption. `note` is told what is left out and what
+    is believed. Embeddings are matched by ids, or in order, and compared by their cosine in float64.
     """
     if isinstance(given, PrecomputedEmbeddings):
         return _compare(given, benchmark)
@@ -88,10 +70,7 @@ def join_scores(
 
 
 def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn) -> PrecomputedTable:
-    """The table with one entry per question of `benchmark`, in the order of its questions.
-
-    Raises what `join_scores` raises.
-    """
+    """The table with one entry per question of `benchmark`, in the order of its questions."""
     given, rows = _of_questions(given, benchmark, note)
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
@@ -129,9 +108,7 @@ def _of_questions(
 ) -> tuple[PrecomputedTable, Int64[ndarray, "n"]]:
     """The table as one of the kind that is asked for, and its entry for every question.
 
-    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1: where each question has one
-    score, the table has too, whatever it looked like. Where right and wrong answer the questions too, a
-    column that is called so stays what it is. Raises `ScoreError` for answers to questions of another kind.
+    Where each question has one score, the table has too, whatever its ids and values looked like.
     """
     outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
     one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
@@ -180,7 +157,6 @@ def _of_candidates(
 
 
 def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
-    """For every question the entry of the table that answers it."""
     names: Sequence[str] | None = given.ids
     question_ids = set(benchmark.questions.ids)
     if names is not None and given.subsets is not None:
@@ -198,18 +174,13 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
             return rows_of_pairs
     columns = _Columns(given, benchmark)
     theirs, ours = columns.captions
-    by_captions = bool(ours) and theirs.keys() >= ours.keys()
+    # Ids of which none is a question's are the table's own numbering.
+    known = names is not None and not question_ids.isdisjoint(names)
+    if not known and ours and theirs.keys() >= ours.keys():
+        return columns.rows_by_captions(note)
     if names is not None:
-        if by_captions and question_ids.isdisjoint(names):
-            # The ids are the table's own numbering; the captions identify the questions.
-            return columns.rows_by_captions(note)
         rows = _rows_by_id(names, benchmark, given.table.source, note)
-        if (mismatch := columns.mismatch(rows)) is not None:
-            raise mismatch
-        return rows
-    if len(given) != len(benchmark):
-        if by_captions:
-            return columns.rows_by_captions(note)
+    elif len(given) != len(benchmark):
         raise ScoreError(
             f"the table has another number of rows than {benchmark.name} has questions",
             where=given.table.source,
@@ -217,22 +188,14 @@ def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[nd
             allowed=f"{len(benchmark)}, in the benchmark's order",
             hint="add a column 'id' with the ids of the questions, or columns caption and negative_caption",
         )
-    rows = columns.rows_in_order()
-    mismatch = columns.mismatch(rows)
-    if mismatch is None:
-        if not theirs.keys() & ours.keys() and columns.files is None:
-            note(
-                f"{given.table.source}: no column of ids or captions; its rows are taken to be in the "
-                f"order of {benchmark.name}"
-            )
-        return rows
-    if not by_captions:
-        raise mismatch
-    try:
-        rows = columns.rows_by_captions(note)
-    except ScoreError:
-        raise mismatch from None
-    note(f"{given.table.source}: rows are not in the order of {benchmark.name}; matched by their captions")
+    else:
+        rows = columns.rows_in_order()
+    columns.check(rows)
+    if names is None and not theirs.keys() & ours.keys() and columns.files is None:
+        note(
+            f"{given.table.source}: no column of ids or captions; its rows are taken to be in the order of "
+            f"{benchmark.name}"
+        )
     return rows
 
 
@@ -240,22 +203,16 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
     question_ids = benchmark.questions.ids
     row_of = {name: row for row, name in enumerate(names)}
     if len(row_of) < len(names):
-        seen: set[str] = set()
-        doubled = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+        doubled = [name for name, count in Counter(names).items() if count > 1]
         raise ScoreError("ids occur more than once", where=source, given=few(doubled), hint="one row each")
     missing = [name for name in question_ids if name not in row_of]
-    unknown = sorted(set(row_of) - set(question_ids), key=row_of.__getitem__)
+    known = set(question_ids)
+    unknown = [name for name in names if name not in known]
     if missing:
-        problems = [
-            f"{len(odd_ids)} of {total} {what}: {few(odd_ids)}"
-            for odd_ids, total, what in (
-                (missing, len(question_ids), "questions are missing"),
-                (unknown, len(names), "ids are unknown"),
-            )
-            if odd_ids
-        ]
+        given = f"{len(missing)} of {len(question_ids)} questions are missing: {few(missing)}"
+        if unknown:
+            given += f"; {len(unknown)} of {len(names)} ids are unknown: {few(unknown)}"
         problem = f"the ids are not those of {benchmark.name}"
-        given = "; ".join(problems)
         raise ScoreError(problem, where=source, given=given, allowed=f"every id once: {few(question_ids)}")
     if unknown:
         note(
@@ -289,11 +246,7 @@ def item_rows(
     whose: str,
     used: Int64[ndarray, "used"] | None = None,
 ) -> Int64[ndarray, "items"]:
-    """For every image (or caption) of `whose`, by name, its row (or column) of what is given.
-
-    Without ids the rows are all items in order. With them those of the items at `used`, by default all, must
-    be there, and others may be -1.
-    """
+    """For every item of `whose`, by name, its row of what is given; -1 only where it is not `used`."""
     names, where = [item.id for item in items], given.identity.name
     ids, rows = (given.image_ids, given.shape[0]) if kind == "image" else (given.caption_ids, given.shape[1])
     if ids is None:
@@ -348,7 +301,6 @@ class _Columns:
 
     @cached_property
     def files(self) -> tuple[list[str], list[str]] | None:
-        """Names of the files of images; None where they share none."""
         # Rows of a folded table are pairs, not questions.
         column = None if self.given.folded else self._column(_FILES)
         if column is None:
@@ -379,9 +331,7 @@ class _Columns:
         column = first_column(self.given.table, names)
         return None if column is None else self.given.table.columns[column]
 
-    def mismatch(self, rows: Int64[ndarray, "n"]) -> ScoreError | None:
-        """None where captions and images of the table's `rows` are those of the questions, or cannot be
-        compared; otherwise the error that names the first row that differs, for the caller to raise."""
+    def check(self, rows: Int64[ndarray, "n"]) -> None:
         theirs, ours = self.captions
         columns = [("a caption", theirs[slot], ours[slot]) for slot in sorted(theirs.keys() & ours.keys())]
         if self.files is not None and set(self.files[1]) <= set(self.files[0]):
@@ -389,7 +339,7 @@ class _Columns:
         for what, cells, own in columns:
             odd = [at for at, row in enumerate(rows.tolist()) if cells[row] not in ("", own[at])]
             if odd:
-                return ScoreError(
+                raise ScoreError(
                     f"{what} differs from that of question '{self.benchmark.questions.ids[odd[0]]}' "
                     f"of {self.benchmark.name}",
                     where=self.given.table.where(int(rows[odd[0]])),
@@ -398,15 +348,9 @@ class _Columns:
                     hint=f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
                     "or in another order?",
                 )
-        return None
 
     def rows_in_order(self) -> Int64[ndarray, "n"]:
-        """For every question its row, where the table has one per question and no ids.
-
-        Where table and benchmark both know subsets (a file per subset, or columns), the order is that within
-        each subset: the files of a folder follow each other by name, the subsets of a benchmark as it was
-        released. Raises `ScoreError` where a subset has another number of rows than questions.
-        """
+        """For every question its row in the benchmark's order, in each subset where both know those."""
         if self.subsets is None:
             return np.arange(len(self.benchmark), dtype=np.int64)
         theirs, ours = self.subsets
@@ -427,9 +371,7 @@ class _Columns:
     def rows_by_captions(self, note: Note) -> Int64[ndarray, "n"]:
         """For every question the row of the table with its captions (and file name and subset, if any).
 
-        Questions that agree in all of these are answered by their rows in order, and `note` is told; so it is
-        where rows that belong to no question are dropped. A question without a row, or with more rows than
-        there are questions like it, raises `ScoreError`.
+        Questions that agree in all of these are answered by their rows in order.
         """
         table, benchmark = self.given.table, self.benchmark
         columns = [(self.captions[0][slot], texts) for slot, texts in sorted(self.captions[1].items())]
@@ -456,13 +398,13 @@ class _Columns:
                 where=f"{table.where(first)} and {table.where(second)}",
                 given=_cells(doubled),
             )
+        rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
         alike = sum(count for count in wanted.values() if count > 1)
-        if alike:
+        if alike and (rows != np.arange(len(rows))).any():
             note(
                 f"{table.source}: {alike} questions of {benchmark.name} have the captions of another; "
                 "they are matched in order"
             )
-        rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
         left = sorted(set(range(len(theirs))) - set(rows.tolist()))
         if left:
             note(
@@ -486,19 +428,13 @@ def _cells(texts: Sequence[str]) -> str:
 
 
 def _plain(text: object) -> str:
-    return "" if text is None else str(text).strip().lower()
+    return "" if text is None else " ".join(str(text).lower().split())
 
 
 _NUMBER = re.compile(r".*?(\d{1,18})(?:\.[A-Za-z]\w{2,3})?")
-
-
-def _words(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
+#: Readings of an id; the first that keeps apart all ids and finds every id of the benchmark counts.
 _READINGS: tuple[Callable[[str], Hashable], ...] = (
     str,
-    lambda name: PurePosixPath(name.replace("\\", "/")).name,
     lambda name: PurePosixPath(name.replace("\\", "/")).stem,
     lambda name: int(number[1]) if (number := _NUMBER.fullmatch(name)) else name,
 )
@@ -515,13 +451,7 @@ class _Column:
 
 
 def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
-    """For every question the row of its image and caption; None where the table has no column of either.
-
-    Rows of pairs that are not asked about are left out, and `note` says how many. A table with captions
-    alone may also follow the questions row by row, which is noted. Raises `ScoreError` where an id or a pair
-    of the benchmark is missing, where one pair has two scores, and where the columns there are do not tell
-    the questions apart.
-    """
+    """For every question the row of its image and caption; None where the table has no column of either."""
     if not any(item_columns(given.table)):
         return None
     images, captions = (_one_of(names, given, benchmark, *ours) for names, ours in _items(given, benchmark))
@@ -638,7 +568,7 @@ def _read(
                 name, [read[cell] for cell in cells], [tuple(read[e] for e in mine) for mine in names]
             )
     if texts is not None:
-        spoken = list(map(_words, cells))
+        spoken = list(map(_plain, cells))
         held = set(spoken)
         if all(mine[0] in held for mine in texts):
             return _Column(name, spoken, texts)
@@ -650,17 +580,14 @@ _Names = tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]] | None]
 
 
 def _items(given: PrecomputedTable, benchmark: Benchmark) -> list[tuple[Sequence[str], _Names]]:
-    """The table's columns of images, and of captions, each with what the questions' items are called.
-
-    A caption with an id "IMAGE/CAPTION" is called by its own name, which goes first, too.
-    """
+    """The table's columns of images, and of captions, each with what the questions' items are called."""
     captions, images = benchmark.listed.pairs()
     caption_names: list[tuple[str, ...]] = []
     for name, caption, image in zip(benchmark.questions.ids, captions, images, strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
         own = name.removeprefix(prefix)
         caption_names.append((own, id) if name.startswith(prefix) and own != id else (id,))
-    words = [(_words(text),) for at in captions if (text := benchmark.captions[at].text) is not None]
+    words = [(_plain(text),) for at in captions if (text := benchmark.captions[at].text) is not None]
     image_columns, caption_columns = item_columns(given.table)
     return [
         (image_columns, ([(benchmark.images[at].id,) for at in images], None)),

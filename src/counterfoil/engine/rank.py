@@ -1,14 +1,9 @@
 """Rankings of galleries by any kind of scorer.
 
-A scorer of pairs looks at one image and one caption at a time, which for all of a large gallery would take
-days. It is asked about the first `depth` items of each query alone, by a cheaper scorer. These come first in
-the order it gives them, its ties kept; all others keep the order and the ties of the first stage, below them.
-Both directions ask about pairs of their own, and each distinct pair is scored once.
-
-Of given rankings a list may end before the gallery does. What stands behind its end is unknown, and a measure
-that depends on it is refused, here or where it is computed. Published numbers have been computed from cut
-lists all the same, counting what was cut off as wrong: those are had with `truncated_as_miss`, and they
-change with the cut.
+A scorer of pairs is asked about the first `depth` items of each query by a cheaper scorer: these come first
+in its order, all others keep theirs below. What stands behind the end of a given list is unknown, and a
+measure that depends on it is refused, unless `truncated_as_miss` counts it as wrong, as published numbers
+have been computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,15 +56,8 @@ def rank_galleries(
 ) -> list[Rankings]:
     """What `scorer` answers to galleries: the places of right answers, and the first `top` of each query.
 
-    * An `Embedder` embeds each distinct item once; where it carries a `comparison` of its own, that makes the
-      scores of a block in place of the inner product. Given embeddings and similarities are matched by
-      their ids. Galleries of the same items are ranked in one pass, in blocks.
-    * Given rankings are read as far as they go; `truncated_as_miss` takes what they do not list as wrong.
-    * A `Scorer` of pairs scores all pairs of a gallery of up to a million; with a `first_stage` only what
-      that one puts first, `depth` items of each query, which then come first (`name` says so).
-
-    Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
-    `counterfoil.engine.run` raises.
+    Galleries of the same items are ranked in one pass. A `Scorer` of pairs scores all pairs of a gallery of
+    up to a million; with a `first_stage` only what that one puts first, `depth` items of each query.
     """
     able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
@@ -105,7 +93,6 @@ def rank_galleries(
 
 
 def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
-    """The scores of all images of a gallery with all its captions."""
     ability = ability_for(scorer, benchmark)
     n, m = len(benchmark.images), len(benchmark.captions)
     if ability == "embeds":
@@ -186,26 +173,18 @@ _AT_ONCE = 1 << 22
 
 
 def name(scorer: str, first_stage: str, depth: int) -> str:
-    """What a scorer that ranks the first items of another is called, so that no result hides it.
-
-    >>> name("blip", "open-clip:ViT-B-32", 32)
-    'blip over the first 32 of open-clip:ViT-B-32'
-    """
+    """What a scorer that ranks the first items of another is called, so that no result hides it."""
     return f"{scorer} over the first {depth} of {first_stage}"
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The first items of each query of one direction by the first stage, best first; -1 behind their end.
-
-    A query of a gallery in parts has those of its own part.
-    """
+    """The first items of each query of one direction by the first stage, best first; -1 behind their end."""
 
     side: GallerySide
     items: Int64[ndarray, "queries depth"]
 
     def pairs(self) -> tuple[Int64[ndarray, "pairs"], Int64[ndarray, "pairs"]]:
-        """Captions and images of all of them, query by query."""
         row, column = np.nonzero(self.items >= 0)
         query, item = self.side.search.queries[row], self.items[row, column]
         return (item, query) if self.side.name == "i2t" else (query, item)
@@ -240,11 +219,7 @@ def reordered(
     scores: Float64[ndarray, "queries depth"],
     blocks: Blocks,
 ) -> DirectionRanks:
-    """Where right answers stand once the candidates are put in the order of `scores` (higher is better).
-
-    `first` is where the first stage, whose scores `blocks` are, puts them. A right answer that is a candidate
-    is counted among the candidates; any other has at least all of these above it.
-    """
+    """Where right answers stand once the candidates are put in the order of `scores` (higher is better)."""
     top, top_scores = _first_items(first, chosen, scores)
     placed = replace(first, top=top, top_scores=top_scores)
     positives = chosen.side.search.positives
@@ -331,14 +306,8 @@ def rank_precomputed(
 ) -> Rankings:
     """Where the right answers of a gallery stand in given rankings, in both directions.
 
-    Queries and items are found by their ids; rankings of other queries are left alone. A list orders all it
-    names, so nothing is level; `depth` is its length, and the whole gallery (of the query's part) with
-    `truncated_as_miss`, which `note` is told of where it made a difference. In a gallery of parts a list is
-    read as if the items of other parts were not there. `top` keeps the first so many items of each query.
-
-    Raises `ScoreError` for queries without a list and for items that are not in the gallery, and `InputError`
-    where lists end too early: in a gallery of parts for all that do not name the whole part (how many of its
-    items the first fifty hold is chance), and where a rule says what is right for those that end before R.
+    A list orders all it names, so nothing is level. Lists that end too early for a gallery of parts, or
+    before R where a rule says what is right, are refused without `truncated_as_miss`.
     """
     images, captions = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
     placed, cut = [], []
@@ -371,7 +340,6 @@ class _Direction:
         self.search, self.sizes, self.query_parts = self.side.search, self.side.sizes, self.side.query_parts
 
     def placed(self, top: int, truncated_as_miss: bool) -> DirectionRanks:
-        """Where the right answers stand, and the first items of every list."""
         short = (self.lengths < self.sizes) & self.search.defined
         if self.query_parts is not None and short.any() and not truncated_as_miss:
             at = int(np.argmax(short))
@@ -454,10 +422,7 @@ class _Direction:
     def _shares(
         self, rule: Plausible, best: Int32[ndarray, "queries top"], truncated_as_miss: bool
     ) -> Float64[ndarray, "thresholds 3 queries"]:
-        """R-Precision of each query at each threshold, the same under all policies: there are no ties.
-
-        Fills in the best items on the way.
-        """
+        """R-Precision of each query at each threshold (there are no ties); fills in the best items."""
         n = len(self.search)
         shares = np.full((len(rule.thresholds), 3, n), np.nan)
         step = max(1, _AT_ONCE // max(len(self.item_ids), 1))

@@ -1,7 +1,4 @@
-"""The Ray cluster that a driver joins or starts, and its workers as the driver sees them.
-
-One that it starts is of this machine alone, and nothing is left of it behind.
-"""
+"""The Ray cluster that a driver joins or starts, and its workers as the driver sees them."""
 
 import logging
 import os
@@ -10,19 +7,15 @@ import shutil
 import socket
 import tempfile
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from counterfoil.engine.cache import LEASES
-from counterfoil.engine.ray_worker import Handshake, ShardWorker, versions
+from counterfoil.engine.ray_worker import ShardWorker
 from counterfoil.engine.shard_leases import alive
-from counterfoil.errors import InputError, MissingExtraError, StorageError
-from counterfoil.storage import Place, open_place
+from counterfoil.errors import InputError, MissingExtraError
 
 #: Seconds that a cluster's machine has to answer.
 _ANSWERS_WITHIN = 5.0
@@ -41,11 +34,7 @@ _QUIET: dict[str, Any] = {
 
 
 def connect(address: str) -> Callable[[], None]:
-    """Join the cluster at `address`, or start one on this machine where it is empty; returns what leaves it.
-
-    A process that is in a cluster stays in that one. Raises `MissingExtraError` without Ray and `InputError`
-    where there is no cluster at the address, or one of another version.
-    """
+    """Join the cluster at `address`, or start one on this machine where it is empty; returns how to leave."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray
@@ -70,10 +59,7 @@ def connect(address: str) -> Callable[[], None]:
 
 
 def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
-    """How many workers the cluster has room for, and what each takes: a GPU, else `cpus` processors (1).
-
-    Raises `InputError` where there is room for none.
-    """
+    """How many workers the cluster has room for, and what each takes: a GPU, else `cpus` processors (1)."""
     import ray
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -141,103 +127,37 @@ def _remove(folder: Path) -> None:
         time.sleep(0.1)
 
 
-@dataclass(eq=False)
-class Worker:
-    """One worker, as the driver sees it."""
-
-    actor: Any
-    #: The cache that it was found to see; what it was last asked by, and the answer that is awaited.
-    sees: Path | None = None
-    handshake: Handshake | None = None
-    meeting: Any = None
-    #: The scorer that it has.
-    has: str = ""
-    #: What it was sent and has not answered, oldest first: shards by reference.
-    chunks: dict[Any, tuple[int, ...]] = field(default_factory=dict)
-
-
 class WorkerPool:
     """The workers of a cluster, from one stage of a session to the next."""
 
     def __init__(self, address: str, cpus: float | None) -> None:
         disconnect = connect(address)
-        self.workers: list[Worker] = []
-        self._probes: list[tuple[Place, str]] = []
+        self.workers: list[Any] = []
         # Also where the executor is not closed, and at the end of the process.
-        self.leave = weakref.finalize(self, _leave, disconnect, self.workers, self._probes)
+        self.leave = weakref.finalize(self, _leave, disconnect, self.workers)
         self.most, self._resources = count_workers(cpus)
-        self._handshake: Handshake | None = None
-
-    def name_cache(self, folder: Path) -> None:
-        """Name a file in a cache that workers must see before they get work.
-
-        It stays from stage to stage: a worker that was started in one may come in the next.
-        """
-        if self._handshake is None or self._handshake.cache != folder:
-            token = uuid.uuid4().hex
-            probe = f"{LEASES}/.probe-{token}.part"
-            _remove_probes(self._probes)
-            self._probes.append((open_place(folder), probe))
-            self._handshake = Handshake(versions(), folder, probe, token)
 
     def start(self) -> None:
-        """Start a further worker."""
         import ray
 
         actor = ray.remote(ShardWorker).options(
             max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD", **self._resources
         )
-        self.workers.append(Worker(actor.remote()))
+        self.workers.append(actor.remote())
 
-    def end(self, worker: Worker) -> None:
-        """End a worker."""
+    def end(self, worker: Any) -> None:
         import ray
 
-        self.workers.remove(worker)
+        self.workers[:] = [other for other in self.workers if other is not worker]
         with suppress(Exception):
-            ray.kill(worker.actor)
-
-    def sees_cache(self, worker: Worker) -> bool:
-        """Whether a worker sees the cache; one that was not asked yet is asked now."""
-        assert self._handshake is not None
-        if worker.sees == self._handshake.cache:
-            return True
-        if worker.meeting is None:
-            for place, probe in self._probes:
-                place.write(probe, self._handshake.token.encode())
-            worker.handshake, worker.meeting = self._handshake, worker.actor.meet.remote(self._handshake)
-        return False
-
-    def take_answer(self, worker: Worker, problem: Any) -> None:
-        """Take the answer of a worker; raises what is in the way of its work.
-
-        One that looked in a cache of a stage before, or after an hour, when others have swept the file away,
-        is asked again.
-        """
-        assert worker.handshake is not None
-        worker.meeting = None
-        if problem is None:
-            worker.sees = worker.handshake.cache
-        elif worker.handshake is self._handshake and all(place.read(probe) for place, probe in self._probes):
-            raise problem
+            ray.kill(worker)
 
 
-def _remove_probes(probes: list[tuple[Place, str]]) -> None:
-    while probes:
-        place, probe = probes.pop()
-        with suppress(StorageError):
-            place.remove(probe)
-
-
-def _leave(
-    disconnect: Callable[[], None], workers: Sequence[Worker], probes: list[tuple[Place, str]]
-) -> None:
-    """End the workers and leave the cluster."""
+def _leave(disconnect: Callable[[], None], workers: Sequence[Any]) -> None:
     import ray
 
-    _remove_probes(probes)
     for worker in workers:
         with suppress(Exception):
-            ray.kill(worker.actor)
+            ray.kill(worker)
     with suppress(Exception):
         disconnect()

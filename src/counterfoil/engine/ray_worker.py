@@ -1,7 +1,4 @@
-"""A worker of the `ray` executor: a process of the cluster that has a scorer and computes shards with it.
-
-What it is sent are items and names, what it sends back are numbers of shards. Values go to the cache alone.
-"""
+"""A worker of the `ray` executor: a process of the cluster that has a scorer and computes shards with it."""
 
 import os
 import platform
@@ -9,13 +6,14 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from counterfoil.engine.executor import ShardWork
+from counterfoil.engine.executor import AT_ONCE, RankExecutor, ShardWork
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Identity, identity_of, version_of
 from counterfoil.storage import open_place
@@ -46,10 +44,7 @@ class Handshake:
 
 
 def sendable(error: Exception) -> Exception:
-    """An exception as another process gets it; one whose parts cannot travel is a `RuntimeError`.
-
-    The worker's traceback stands beside it, unless it is one of ours, which say all in a line.
-    """
+    """An exception as another process gets it; one whose parts cannot travel is a `RuntimeError`."""
     from ray import cloudpickle
 
     try:
@@ -62,7 +57,7 @@ def sendable(error: Exception) -> Exception:
 
 
 class ShardWorker:
-    """Computes chunks of shards with the scorer that it got last."""
+    """Computes shards with the scorer that it got last."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -80,25 +75,43 @@ class ShardWorker:
             return error
         return None
 
-    def compute(self, chunk: bytes, name: str, scorer: bytes | None) -> frozenset[int] | Exception:
-        """Compute the shards of a chunk that no other process is at; `scorer` is sent where it is new.
-
-        Returns the places of those that are in the cache now, or what went wrong.
-        """
+    def compute(
+        self, work: bytes, items: Sequence[Any], name: str, load: Sequence[Any], rank: int, of: int
+    ) -> Exception | None:
+        """Compute the free shards, as rank `rank` of `of`, until all are in the cache; or what went wrong."""
+        import ray
         from ray import cloudpickle
 
         try:
-            work: ShardWork = cloudpickle.loads(chunk)
-            if scorer is not None:
-                self._scorer = None  # two models need twice the memory
-                self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.cache.identity), name
-            assert self._name == name
-            work = replace(work, scorer=self._scorer)
-            with work.leases() as leases:
-                done, finished = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
-            return frozenset(done | finished)
+            stage: ShardWork = cloudpickle.loads(work)
+            if name != self._name:
+                self._scorer, self._name = None, ""  # two models need twice the memory
+                self._scorer = _loaded(cloudpickle.loads(ray.get(load[0])), stage.cache.identity)
+                self._name = name
+            stage = replace(stage, scorer=self._scorer, items=_ShardedItems(stage, items))
+            RankExecutor(rank % of, of).run(stage, lambda rows: None)
+            return None
         except Exception as error:
             return sendable(error)
+
+
+class _ShardedItems(Sequence[Any]):
+    """The items of a stage, fetched by shard when one of them is needed."""
+
+    def __init__(self, work: ShardWork, items: Sequence[Any]) -> None:
+        import ray
+        from ray import cloudpickle
+
+        rows = [work.rows(shard) for shard in range(len(work))]
+        self._place = {row: (shard, at) for shard, own in enumerate(rows) for at, row in enumerate(own)}
+        self._shard = lru_cache(AT_ONCE)(lambda shard: cloudpickle.loads(ray.get(items[shard])))
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def __getitem__(self, row: Any) -> Any:
+        shard, at = self._place[row]
+        return self._shard(shard)[at]
 
 
 def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:

@@ -33,15 +33,8 @@ _TIES = "equal probabilities are wrong, and one half is natural"
 def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Session()) -> Outcomes:
     """What a detector of synthetic items gets right of quads or choices, item 0 of each being natural.
 
-    * Quads by the rule of two steps: the query is classified, and the likelier candidate of the same kind is
-      chosen (`detection.two_steps`).
-    * Choices by the candidates alone: all correct ones less likely synthetic than all others, ties being
-      wrong (`detection.likelier`). The query is not looked at, and need not be at hand.
-
-    Each distinct item is classified once. Raises `InputError` for other forms, and what
-    `counterfoil.engine.run` raises.
-
-    Source: BiVLC, section 5.3.
+    Quads by the rule of two steps (`detection.two_steps`), choices by the candidates alone
+    (`detection.likelier`). Source: BiVLC, section 5.3.
     """
     from counterfoil.metrics.detection import likelier, two_steps
 
@@ -78,11 +71,8 @@ _PICKED = "options were picked, so nothing ties"
 def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Session()) -> Outcomes:
     """Right and wrong of a scorer that picked options of whole questions, quads or choices.
 
-    `ipos2t` is whether image 0 picked caption 0, `tneg2i` whether caption 1 picked image 1, and so on; of a
-    choice `accuracy` is whether the right candidate was picked. Chance is that of picking: a quad's group is
-    right with 1/16 where four things are picked, and 1/2 where one of two matchings is. Raises `InputError`
-    for choices with several right candidates, `ScoreError` for questions without an answer where the scorer
-    refuses those, and what the scorer raises.
+    `ipos2t` is whether image 0 picked caption 0, `tneg2i` whether caption 1 picked image 1; of a choice
+    `accuracy`.
     """
     if benchmark.paired.correct > 1:
         problem = "one pick does not answer a question with several right candidates"
@@ -132,9 +122,7 @@ def question_items(benchmark: Benchmark) -> list[QuestionItems]:
 def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """One score per distinct pair; of a scorer that may refuse, NaN for pairs without an answer.
 
-    Such a scorer (it has `unanswered`) keeps its own answers, refusals among them, and nothing is kept here.
-    `Scores.unanswered` marks the questions of which some pair has no answer. Raises `ScoreError` for those
-    where the scorer refuses them, and for infinite scores.
+    Such a scorer (it has `unanswered`) keeps its own answers, and nothing is kept here.
     """
     work, cache = session.prepare(benchmark, scorer)
     if not hasattr(scorer, "unanswered"):
@@ -172,32 +160,14 @@ def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
 
 
 def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
-    """What `scorer` answers to every question of `benchmark`.
+    """What `scorer` answers to every question of `benchmark`: scores, outcomes, or places in a gallery.
 
-    * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
-    * A `TextEmbedder` embeds each distinct caption once, where captions are compared with captions.
-    * A `PairScorer` or `Scorer` scores each distinct pair once.
-    * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
-      `unanswered`) may have no score (`pick`, `score_pairs`).
-    * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
-      (`counterfoil.engine.detect`).
-    * A caption metric reads candidates beside their references, or looks at their images
-      (`counterfoil.engine.caption_scoring`).
-    * A blind scorer that learns answers each question by others of the benchmark (`models.learned`).
-    * Given tables and embeddings are matched to the questions (`counterfoil.engine.join_scores`).
-    * A gallery is ranked (`counterfoil.engine.rank`).
-
-    Finished shards of about 256 rows go to the cache of the `session` at once: a run that is stopped at any
-    moment and started again repeats at most one of them and returns the same bits. Its batch size and its
-    number of workers do not change what is computed.
-
-    Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
-    the table holds only those; or the places of a gallery's right answers. What made them is written on them
-    (`counterfoil.engine.deduplicate`), and from there in results and the manifests of runs.
-    Raises `InputError` where the scorer has no ability for the form (`counterfoil.engine.deduplicate`),
-    `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
-    scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
-    written.
+    Each distinct item is embedded, or each distinct pair scored, once; given tables are matched to the
+    questions (`join_scores`), galleries ranked (`rank`), caption metrics read references (`caption_scoring`),
+    detectors apply the rule of two steps (`detect`). Finished shards go to the cache of the `session`, so
+    that a run that is stopped goes on and returns the same bits. Scores are float64, in the shape of the
+    questions, and finite. Raises `InputError` where the scorer has no ability for the form, `DataError` where
+    items are not at hand, `ScoreError` for odd numbers.
     """
     ability = ability_for(scorer, benchmark)
     if benchmark.questions.directed:
@@ -220,12 +190,7 @@ def score_items(
     *,
     session: Session,
 ) -> Float64[ndarray, "*asked"]:
-    """The scores of `pairs`, (caption, image) positions among items that no benchmark holds.
-
-    `image_keys` name the content of each image, as those of a plan do. Each distinct item is embedded, or
-    each distinct pair scored, once; the cache of the `session` is that of evaluations. Raises `InputError`
-    for a scorer that gives no scores of new pairs, `ScoreError` for numbers that are not finite.
-    """
+    """The scores of `pairs`, (caption, image) positions among items that no benchmark holds."""
     able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
     if not able:
         problem = "gives no scores of new images and captions"
@@ -250,10 +215,7 @@ _OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
 
 
 def _embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
-    """Every distinct pair compared, each distinct item embedded once.
-
-    Where captions are compared with captions no image is looked at.
-    """
+    """Every distinct pair compared; where captions are compared with captions no image is looked at."""
     text_pairs = benchmark.questions.text_pairs()
     work, cache = session.prepare(benchmark, scorer)
     if text_pairs is None:
@@ -277,7 +239,6 @@ def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
 
 
 def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
-    """Given answers, matched to the questions."""
     from counterfoil.engine.join_scores import join_scores
 
     return with_provenance(join_scores(given, benchmark, note=session.note), given, session=session)
@@ -298,7 +259,6 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
 
 
 def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
-    """The scores of all pairs that the questions list, checked and signed."""
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")
     return with_provenance(checked, scorer, session=session)

@@ -1,8 +1,4 @@
-"""A session: the settings of all work of the engine, and the one loop that computes what the cache lacks.
-
-Each distinct image, caption and pair goes through a scorer once, in batches; every shard of about 256 rows is
-written as soon as it is finished, so that a run that is stopped and started again repeats at most one.
-"""
+"""A session: the settings of all work of the engine, and the one loop that computes what the cache lacks."""
 
 import os
 import platform
@@ -83,14 +79,9 @@ _Values = TypeVar("_Values", Vectors, NamedRows, GeneratedBytes)
 class Session:
     """The settings of work: the cache, batch size, processes, and functions for notes and progress.
 
-    Finished shards go to the folder `cache` (None keeps nothing). `batch_size` rows go through the model at a
-    time and `workers` processes decode images; neither changes what is computed. `progress` is called after
-    every batch, `note` with what went wrong without stopping the run. An `executor` has other processes
-    compute what the cache lacks; without one this process does. Raises `InputError` for a batch size below 1,
-    a number of workers below 0, and an executor where nothing is kept that its processes could share.
-
-    >>> Session(batch_size=64).workers
-    0
+    Shards go to the folder `cache` (None keeps nothing). `batch_size` and `workers`, the processes that
+    decode images, do not change what is computed. An `executor` has other processes compute what the cache
+    lacks.
     """
 
     cache: str | Path | None = None
@@ -109,11 +100,7 @@ class Session:
             raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
     def cache_for(self, scorer: Any) -> Cache:
-        """The finished shards of a scorer, in a folder that is swept first; none where nothing is kept.
-
-        Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
-        (`identity_of`): what another one of its name left behind would be taken for its own.
-        """
+        """The shards of a scorer, in a folder that is swept first; its identity must tell its weights."""
         if self.folder is None:
             return Cache(None, scorer.identity)
         identity = identity_of(scorer)
@@ -124,11 +111,9 @@ class Session:
 
     @property
     def folder(self) -> Path | None:
-        """The cache as a path."""
         return None if self.cache is None else Path(self.cache)
 
     def keys(self, images: Sequence[Image]) -> list[str]:
-        """A name for the content of each image (`counterfoil.engine.cache_keys.image_keys`)."""
         from counterfoil.engine.cache_keys import image_keys
 
         return image_keys(images, cache=self.folder, progress=self.progress)
@@ -141,11 +126,7 @@ class Session:
         reads: Collection[str] | None = None,
         pairs: Asked | None = None,
     ) -> tuple[ScoringPlan, Cache]:
-        """The distinct work behind a benchmark (or behind some of its `pairs`), and the scorer's shards.
-
-        `reads` names the kinds of item that the scorer opens, by default its `needs`, or both. Raises
-        `DataError` where some of those are not at hand.
-        """
+        """The distinct work behind a benchmark (or `pairs` of it), and the scorer's shards."""
         reads = getattr(scorer, "needs", ("images", "captions")) if reads is None else reads
         check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in benchmark.questions.used()[1]]
@@ -155,11 +136,7 @@ class Session:
         return deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(scorer)
 
     def caption_only_cache(self, scorer: Any) -> Cache:
-        """The finished shards of a scorer that opens no images.
-
-        Ids tell images apart then. An id means something in its own benchmark only, so scores of such pairs
-        are not kept; those of captions alone are, where a model computes them.
-        """
+        """The shards of a scorer that opens no images; an id tells images apart in its own benchmark only."""
         alone = "classifies" in abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
         return self.cache_for(scorer) if alone else Cache(None, scorer.identity)
 
@@ -193,10 +170,7 @@ class Session:
     def classify(
         self, classifier: Classifier, work: ScoringPlan, cache: Cache, *, kinds: Collection[str]
     ) -> dict[str, Float[ndarray, "items"]]:
-        """The probability in [0, 1] of being synthetic of each distinct item, by kind.
-
-        `kinds` are "images", "captions" or both. Raises `ScoreError` for numbers outside [0, 1].
-        """
+        """The probability in [0, 1] of being synthetic of each distinct item, by kind."""
         probabilities: dict[str, ndarray] = {}
         if "images" in kinds:
             rows = self.embed_images(classifier, work, cache, image_probabilities)
@@ -242,10 +216,7 @@ class Session:
     def frames(
         self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache
     ) -> list[Float[ndarray, "frames width"]]:
-        """The frames of the distinct videos or images. A video is kept as soon as it is done.
-
-        Frames that a model embedded already are read again and not kept twice.
-        """
+        """The frames of the distinct videos or images; a video is kept as soon as it is done."""
         items = work.images
         from counterfoil.benchmarks.videos import FrameFeatures, Video
 
@@ -273,7 +244,6 @@ class Session:
         return [frames_of[row] for row in range(len(items))]
 
     def tokens(self, local: "LocalEmbedder", work: ScoringPlan, cache: Cache) -> "list[CaptionTokens]":
-        """The tokens of the distinct captions."""
         from counterfoil.models.captions.base import CaptionTokens
 
         parts = self._finish(
@@ -296,25 +266,24 @@ class Session:
         stage: str,
         size: int,
         here: bool = False,
+        keep: Path | None = None,
     ) -> None:
         """Have something made for each item, `size` of them at a time, and given to `take` with its row.
 
-        `keys` name the items (`engine.executor.batch_keys`). Processes that share the cache make each batch
-        once; this one alone takes what others left there, and keeps nothing. With `here` workers of
-        a cluster are not asked, as for endpoints, whose keys and pace are this process's.
+        Processes that share the cache make each batch once; this one alone keeps its batches in the folder
+        `keep`, if at all. With `here` workers of a cluster are not asked, as for endpoints, whose keys and
+        pace are this process's.
         """
         session = replace(self, executor=None) if here and self.executor and self.executor.distant else self
-        values = GeneratedBytes("made", keys, take, keeps=self.executor is not None)
+        beside = None if self.executor else Cache(keep, maker.identity)
+        values = GeneratedBytes("made", keys, take, beside=beside)
         cache, compute = self.cache_for(maker), generated_parts
         session._finish(
             maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
         )
 
     def note_truncated(self, embedder: object, work: ScoringPlan, cache: Cache, name: str) -> None:
-        """Note how many captions are longer than the model reads, where it can tell.
-
-        That is kept as well: a run that finds all embeddings in the cache says the same and loads no model.
-        """
+        """Note how many captions are longer than the model reads; kept, so that no model is loaded again."""
         over_limit = getattr(embedder, "over_limit", None)
         if over_limit is None:
             return
@@ -346,11 +315,7 @@ class Session:
         shard_rows: int = _SHARD,
         stage: str = "",
     ) -> _Values:
-        """`values` with those of every item: what the cache knows, and the rest computed and kept.
-
-        `order` sorts the items to compute. Every process cuts what the cache lacks into shards in the same
-        order, so that those of a process that starts later are among those of one that started before.
-        """
+        """`values` with those of every item: what the cache knows, and the rest computed and kept."""
         scores = bool(items) and isinstance(items[0], tuple)
         stage = stage or f"{'scoring' if scores else 'embedding'} {values.kind}"
         executor = None if cache.folder is None else self.executor
@@ -387,18 +352,10 @@ class Session:
 
 
 def executor_named(name: str) -> Executor | None:
-    """The executor of a name.
+    """The executor of a name: "local" is none, "rank:R/N" number R of N processes that share a cache.
 
-    "local" is none: this process does the work; "rank:R/N" is number R of N processes that share a cache;
-    "ray" all of this machine, or the cluster that RAY_ADDRESS names; "ray:HOST:PORT" a cluster that this
-    machine is part of, and "ray://HOST:PORT" one that it is not. "?cpus=4" behind the last three gives each
-    worker 4 processors.
-    Raises `InputError` for other names, and what the executor raises.
-
-    >>> executor_named("rank:3/64")
-    RankExecutor(rank=3, of=64)
-    >>> executor_named("ray://head:10001?cpus=4")
-    RayExecutor(address='ray://head:10001', cpus=4.0)
+    "ray" is this machine or the cluster of RAY_ADDRESS, "ray:HOST:PORT" a cluster that this machine is part
+    of, "ray://HOST:PORT" one that it is not; "?cpus=4" behind these gives each worker 4 processors.
     """
     if name == "local":
         return None
@@ -419,11 +376,7 @@ def _of_captions(scorer: Any) -> bool:
 
 
 def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[Sequence[Any]], list[int]]:
-    """The order of captions, or of pairs by their captions, by length, so that little of a batch is padding.
-
-    The text breaks ties: the order is that of the captions alone, whatever benchmark or earlier run they come
-    from.
-    """
+    """The order of captions (or pairs) by length, so that little of a batch is padding; texts break ties."""
 
     def order(items: Sequence[Any]) -> list[int]:
         long = lengths(items)
@@ -457,11 +410,7 @@ _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
 
 
 def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, session: Session) -> _Answers:
-    """The answers with what made them written on them, as a run's manifest has it.
-
-    The identity of a scorer without `weights` gets the digest of those that it holds
-    (`counterfoil.models.base`). `first` is the scorer whose first items `scorer` ranked again, if any.
-    """
+    """The answers with what made them; `first` is the scorer whose first items were ranked again."""
     identity = identity_of(scorer)
     made_with = dict(getattr(scorer, "provenance", None) or {})
     device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")

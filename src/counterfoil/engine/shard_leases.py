@@ -1,8 +1,7 @@
 """Leases on shards: which process of several computes which, through nothing but the cache's own place.
 
-A lease is a name that one process alone can create. While its holder lives it is renewed; one that was not
-renewed for `patience` seconds, or whose holder is a process of this machine that is gone, is taken over.
-Where a lease fails (a machine slept longer than that), a shard is computed twice, to the same bytes.
+A live holder renews its lease; one that was not renewed for `patience` seconds, or whose process is gone, is
+taken over. Where a lease fails, a shard is computed twice, to the same bytes.
 """
 
 import json
@@ -28,18 +27,7 @@ _RENEWALS = 4
 
 @dataclass
 class Leases:
-    """The leases of this process on shards of one kind, renewed by a thread until the block ends.
-
-    >>> import tempfile
-    >>> from counterfoil.storage import open_place
-    >>> cache = open_place(tempfile.mkdtemp())
-    >>> with Leases(cache, "a model's images") as ours, Leases(cache, "a model's images") as theirs:
-    ...     print(ours.take("a shard"), theirs.take("a shard"))
-    ...     ours.release("a shard")
-    ...     print(theirs.take("a shard"))
-    True False
-    True
-    """
+    """The leases of this process on shards of one kind, renewed by a thread until the block ends."""
 
     place: Place
     #: What the shards belong to; names of shards are unique within it.
@@ -110,7 +98,6 @@ class Leases:
         return json.dumps({**self._owner, "renewals": renewals}).encode()
 
     def _abandoned(self, lease: str, held: Tagged) -> bool:
-        """Whether the holder of a lease is gone."""
         try:
             owner: dict[str, Any] = json.loads(held.data)
             ours = owner["host"] == self._owner["host"]

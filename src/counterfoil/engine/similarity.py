@@ -1,7 +1,4 @@
-"""The scores of all images with all captions, some at a time: from embeddings, or from a similarity on disk.
-
-Nothing of the size of images x captions is ever held but as a block.
-"""
+"""The scores of all images with all captions, a block at a time: from embeddings, or a similarity on disk."""
 
 import threading
 from collections.abc import Sequence
@@ -28,10 +25,7 @@ class Blocks(Protocol):
     itemsize: int
 
     def rows(self, images: slice) -> Real[ndarray, "rows captions"]:
-        """The scores of some images with all captions: a block.
-
-        The next call in the same thread may write over it.
-        """
+        """The scores of some images with all captions; the thread's next call may write over them."""
 
     def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
         """The scores of some images with some captions; may differ from those in `rows` in the last bit."""
@@ -45,10 +39,7 @@ def lines(blocks: Blocks, side: str, queries: Positions, items: Positions) -> Re
 def product(
     left: Float[ndarray, "rows width"], right: Float[ndarray, "columns width"], own: threading.local
 ) -> Float[ndarray, "rows columns"]:
-    """The inner products of rows, in memory that the next call in the same thread takes, of one `own`.
-
-    New pages cost as much as comparing.
-    """
+    """The inner products of rows, in memory that the thread's next call reuses: new pages are slow."""
     size = len(left) * len(right)
     if getattr(own, "memory", np.empty(0)).size < size:
         own.memory = np.empty(size, np.result_type(left, right))
@@ -75,24 +66,19 @@ class Products:
         self._doubles = np.flatnonzero(self._first != np.arange(len(captions)))
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
         scores = product(self._images[images], self._captions, self._own)
         if len(self._doubles):
             scores[:, self._doubles] = scores[:, self._first[self._doubles]]
         return scores
 
     def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
         columns, back = np.unique(self._first[captions], return_inverse=True)
         scores: ndarray = self._images[images] @ self._captions[columns].T
         return scores if len(columns) == len(back) else scores[:, back]
 
 
 class CustomSimilarity:
-    """Blocks of a comparison of rows: several points per item, or distributions.
-
-    Equal captions get equal scores to the last bit, as in `Products`.
-    """
+    """Blocks of another comparison of rows; equal captions get equal scores, as in `Products`."""
 
     def __init__(
         self,
@@ -108,11 +94,9 @@ class CustomSimilarity:
         self._distinct = captions if len(distinct) == len(captions) else captions[distinct]
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
         return self._spread(self._comparison.block(self._images[images], self._distinct), self._column)
 
     def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
         columns, back = np.unique(self._column[captions], return_inverse=True)
         return self._spread(self._comparison.block(self._images[images], self._distinct[columns]), back)
 
@@ -123,11 +107,7 @@ class CustomSimilarity:
 
 
 class Matrix:
-    """A similarity that is there already, memory-mapped or not: `values[row_of[image], column_of[caption]]`.
-
-    Where rows or columns are None they are in order. `names` are the ids of images and of captions. Raises
-    `ScoreError` for NaN, infinities and numbers beyond `LARGEST` in a block that is read.
-    """
+    """A similarity that is there already, `values[row_of[image], column_of[caption]]`, read checked."""
 
     def __init__(
         self,
@@ -146,11 +126,9 @@ class Matrix:
         self.itemsize = values.dtype.itemsize
 
     def rows(self, images: slice) -> Real[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
         return self.part(images, slice(None))
 
     def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
         rows, columns = self._rows[images], self._columns[captions]
         consecutive = len(rows) and bool((np.diff(rows) == 1).all())
         lines: Any = self._values[int(rows[0]) : int(rows[-1]) + 1] if consecutive else self._values[rows]
@@ -179,11 +157,7 @@ class Matrix:
 
 
 def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"]:
-    """The vectors at length one, in their own precision; lengths are summed in float64.
-
-    >>> unit(np.array([[3.0, 4.0]]))
-    array([[0.6, 0.8]])
-    """
+    """The vectors at length one, in their own precision; lengths are summed in float64."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     return vectors / lengths[:, None].astype(vectors.dtype)
 

@@ -1,10 +1,7 @@
 """The best k of a gallery for every query, exactly, and the first items of each model in one numbering.
 
-A block is some queries x some items, and its scores are thrown away at once. Once k items of a query are
-known, only what scores above the k-th of them matters: one comparison per score, and few survive it. The cost
-is that of the scores themselves, and the memory that of a few blocks, whatever the size of the gallery.
-Rankings keep the first items of their queries; from embeddings and similarities those of any query are
-computed when they are asked for.
+Once k items of a query are known, only what scores above the k-th matters: one comparison per score, and few
+survive it. Memory is that of a few blocks, whatever the size of the gallery.
 """
 
 import os
@@ -35,14 +32,7 @@ _MOST = 8
 def map_ordered(
     work: Callable[[Part], Result], parts: Sequence[Part], threads: int | None = None
 ) -> Iterator[tuple[Part, Result]]:
-    """Each part with what `work` makes of it, in order; one more than there are cores at a time by default.
-
-    As many results as threads are held at most. Meanwhile a matrix product keeps to the thread it is called
-    in: several that each spread over all cores would spend more time waiting for each other than working.
-
-    >>> list(map_ordered(lambda part: part * 10, [1, 2, 3], threads=2))
-    [(1, 10), (2, 20), (3, 30)]
-    """
+    """Each part with what `work` makes of it, in order, by threads in which BLAS keeps to its own."""
     threads = min(threads or min(os.cpu_count() or 1, _MOST) + 1, len(parts))
     if threads <= 1:
         yield from ((part, work(part)) for part in parts)
@@ -71,14 +61,8 @@ def top_k(
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
     """The k items of highest inner product with each query, best first, and their products.
 
-    Of equal scores the item of the lower position stands first, in whatever blocks the work is done. Takes
-    float32 or float64 and computes in that precision; memory-mapped arrays are read a block at a time.
-    Raises `InputError` where k is not 1 to the number of items, where widths differ and for other types, and
-    `ScoreError` for NaN.
-
-    >>> items, scores = top_k(np.array([[1.0, 0.0]]), np.array([[0.5, 1.0], [2.0, 0.0], [0.5, 9.0]]), 2)
-    >>> items.tolist(), scores.tolist()
-    ([[1, 0]], [[2.0, 0.5]])
+    Of equal scores the lower position stands first, in whatever blocks the work is done. Takes float32 or
+    float64.
     """
     if queries.shape[1] != gallery.shape[1]:
         raise InputError(
@@ -110,15 +94,7 @@ def top_k_in_blocks(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Int[ndarray, "queries k"], Float[ndarray, "queries k"]]:
-    """`top_k` of scores that come from elsewhere: a similarity on disk, another rule than the inner product.
-
-    `scores(queries, items)` is asked for one block at a time in each thread, items ascending, and may hand
-    out the same memory again at the next call. float32 and float16 scores give float32, others float64.
-
-    >>> given = np.array([[3, 1, 3], [0, 2, 1]])
-    >>> top_k_in_blocks(lambda rows, columns: given[rows, columns], 2, 3, 2)[0].tolist()
-    [[0, 2], [1, 2]]
-    """
+    """`top_k` of scores that come from elsewhere: a similarity on disk, or another rule."""
     if not 1 <= k <= n_items:
         raise InputError("a gallery has no such number of best items", given=k, allowed=f"1 to {n_items}")
     if min(block) < 1:
@@ -238,11 +214,7 @@ First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class ModelLists:
-    """One model's lists over a gallery. `query_ids` are those that it answers, by direction.
-
-    `depth` is how many items of each it can give. `owners` (the image of each caption, -1 where unknown),
-    `texts` and the `benchmark` that was asked are there where the lists come from answers to one.
-    """
+    """One model's lists over a gallery; `owners` (-1 unknown), `texts` and `benchmark` of one asked."""
 
     name: str
     image_ids: tuple[str, ...]
@@ -255,7 +227,6 @@ class ModelLists:
     benchmark: Benchmark | None = None
 
     def ids(self, direction: Direction) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Ids of what asks and of what is found in a direction."""
         both = {"image": self.image_ids, "caption": self.caption_ids}
         asker, item_kind = ROLES[direction]
         return both[asker], both[item_kind]
@@ -264,10 +235,6 @@ class ModelLists:
 def top_lists(
     lists: ModelLists, direction: Direction, queries: Sequence[str], k: int, *, progress: Progress = silent
 ) -> NDArray[np.int64]:
-    """(queries, k) the first items of a model for queries it answers, as positions.
-
-    Raises `InputError` where a list does not reach down to k.
-    """
     n_items = len(lists.ids(direction)[1])
     if n_items < k:
         problem = f"the gallery of {direction} is smaller than k"

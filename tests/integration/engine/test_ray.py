@@ -10,9 +10,8 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session, executor_named
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.models.base import Identity, Options, source_of
-from counterfoil.storage import open_place
 from refusals import refuses
 from three_nodes import LONG, finish, of_ray, start, three_nodes
 
@@ -184,43 +182,6 @@ def test_a_worker_with_another_version_is_refused(tmp_path, name):
     assert isinstance(error, InputError)
     assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
     assert ShardWorker().meet(Handshake(versions(), tmp_path, "probe", "token")) is None
-
-
-def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "connect", lambda address: lambda: None)
-    monkeypatch.setattr(ray_cluster, "count_workers", lambda cpus: (1, {}))
-    asked = []
-    actor = SimpleNamespace(
-        meet=SimpleNamespace(remote=lambda handshake: asked.append(handshake) or "answer")
-    )
-    first, second = tmp_path / "first", tmp_path / "second"
-    pool, worker = ray_cluster.WorkerPool("", None), ray_cluster.Worker(actor)
-    pool.name_cache(first)
-    assert not pool.sees_cache(worker)
-    # The next stage begins before the worker is there, and its cache is another one.
-    pool.name_cache(first)
-    assert open_place(first).read(asked[0].probe) is not None
-    pool.name_cache(second)
-    assert open_place(first).read(asked[0].probe) is None
-    gone = ShardWorker().meet(replace(asked[0], versions={}))
-    assert gone is not None
-    pool.take_answer(worker, gone)
-    assert not pool.sees_cache(worker)
-    assert [each.cache for each in asked] == [first, second]
-    pool.take_answer(worker, ShardWorker().meet(asked[1]))
-    assert pool.sees_cache(worker)
-    worker.sees = None
-    assert not pool.sees_cache(worker)
-    refuses("other versions", pool.take_answer, worker, gone, error=InputError)
-    # Swept away by another process while the worker was not there yet.
-    worker.sees = None
-    assert not pool.sees_cache(worker)
-    assert open_place(second).remove(asked[-1].probe)
-    pool.take_answer(worker, gone)
-    assert not pool.sees_cache(worker)
-    assert open_place(second).read(asked[-1].probe) is not None
-    pool.leave()
-    assert not list(tmp_path.rglob(".probe-*"))
 
 
 def test_errors_travel_as_themselves():

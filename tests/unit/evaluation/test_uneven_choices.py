@@ -197,8 +197,7 @@ def test_given_tables_are_empty_behind_the_last_candidate(tmp_path):
 def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path):
     benchmark, scores = some_scores()
     path, (head, *lines) = tmp_path / "scores.csv", _rows(benchmark, scores, captions=True)
-    with pytest.warns(UserWarning, match="matched by their captions"):
-        np.testing.assert_array_equal(_joined(path, [head, *lines[::-1]], benchmark), scores)
+    np.testing.assert_array_equal(_joined(path, [head, *lines[::-1]], benchmark), scores)
     pairs = [
         [f"{name}_c{k}", value]
         for name, *row in _rows(benchmark, scores)[1:]

@@ -49,13 +49,7 @@ _ABOUT = re.compile(
 
 
 def in_form_of(before: str, after: str) -> str:
-    """What was written, with the first letter's case and the final stop of its caption.
-
-    >>> in_form_of("A dog on a mat.", "a cat on a mat"), in_form_of("a dog on a mat", "A cat on a mat.")
-    ('A cat on a mat.', 'a cat on a mat')
-    >>> in_form_of("a dog watches tv", "TV watches a dog"), in_form_of("A dog.", "Is it a dog?")
-    ('TV watches a dog', 'Is it a dog?')
-    """
+    """What was written, with the first letter's case and the final stop of its caption."""
     if before[:1].isupper():
         after = after[:1].upper() + after[1:]
     elif before[:1].islower() and not after[1:2].isupper():
@@ -68,20 +62,10 @@ def in_form_of(before: str, after: str) -> str:
 
 
 def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
-    """Why a caption is no negative of another in a category, one of `REASONS`; "" where it may be one.
+    """Why a caption is no negative of another in a category (one of `REASONS`); "" where it may be one.
 
-    A replacement changes one stretch of words, an addition adds words and takes none away, a swap has the
-    same words in another order. Words are compared without case, marks, endings and words such as "the", so
-    that verbs and pronouns may agree with what was changed and spelling may be mended.
-
-    >>> rejection("A dog on a mat.", "A wet dog on a mat.", "add_att", Lexicon())
-    ''
-    >>> rejection("A dog on a mat.", "A cat on a rug.", "replace_obj", Lexicon())
-    'more than one change'
-    >>> rejection("A sofa by a wall.", "A couch by a wall.", "replace_obj", Lexicon())
-    'same meaning'
-    >>> rejection("Two men watch a dog.", "A dog watches two men.", "swap_obj", Lexicon())
-    ''
+    Words are compared without case, marks, endings and words such as "the", so that agreement and spelling
+    may change.
     """
     if after.endswith("?") and not before.endswith("?"):
         return "a question"
@@ -122,7 +106,6 @@ def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
 
 
 def _no_swap(old: Sequence[str], new: Sequence[str]) -> str:
-    """Why words are not those of a caption in another order that may say something."""
     gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
     large = [word for word in (*gone.elements(), *come.elements()) if word not in _SMALL]
     if len(large) > 1 or gone.total() + come.total() > 4:
@@ -155,7 +138,6 @@ _ELSEWHERE = {"thing": "replace_rel", "attribute": "replace_obj"}
 
 
 def _kind(word: str, lexicon: Lexicon) -> str:
-    """Whether the lists know a word as a thing or as an attribute alone."""
     attribute = lexicon.kind_of(word) or word in lexicon.words.opposites
     if word in lexicon.words.groups_of:
         return "" if attribute else "thing"

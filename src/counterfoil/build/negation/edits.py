@@ -32,16 +32,7 @@ def plain(parse: Parse, start: int, stop: int) -> tuple[str, ...]:
 
 
 def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
-    """The caption after edits that do not overlap.
-
-    "a" and "an" before a changed word become what the word takes. The first letter is a capital where it was.
-
-    >>> from counterfoil.build.negation.parse import parse_of
-    >>> tagged = [("A", "DT", "a"), ("dog", "NN", "dog"), ("sits", "VBZ", "sit"), (".", ".", ".")]
-    >>> parse = parse_of("A dog sits.", tagged)
-    >>> rewritten(parse, [Edit(1, 2, ("elephant",)), Edit(3, 3, ("on", "grass"))])
-    'An elephant sits on grass.'
-    """
+    """The caption after edits that do not overlap; articles and the first capital are set right."""
     pieces: list[tuple[str, bool, bool]] = []  # text, space after, changed
     at, changed = 0, False
     for edit in sorted(edits, key=lambda change: (change.start, change.stop)):
@@ -96,10 +87,7 @@ AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 
 @dataclass(frozen=True, slots=True)
 class ChangePlace:
-    """Somewhere a caption can be changed, in as many ways as there are `options`.
-
-    The lowest `tier` is tried first; `change` is given one of the options.
-    """
+    """Somewhere a caption can change, by one of `options`; places of the lowest `tier` are tried first."""
 
     tier: int
     options: Sequence[str]
@@ -110,7 +98,6 @@ Rule = Callable[[Parse, Lexicon], Iterator[ChangePlace]]
 
 
 def name_of(parse: Parse, phrase: NounPhrase) -> str:
-    """The nouns of a phrase in the singular."""
     head = parse.tokens[phrase.stop - 1]
     return " ".join((*parse.lows[phrase.noun : phrase.stop - 1], head.lemma))
 
@@ -157,8 +144,6 @@ def object_follows(parse: Parse, at: int) -> bool:
 
 
 def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
-    """A place where some words become one of the options."""
-
     def change(new: str) -> Change:
         return (Edit(start, stop, tuple(new.split())),), f"{parse.text(start, stop)} > {new}"
 
@@ -166,7 +151,6 @@ def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: i
 
 
 def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, length: int = 1) -> ChangePlace:
-    """A place where a verb becomes one of the options in its form."""
     tag = parse.tokens[at].tag
 
     def change(new: str) -> Change:
@@ -177,15 +161,12 @@ def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, len
 
 
 def exchanged(parse: Parse, one: tuple[int, int], two: tuple[int, int]) -> tuple[Edit, Edit]:
-    """The words of two spans in each other's place."""
     return Edit(*one, plain(parse, *two)), Edit(*two, plain(parse, *one))
 
 
 def inserted(at: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
-    """A place where one of the options is added."""
     return ChangePlace(tier, options, lambda new: ((Edit(at, at, tuple(new.split())),), f"+ {new}"))
 
 
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
-    """A place with one way to change it."""
     return ChangePlace(tier, ("",), lambda _: (edits, change))

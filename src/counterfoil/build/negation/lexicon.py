@@ -135,12 +135,10 @@ class Lexicon:
         return frozenset(synonyms)
 
     def is_person(self, noun: str) -> bool:
-        """Whether a noun names people, whose colour is not changed."""
         group = self.words.homes.get(noun)
         return group is not None and group.name in _PEOPLE
 
     def lives(self, noun: str) -> bool:
-        """Whether a noun names people or animals."""
         group = self.words.homes.get(noun)
         return group is not None and group.name in _PEOPLE | {"animals", "bears", "birds", "bird_kinds"}
 
@@ -154,7 +152,6 @@ class Lexicon:
         return attributes is not None and attributes.name in ("material", "colour", "flavour", "pattern")
 
     def attributes_for(self, word: str) -> tuple[str, ...]:
-        """What contradicts an attribute."""
         attributes = self.words.attributes.get(word)
         return self.words.opposites.get(word) or (() if attributes is None else attributes.others(word))
 

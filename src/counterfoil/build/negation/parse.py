@@ -1,9 +1,4 @@
-"""A parse of a caption: tokens with tags and lemmas, and the noun phrases in them.
-
-Two parsers read captions: `hanta`, a tagger whose English model comes with its package, and `spacy:MODEL`,
-any pipeline of spaCy that tags (`spacy:en_core_web_sm`, or a folder). Tags are those of the Penn Treebank.
-Noun phrases are found from the tags alone, so that every parser gives the same phrases for the same tags.
-"""
+"""Parses of captions by `hanta` or `spacy:MODEL`: tokens with Penn tags, lemmas and noun phrases."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,11 +30,9 @@ _ARTICLES = frozenset({"a", "an", "the"})
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """A noun phrase, as positions of tokens: determiner, attributes, nouns.
+    """Positions of tokens: determiner from `start`, attributes from `core`, nouns from `noun` to `stop`.
 
-    `start` to `core` is the determiner (none where they are equal), `core` to `noun` the attributes, `noun`
-    to `stop` the nouns, of which the last is the head. `end` is where the phrase ends with what follows "of"
-    ("a bowl of fruit"), else `stop`.
+    `end` is where the phrase ends with what follows "of" ("a bowl of fruit"), else `stop`.
     """
 
     start: int
@@ -52,13 +45,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Parse:
-    """A caption with its tokens; `str(parse)` is the caption without spaces at its ends.
-
-    >>> tagged = [("A", "DT", "a"), ("brown", "JJ", "brown"), ("dog", "NN", "dog"), (".", ".", ".")]
-    >>> parse = parse_of("A brown dog.", tagged)
-    >>> parse.phrases
-    (NounPhrase(start=0, core=1, noun=2, stop=3, end=3, plural=False),)
-    """
+    """A caption with its tokens; `str(parse)` is the caption without spaces at its ends."""
 
     tokens: tuple[Token, ...]
 
@@ -91,21 +78,17 @@ class Parse:
 
     @cached_property
     def lows(self) -> tuple[str, ...]:
-        """The tokens in lower case."""
         return tuple(token.low for token in self.tokens)
 
     @cached_property
     def finite(self) -> bool:
-        """Whether the caption has a finite verb."""
         return any(token.tag in _FINITE for token in self.tokens)
 
     @cached_property
     def shouted(self) -> bool:
-        """Whether the caption is all in capitals."""
         return len(self.tokens) > 2 and str(self).isupper()
 
     def phrase_at(self, start: int) -> NounPhrase | None:
-        """The phrase that begins there."""
         return next((phrase for phrase in self.phrases if phrase.start == start), None)
 
     def text(self, start: int, stop: int) -> str:
@@ -115,25 +98,17 @@ class Parse:
 
 @dataclass(frozen=True, eq=False)
 class Parser:
-    """A reader of captions; `name` says what it is, with its version.
-
-    `tag` gives the tokens of each caption with their tags and lemmas.
-    """
+    """A reader of captions, by name and version; `tag` gives tokens, tags and lemmas of each caption."""
 
     name: str
     tag: Callable[[Sequence[str]], Iterable[Iterable[tuple[str, str, str]]]]
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
-        """One parse per caption, in order."""
         for caption, tagged in zip(captions, self.tag(captions), strict=True):
             yield parse_of(caption, tagged)
 
 
 def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
-    """The parse of a caption from its tokens with their tags and lemmas, in order.
-
-    Raises `InputError` where the tokens are not those of the caption.
-    """
     at, tokens = 0, []
     for text, tag, lemma in tagged:
         start = caption.find(text, at)
@@ -228,11 +203,7 @@ def _phrase(tokens: Sequence[Token], start: int, known: WordLists) -> NounPhrase
 
 
 def load_parser(name: str = "hanta") -> Parser:
-    """The parser of a name: `hanta`, or `spacy:MODEL` with the name or the folder of a pipeline.
-
-    Raises `MissingExtraError` where its package is not installed, `ModelError` where there is no such
-    pipeline or it gives no tags, and `InputError` for another name.
-    """
+    """The parser of a name: `hanta`, or `spacy:MODEL` with the name or the folder of a pipeline."""
     kind, _, argument = name.partition(":")
     if name == "hanta":
         return hanta_parser()

@@ -36,11 +36,7 @@ class NegationPrompts:
     tasks: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
 
     def turns(self, caption: str, category: str) -> tuple[str, ...]:
-        """A conversation up to the question: that about each example with its answer, then the caption's.
-
-        >>> len(PROMPTS.turns("A dog.", "add_att")), PROMPTS.turns("A dog.", "add_att")[1]
-        (5, '{"caption": "A train crosses a wooden bridge."}')
-        """
+        """A conversation up to the question: that about each example with its answer, then the caption's."""
         messages = []
         for before, after in self.tasks[category][1]:
             messages += [self._question(before, category), json.dumps({"caption": after}, ensure_ascii=False)]
@@ -51,11 +47,9 @@ class NegationPrompts:
 
 
 def read_prompts(path: Path | str) -> NegationPrompts:
-    """Prompts of one's own, a TOML file: `template`, and a table per category with `task` and `examples`.
+    """Prompts of one's own (TOML): `template`, and a table per category with `task` and `examples`.
 
-    Examples are pairs of a caption and its negative; `examples = []` gives none. What the file leaves out is
-    as in `PROMPTS`. Raises `DataError` for a template without {caption} and for values of another kind, and
-    `UnknownNameError` for other keys.
+    What the file leaves out is as in `PROMPTS`.
     """
     return _prompts(read_toml(path), PROMPTS, where=path)
 
@@ -103,15 +97,7 @@ class ReadAnswer:
 
 
 def read_answer(text: str) -> ReadAnswer:
-    """The caption in a model's answer: the value of the only key of a JSON object, wherever it stands.
-
-    An answer of one line in quotes is a caption too.
-
-    >>> read_answer('Sure! ```json {"caption": "A cat."} ```').caption, read_answer('"A cat."').caption
-    ('A cat.', 'A cat.')
-    >>> read_answer("I'm sorry, but no.").reason, read_answer("{}").reason
-    ('refused', 'unreadable answer')
-    """
+    """The caption in a model's answer: the only value of a JSON object, or one line in quotes."""
     text = text.strip()
     for brace in re.finditer(r"\{", text):
         try:
@@ -130,10 +116,6 @@ def read_answer(text: str) -> ReadAnswer:
 
 
 def with_head(continued: str) -> str:
-    """An answer that was begun with `HEAD`, up to the end of its value; as it is where it has no end.
-
-    >>> with_head('A cat."}, {"caption": "A co')
-    '{"caption": "A cat."}'
-    """
+    """An answer that was begun with `HEAD`, up to the end of its value; as it is where it has no end."""
     value = re.match(r'(?:[^"\\\n]|\\.)*"', continued)
     return f"{HEAD}{value[0]}}}" if value else HEAD + continued

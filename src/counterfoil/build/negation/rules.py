@@ -1,13 +1,8 @@
 """Rules that make a negative caption: SugarCrepe's seven categories and the swaps of NegCLIP.
 
-A rule looks for places in a parsed caption where one thing can be replaced, swapped or added, and for words
-that contradict what is there. Places where the lists of `word_lists.toml` know the word come first; then
-words that the user's own captions use in the same kind of place. One of the places and one of the words are
-drawn at random.
-
-Sources: Hsieh et al., SugarCrepe, 2023, table 2 (the categories); Yuksekgonul et al., When and why
-vision-language models behave like bags-of-words, 2023, section 4 (swaps of nouns, adjectives, verbs, adverbs
-and noun phrases).
+One of the places that a rule finds in a parsed caption, those that the lists know first, and one of the words
+that contradict it are drawn. Sources: Hsieh et al., SugarCrepe, 2023, table 2; Yuksekgonul et al., When and
+why vision-language models behave like bags-of-words, 2023, section 4.
 """
 
 from collections import defaultdict, deque
@@ -40,14 +35,6 @@ def negative(parse: Parse, category: str, rng: np.random.Generator, lexicon: Lex
 
     The same parse, category, state of `rng` and lexicon give the same negative. Raises `UnknownNameError` for
     a category that is not among `CATEGORIES`.
-
-    >>> from counterfoil.build.negation.parse import parse_of
-    >>> words = [("A", "DT", "a"), ("wet", "JJ", "wet"), ("street", "NN", "street"), (".", ".", ".")]
-    >>> parse = parse_of("A wet street.", words)
-    >>> negative(parse, "replace_att", np.random.default_rng(0), Lexicon())
-    Negative(text='A dry street.', change='wet > dry')
-    >>> negative(parse, "replace_rel", np.random.default_rng(0), Lexicon())
-    'no relation to replace'
     """
     if category not in _RULES:
         raise UnknownNameError("category of negatives", category, CATEGORIES)
@@ -67,13 +54,7 @@ def negative(parse: Parse, category: str, rng: np.random.Generator, lexicon: Lex
 
 
 def negatives(parse: Parse, category: str, lexicon: Lexicon) -> list[Negative]:
-    """All that the rule of a category makes of a caption, the best places first, each change once.
-
-    >>> from counterfoil.build.negation.parse import parse_of
-    >>> words = [("A", "DT", "a"), ("huge", "JJ", "huge"), ("street", "NN", "street"), (".", ".", ".")]
-    >>> [each.change for each in negatives(parse_of("A huge street.", words), "replace_att", Lexicon())]
-    ['huge > tiny', 'huge > small']
-    """
+    """All that the rule of a category makes of a caption, the best places first, each change once."""
     by_change: dict[str, Negative] = {}
     for place in sorted(_RULES[category][0](parse, lexicon), key=lambda candidate: candidate.tier):
         for option in place.options:
@@ -140,10 +121,6 @@ def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) ->
     A caption whose "dog" becomes "cat" is paired with one whose "cat" becomes "dog"; captions with few
     possible partners are paired first, each with the one that has fewest. So no word is added more often than
     it is taken away. None where no partner is left. Equal options and state of `rng` give equal choices.
-
-    >>> dogs, cats = [("dog", "cat"), ("dog", "fox")], [("cat", "dog")]
-    >>> sorted(pairing([dogs, dogs, cats], np.random.default_rng(0)), key=str)
-    [0, 0, None]
     """
     count: dict[Direction, int] = defaultdict(int)
     for changes in options:

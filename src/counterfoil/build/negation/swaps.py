@@ -82,10 +82,7 @@ _SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does"}
 
 
 def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...] | None:
-    """What a caption's verb becomes where a phrase that may be its subject becomes plural or singular.
-
-    Nothing where the phrase is no subject; None where that cannot be known.
-    """
+    """What the verb becomes where a phrase that may be its subject changes number; None: cannot be known."""
     verbs = [at for at, token in enumerate(parse.tokens) if token.tag in FINITE]
     if not verbs or phrase.plural == many:
         return ()

@@ -1,7 +1,4 @@
-"""Words that exclude each other, and their forms: plurals, forms of verbs, articles.
-
-The lists, and the exceptions of the rules that make forms, are in `word_lists.toml`.
-"""
+"""Words that exclude each other (`word_lists.toml`), and their forms: plurals, forms of verbs, articles."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,16 +19,12 @@ class Token:
 
     @property
     def low(self) -> str:
-        """The text in lower case."""
         return self.text.lower()
 
 
 @dataclass(frozen=True)
 class NounGroup:
-    """Nouns of which none names another: a set of words of like meaning each, the first the usual one.
-
-    Words marked ~ in the file only replace others. `adds` are attributes that fit any of them.
-    """
+    """Nouns of which none names another, in sets of like meaning; `adds` are attributes of any of them."""
 
     name: str
     sets: tuple[frozenset[str], ...]
@@ -40,7 +33,6 @@ class NounGroup:
     mass: bool
 
     def others(self, noun: str) -> tuple[str, ...]:
-        """The usual words of the other sets."""
         return tuple(
             word
             for word, near in zip(self.usual, self.sets, strict=True)
@@ -58,7 +50,6 @@ class AttributeClass:
     near: Mapping[str, frozenset[str]]
 
     def others(self, word: str) -> tuple[str, ...]:
-        """What excludes a word of the class."""
         same = self.near.get(word, frozenset({word}))
         return tuple(
             other
@@ -115,7 +106,6 @@ class WordLists:
 
 @cache
 def words() -> WordLists:
-    """The lists, read once."""
     lists = tomllib.loads((files("counterfoil.build.negation") / "word_lists.toml").read_text("utf-8"))
     groups: dict[str, NounGroup] = {}
     homes: dict[str, NounGroup] = {}
@@ -237,8 +227,6 @@ _PRESENT = {"have": "has", "be": "is", "do": "does", "go": "goes"}
 @lru_cache(1 << 16)
 def verb_form(verb: str, tag: str) -> str:
     """A verb in the form of a Penn tag; of several words the first is changed.
-
-    Forms of verbs that are neither in the lists nor regular may be wrong.
 
     >>> verb_form("reach for", "VBG"), verb_form("throw", "VBN"), verb_form("carry", "VBZ")
     ('reaching for', 'thrown', 'carries')

@@ -41,8 +41,8 @@ _MEASURES = {
 class Assemble(BuiltStep):
     """Assemble quads if rows have a negative image, else choices between two captions; or training rows.
 
-    The benchmark is saved in the folder `benchmark` of the build. A training set is `train.parquet` and
-    `validation.parquet` there, all rows of an image on one side.
+    They are saved in the folder `benchmark` of the build; all rows of an image are on one side of a training
+    set.
     """
 
     name: ClassVar[str] = "assemble"
@@ -64,10 +64,6 @@ class Assemble(BuiltStep):
         return _READ.get(self.form, ("image", "caption"))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """Save the benchmark or the training set; rows pass through as they are.
-
-        Raises `DataError` where a row lacks something, or an image is not there.
-        """
         kind = self.form
         if kind == "auto":
             kind = "quad" if "negative_image" in rows.column_names else "choice"
@@ -170,10 +166,7 @@ def _groupings(rows: pa.Table, names: Sequence[str]) -> dict[str, tuple[str, ...
 
 
 def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: str) -> Benchmark:
-    """The gallery of all images and captions of the rows, whose right pairs are the rows.
-
-    Equal captions are one, called by its number in order ("c0"), and written for the image of its first row.
-    """
+    """The gallery of all images and captions of the rows, its right pairs; equal captions are one."""
     cells, texts = rows["image"].to_pylist(), rows["caption"].to_pylist()
     images = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
     captions = {text: at for at, text in enumerate(dict.fromkeys(texts))}

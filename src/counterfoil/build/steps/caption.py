@@ -38,13 +38,11 @@ _TRIES = 50
 
 @dataclass(frozen=True)
 class WriteCaptions(BuiltStep):
-    """Write captions for images: `generated_caption`, with its model (`_by`), row and seed.
+    """Captions for images in `generated_caption`, with who wrote it, for which row and with which seed.
 
-    A model writes one caption per image; `generated_caption_from` names the first row with it. The world
-    writes for every row another caption that is true of its scene. Seeds are null without sampling; captions
-    of one batch of a local model share one. Rows without a caption are dropped with the reason.
-
-    Source: Sarto et al., PAC-S, 2023, section 4 (a caption by BLIP for each image of COCO).
+    A model writes one caption for an image, however many rows have it. The world writes for every row a true
+    caption of its scene that says something else than the row's own. Source: Sarto et al., PAC-S, 2023,
+    section 4.
     """
 
     name: ClassVar[str] = "caption"
@@ -91,11 +89,6 @@ class WriteCaptions(BuiltStep):
         return (SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with their captions.
-
-        Raises `DataError` for an image that is not there and a scene that is none, and what loading a model
-        or asking an endpoint raises.
-        """
         if self.by == WORLD:
             written = list(self._described(rows, context))
         else:
@@ -137,7 +130,6 @@ class WriteCaptions(BuiltStep):
             context.progress(_STAGE, done, len(rows))
 
     def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
-        """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.models.chat.endpoint import ChatRequest
 
         numbers = {name: getattr(self, name) for name in ("temperature", "concurrency", "rpm", "retries")}
@@ -154,7 +146,6 @@ class WriteCaptions(BuiltStep):
             )
 
     def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator[Generated]:
-        """The captions of a local model, batch by batch; finished batches are kept."""
         maker = captioner(
             self.by.removeprefix(CAPTIONER),
             context.device,
@@ -176,11 +167,7 @@ def _read(row: str, by: str, answer: str, seed: int | None) -> Generated:
 
 
 def one_line(answer: str) -> str:
-    """The first line of an answer that says anything, without quotation marks around it and runs of spaces.
-
-    >>> one_line('\\n "A dog  on grass." \\n(in the rain)')
-    'A dog on grass.'
-    """
+    """The first line of an answer that says anything, without quotation marks and runs of spaces."""
     lines = [" ".join(line.split()) for line in answer.splitlines()]
     line_text = next((line for line in lines if line), "")
     for mark in ('"', "'", "`"):

@@ -32,11 +32,7 @@ _COMPARED = 100
 
 
 def bands_of(threshold: float) -> tuple[int, int]:
-    """The number of bands and the values in each, with which pairs at the threshold meet surely enough.
-
-    >>> bands_of(0.8), bands_of(0.5)
-    ((21, 6), (42, 3))
-    """
+    """The number of bands and values in each, with which pairs at the threshold meet surely enough."""
     widths = range(16, 1, -1)
     surely = (w for w in widths if 1 - (1 - threshold**w) ** (_VALUES // w) >= _RECALL)
     width = next(surely, 1)
@@ -46,21 +42,12 @@ def bands_of(threshold: float) -> tuple[int, int]:
 def near_duplicates(
     texts: Sequence[str], *, threshold: float, seed: int, progress: Progress = silent
 ) -> tuple[Int[ndarray, "pairs 2"], NDArray[np.float64]]:
-    """Pairs (i, j), i < j, of different texts that are alike to `threshold` or more, and how alike they are.
+    """Pairs (i, j), i < j, of texts alike to `threshold` or more, and how alike, in the order of j, then i.
 
-    Alike is the Jaccard similarity of sets of four letters, as in audits (`evaluation.duplicates`), where all
-    pairs are compared; here MinHash and banding leave few, so that a million captions take a minute. What is
-    found is exact. Two texts at the threshold are found with a chance of 99 % or more. Source: Leskovec,
-    Rajaraman, Ullman, Mining of massive datasets, chapter 3; the library is rensa.
-
-    Pairs are in the order of j, then i. Of more than 100 texts that share a band each is compared with the
-    100 before it. `seed` decides the hashes; equal texts and seeds give equal pairs. Raises `InputError` for
-    a threshold that is not above 0 and below 1, `MissingExtraError` without rensa.
-
-    >>> pairs, alike = near_duplicates(["a red cat on a mat", "two dogs", "a red cat on the mat"],
-    ...                                threshold=0.5, seed=0)
-    >>> pairs.tolist(), alike.round(2).tolist()
-    ([[0, 2]], [0.52])
+    Alike is the Jaccard similarity of sets of four letters, as in audits (`evaluation.duplicates`). MinHash
+    and banding find two texts at the threshold with a chance of 99 % or more; of more than 100 texts in one
+    band each is compared with the 100 before it. Source: Leskovec, Rajaraman, Ullman, Mining of massive
+    datasets, chapter 3.
     """
     if not 0 < threshold < 1:
         raise InputError("threshold of similarity", given=threshold, allowed="above 0, below 1")
@@ -96,14 +83,7 @@ def near_duplicates(
 
 
 def shingle_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """A 64-bit hash of each run of four letters of each text, and where the texts' hashes begin and end.
-
-    Runs of a text are in its order, repeated ones among them; a text of fewer letters is one run.
-
-    >>> tokens, offsets = shingle_hashes(["abcde", "bcde", "a"])
-    >>> offsets.tolist(), bool(tokens[1] == tokens[2])
-    ([0, 2, 3, 4], True)
-    """
+    """A 64-bit hash of each run of four letters of each text, and where each text's begin and end."""
     padded = [text.ljust(_LETTERS, "\0") for text in texts]
     lengths = np.array([len(text) for text in padded], dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths - _LETTERS + 1)]).astype(np.uint64)
@@ -128,13 +108,7 @@ def shingle_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np
 
 
 def first_of_alike(n: int, pairs: Int[ndarray, "pairs 2"]) -> Int[ndarray, "n"]:
-    """For each of n texts the one that is kept in its place: itself, or the first kept one that is alike.
-
-    `pairs` are (i, j) with i < j, in the order of j. A text goes only where one that it is alike to stays.
-
-    >>> first_of_alike(4, np.array([[0, 1], [1, 2], [0, 3]])).tolist()
-    [0, 0, 2, 0]
-    """
+    """For each of n texts the one that is kept in its place: itself, or the first kept one that is alike."""
     stands = np.arange(n)
     for i, j in pairs.tolist():
         if stands[i] == i and stands[j] == j:
@@ -225,13 +199,7 @@ class Dedup(BuiltStep):
     )
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
-
-        Texts are equal where their words are, in order and in lower case. Every near-duplicate that goes is
-        alike to a row that stays. Facts hold the numbers of groups, their largest and examples. Raises
-        `DataError` for columns that hold no texts, `MissingExtraError` where `near` is asked for without
-        rensa.
-        """
+        """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place."""
         n = len(rows)
         texts = _plain(rows, self.fields)
         value = np.zeros(n, dtype=np.int64) if self.within is None else codes_of(rows[self.within])[0]
@@ -290,11 +258,7 @@ class Clean(BuiltStep):
     full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that are left. A row has the first reason that applies, in the order of the facts.
-
-        Captions are equal by their words, images by their names without folders and endings. Raises
-        `DataError` for sets that do not exist or cannot be read.
-        """
+        """The rows that are left; each row that goes has the first reason that applies."""
         reasons = np.full(len(rows), "", dtype=object)
 
         def drop(where: NDArray[np.bool_], reason: str) -> None:

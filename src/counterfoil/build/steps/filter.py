@@ -33,12 +33,10 @@ from counterfoil.world.people import Annotator, annotate
 
 @dataclass(frozen=True, kw_only=True)
 class RowFilter(BuiltStep):
-    """Rows stay that people accept, or whose score is at or above a threshold.
+    """Rows stay that people accept, or whose score reaches a threshold, given or chosen for a precision.
 
-    The threshold is given, or chosen so that it reaches a precision. Precision and recall of the filter
-    are measured on verified rows: those of a table, or in the drawn world a random sample whose truth is
-    looked up. People's answers are those of a table, or in the drawn world of simulated people who err at a
-    known rate.
+    Precision and recall are measured on verified rows: those of a table or, in the drawn world, a random
+    sample.
     """
 
     people: str | None = setting(
@@ -96,19 +94,14 @@ class RowFilter(BuiltStep):
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The settings one of which says by what rows are filtered."""
         return ("people", "simulate", *self.WAYS)
 
     @property
     def way(self) -> str | None:
-        """The one of `ways` that was set, None where none was."""
         return next((name for name in self.ways if getattr(self, name)), None)
 
     def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, context: StepContext) -> Answers:
-        """What people answered of each row: those of the table, or simulated ones.
-
-        Raises `DataError` where the table cannot be used, and for simulated people where rows are not drawn.
-        """
+        """What people answered of each row: those of the table, or simulated ones of drawn rows."""
         if self.people is not None:
             from_table, stray = read_answers(Path(self.people), ids)
             if stray:
@@ -127,10 +120,7 @@ class RowFilter(BuiltStep):
     def people_facts(
         self, ids: Sequence[str], answers: Answers, truth: NDArray[np.bool_] | None, context: StepContext
     ) -> dict[str, Any]:
-        """How many answered, how they agree, and the noise of what they let in, estimated and verified.
-
-        Of drawn rows also the true noise, and whether the interval of the estimate holds it.
-        """
+        """How many answered, how they agree, and the noise of what they let in, estimated and verified."""
         accepted = answers.accepted(self.rule)
         noise = label_noise(answers, self.rule, context.rng("label noise"))
         if noise is None:
@@ -164,11 +154,7 @@ class RowFilter(BuiltStep):
         truth: NDArray[np.bool_] | None,
         context: StepContext,
     ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
-        """Which rows stay, and facts about the filter; all and none where nothing was asked of it.
-
-        `truth` is that of drawn rows. A threshold without verified rows is applied and not measured. Raises
-        `DataError` where truth is asked of rows that are not drawn and where verified rows are not here.
-        """
+        """Which rows stay, and facts about the filter; all and none where nothing was asked of it."""
         sample = self._sample(ids, scores, truth, context)
         if self.threshold is None and self.target_precision is None and sample is None:
             return np.ones(len(scores), dtype=bool), {}
@@ -216,11 +202,7 @@ class RowFilter(BuiltStep):
 
 
 def truth_facts(truth: NDArray[np.bool_] | None, mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """What a filter really did to drawn rows: shares right before and after, and of the right ones kept.
-
-    >>> truth_facts(np.array([True, False, True, False]), np.array([True, True, False, False]))
-    {'truth': {'right_before': 0.5, 'precision': 0.5, 'recall': 0.5, 'kept': 0.5}}
-    """
+    """What a filter really did to drawn rows: shares right before and after, and of the right ones kept."""
     if truth is None or not len(truth):
         return {}
     return {
@@ -254,10 +236,8 @@ OTHER, UNFIT = "another candidate was chosen", "no candidate fits"
 class FilterAmbiguous(RowFilter):
     """Keep rows whose captions fit only their own images, as judged by people or an ensemble of scorers.
 
-    People answer for each row whether each caption fits its own image and no other (yes keeps the row). In
-    the drawn world, simulated people err at a known rate. Scorers give each row a margin: the score of the
-    image's own caption minus the other's, and the lower of two if there is a negative image. Several scorers
-    are combined by the mean rank of their margins, as shares in [0, 1].
+    Scorers give each row its margin: the own caption's score less the other's, for image and negative image,
+    the lower of the two. Of several scorers the mean of the margins' ranks counts, as shares in [0, 1].
     """
 
     name: ClassVar[str] = "filter"
@@ -281,13 +261,6 @@ class FilterAmbiguous(RowFilter):
         return (self.column,) if self.column is not None else ()
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that stay, and the others with the reason.
-
-        Facts hold, of people: their number and answers, Fleiss' kappa, the estimated label noise of what is
-        kept with its interval, and with verified rows the noise among those; of scorers the calibration; of
-        drawn rows the truth. Raises `DataError` where rows cannot be asked about, and `InputError` where
-        nothing says what to filter by.
-        """
         truth = sound(rows, where=f"step {context.step}")
         facts: dict[str, Any]
         if self.people is not None or self.simulate:
@@ -336,9 +309,7 @@ class FilterAmbiguous(RowFilter):
 class Choose(RowFilter):
     """Choose at most one candidate for each row (`of`); it takes the row's name.
 
-    The best candidate has the highest score (the first of equal ones), is accepted or chosen by most people
-    (a table of choices has `of` and `chosen`), or is the first. With a threshold or a target precision, rows
-    whose best candidate scores lower are dropped. Without a column `of` each row is its own candidate.
+    The best has the highest score (the first of equals), most people's choice, or the first place.
     """
 
     name: ClassVar[str] = "choose"
@@ -367,12 +338,7 @@ class Choose(RowFilter):
         return (self.column,) if self.column is not None else ()
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason.
-
-        Facts hold how many candidates and rows there were, at which place of its row a chosen candidate
-        stood, the calibration of the threshold and, of drawn rows, the truth. Raises `DataError` where a
-        candidate lacks something and where tables of people do not fit, and what loading a scorer raises.
-        """
+        """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason."""
         ids: list[str] = rows["id"].to_pylist()
         of: list[str] = rows["of"].to_pylist() if "of" in rows.column_names else ids
         if rows.schema.get_field_index("of") >= 0 and rows["of"].null_count:
@@ -453,7 +419,6 @@ class Choose(RowFilter):
 
 
 def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each row in its group, from 0."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
     places = np.empty(len(group), dtype=np.int64)

@@ -32,18 +32,7 @@ def uniform(
 ) -> tuple[pa.ChunkedArray, dict[str, int]]:
     """Captions in one form, and how many each kind of change changed; what is missing or empty stays so.
 
-    Runs of spaces become one, typographic quotes plain ones. With `case` captions of three words or more in
-    capitals throughout, or with a capital at every word of four or more, become lower case, and the first
-    letter a capital; other capitals stay, as those of names. With `stop` a full stop ends what ends without
-    . ! or ?.
-
     Source: Miranda et al., BiVLC, 2024, section 3.1, step 1.
-
-    >>> captions, counts = uniform(pa.array(["two  DOGS on grass", "A MAN AND A DOG .", "A cat.", None]))
-    >>> captions.to_pylist()
-    ['Two DOGS on grass.', 'A man and a dog.', 'A cat.', None]
-    >>> counts
-    {'spaces': 2, 'quotes': 0, 'capitals': 1, 'first letter': 1, 'final stop': 1}
     """
     texts = captions if isinstance(captions, pa.ChunkedArray) else pa.chunked_array([captions])
     texts = texts.cast(pa.string())
@@ -94,10 +83,7 @@ def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) 
 
 @dataclass(frozen=True)
 class Format(BuiltStep):
-    """Make captions uniform: first letter, final stop, spaces, quotes.
-
-    The original is kept in `X_original`; facts count each kind of change.
-    """
+    """Captions in one form: first letter, final stop, spaces, quotes; `X_original` keeps what was there."""
 
     name: ClassVar[str] = "format"
 
@@ -114,7 +100,6 @@ class Format(BuiltStep):
         return tuple(name for column in self.columns for name in (column, f"{column}_original"))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """All rows; raises `DataError` where they have none of the columns, or one that is no text."""
         columns = [column for column in self.columns if column in rows.column_names]
         if not columns:
             raise DataError(

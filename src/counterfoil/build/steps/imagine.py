@@ -52,11 +52,8 @@ _BATCH, _SIDE = 100, 96
 class Imagine(ImageSettings):
     """Make images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
-    With `k` above 1 every row becomes k candidates ROW#0, ROW#1, ..., whose column `of` names the row.
-    `X_by`, `X_from` and `X_seed` state the model, row and seed of an image; a column of scenes what an image
-    of the drawn world shows; `X_unsafe` what a pipeline's safety filter found, or null. The world ignores
-    settings of pipelines, so that recipes can be tried there. Rows without an image are dropped with the
-    reason.
+    With `k` above 1 every row becomes candidates ROW#0, ROW#1, ..., whose column `of` names the row. A column
+    of scenes says what an image of the drawn world shows, `X_unsafe` what a pipeline's filter found.
     """
 
     name: ClassVar[str] = "imagine"
@@ -86,10 +83,6 @@ class Imagine(ImageSettings):
         return (self.column, *filter(None, (self.source,)))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with their images, k candidates for each.
-
-        Raises `DataError` where no caption can be drawn, and where candidates shall get candidates.
-        """
         if self.k > 1 and "of" in rows.column_names:
             raise DataError(
                 "the rows are candidates already",
@@ -190,7 +183,6 @@ class Imagine(ImageSettings):
     def _scenes(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
     ) -> Iterator[Scene | str]:
-        """What is drawn for each request, or why nothing is."""
         negative = self.column == "negative_caption"
         names = ("caption", "scene", "subset")
         given = {
@@ -251,11 +243,9 @@ class _Painter:
 
     @property
     def identity(self) -> Identity:
-        """Side and style; what is drawn changes with the version of the step."""
         return Identity("world pictures", revision=str(Imagine.version), options=asdict(self))
 
     def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
-        """The pictures of each batch as PNG files."""
         for batch in batches:
             scenes = [Scene.from_json(cell) for cell in batch]
             drawn = draw_many(scenes, self.side, style=self.style)

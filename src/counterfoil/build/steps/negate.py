@@ -74,13 +74,7 @@ class NegativeRow:
 
 @dataclass(frozen=True)
 class Negate(BuiltStep):
-    """Write a negative caption for each caption and category; the new row is named ROW/CATEGORY.
-
-    New columns: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"), `change`
-    ("dog > cat"; empty for models), and `negative_caption_by`, `_from` and `_seed`. `negative_caption_answer`
-    has a language model's raw answer, of dropped rows too. The world also replaces `caption` and adds
-    `negative_scene`. Rows without a negative are dropped with the reason.
-    """
+    """A row for each caption and category, named ROW/CATEGORY, with a negative, or dropped with a reason."""
 
     name: ClassVar[str] = "negate"
     version: ClassVar[int] = 3
@@ -142,7 +136,6 @@ class Negate(BuiltStep):
         )
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """A row per negative; raises `DataError` for a subset that is no category."""
         wanted, maker = self._wanted(rows, context), self.by
         if self.by == WORLD:
             negatives = list(self._edited(rows, wanted, context))
@@ -217,7 +210,6 @@ class Negate(BuiltStep):
     def _by_rules(
         self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, context: StepContext
     ) -> Iterator[NegativeRow]:
-        """Negatives by rules."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         lexicon: Lexicon | None = None
         coming, total = iter(wanted), len(wanted)
@@ -275,7 +267,6 @@ class Negate(BuiltStep):
     def _written(
         self, rows: pa.Table, wanted: Sequence[tuple[int, str]], context: StepContext
     ) -> list[NegativeRow]:
-        """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         lexicon = Lexicon()
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
@@ -335,10 +326,7 @@ class Negate(BuiltStep):
             raise ModelError(str(error), hint=hint) from None
 
     def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], by: str | None = None) -> pa.Table:
-        """The rows that negatives are made of, under their new names, with categories.
-
-        Where negatives were written, `by` says who wrote them, and their columns are added.
-        """
+        """The rows of negatives under their new names; with `by`, the columns of written ones too."""
         ids = rows["id"].to_pylist()
         columns: dict[str, list[str | None]] = {
             "id": [f"{ids[negative.row]}/{negative.category}" for negative in negatives],

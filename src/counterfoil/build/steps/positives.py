@@ -30,12 +30,7 @@ JUDGED_WRONG, UNJUDGED = "judged wrong", "not judged"
 
 @dataclass(frozen=True)
 class MissingPositives(BuiltStep):
-    """Find every image that each caption fits: models propose pairs, people judge them.
-
-    In each round every model proposes, for every image and every caption, the first k unjudged items of its
-    list. People's answers are a table of judgements (image, caption, answer); in the drawn world, simulated
-    people see the truth and make errors.
-    """
+    """Every caption with every image that it fits: models propose pairs, people judge them, in rounds."""
 
     name: ClassVar[str] = "positives"
     required: ClassVar[Sequence[str]] = ("image", "caption")
@@ -57,12 +52,7 @@ class MissingPositives(BuiltStep):
         settings_by_scorer(self.scorers, self.set)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows, then the pairs that were judged right; what was judged wrong is dropped.
-
-        Facts hold what each round proposed, cost and found, and estimates of how many right pairs there are
-        in all (`counterfoil.stats.capture_recapture`); of drawn rows also how many there are. Raises
-        `DataError` where there is no judge, and what loading a scorer raises.
-        """
+        """The rows and the pairs judged right; the other pairs are dropped, and facts hold the rounds."""
         card = Card(name="rows", title="Rows of a build", form="gallery")
         gallery = pair_gallery(rows, card, context, source=f"step {context.step}")
         # What is so of images and captions, of drawn rows.

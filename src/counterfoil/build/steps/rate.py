@@ -67,12 +67,6 @@ class Rate(BuiltStep):
         return tuple(score_column(self.called, column) for column in self.columns)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows with the columns of scores, none dropped.
-
-        A scorer that learns scores `caption` and `negative_caption` of a row by what it learned from others.
-        Raises what loading the scorer raises, `InputError` for one that scores no new captions, `DataError`
-        where a caption, or an image that it looks at, is not at hand.
-        """
         scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
         if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
             raise InputError(
@@ -136,11 +130,7 @@ class Select(BuiltStep):
     category: str | None = setting("subset", "Column of categories; none: all rows are one.", column=True)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The share of the rows of each category, rounded up; of equal sums those of lesser ids.
-
-        Rows without a number in some column are dropped before shares are taken. Facts hold for each category
-        the rows, those kept and the least sum kept. Raises `DataError` for columns that hold no numbers.
-        """
+        """The share of the rows of each category, rounded up; of equal sums those of lesser ids."""
         total = np.zeros(len(rows))
         for column in self.by:
             total = total + numbers_of(rows, column, where=self.name)

@@ -1,7 +1,4 @@
-"""Rows that a recipe begins with (`read`: a table, captions, a benchmark, the drawn world), or people write.
-
-`author` makes a sheet for those who write questions, and reads the rows of the sheet that they filled in.
-"""
+"""Rows that a recipe begins with (`read`), or that people write into a sheet (`author`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,12 +31,7 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class ReadRows(BuiltStep):
-    """Read rows with `id`, `caption` and the source's other columns: images, negative captions, labels,
-    scores.
-
-    The drawn world gives `image` with its `scene`, a true caption, and with `negatives` a false one with
-    `subset` and `type` of the difference.
-    """
+    """Rows with `id`, `caption` and what else the source has; of the drawn world with their `scene`."""
 
     name: ClassVar[str] = "read"
     produced: ClassVar[Sequence[str]] = ("caption",)
@@ -68,7 +60,6 @@ class ReadRows(BuiltStep):
         check_size(self.size)
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
         if self.source == WORLD and not Path(self.source).exists():
             return self._cut(self._drawn(context), f"drawn with seed {context.seed}", context)
         path = Path(self.source)
@@ -140,9 +131,7 @@ class Author(BuiltStep):
     """Write rows to `sheet.csv`, where people write captions and find images; a filled sheet replaces the
     rows.
 
-    With `same_words`, as in Winoground, only rows whose two captions have the same words in another order are
-    kept. Captions in the sheet are proposals: people may change them and add rows. Rows of the filled sheet
-    without images are dropped.
+    With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
     """
 
     name: ClassVar[str] = "author"
@@ -155,10 +144,7 @@ class Author(BuiltStep):
     same_words: bool = setting(True, "Both captions must have the same words, in another order.")
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """Write the sheet of the rows that stay, or read the filled one.
-
-        A build of rows that are not drawn waits for the filled sheet. Raises `DataError` for no such table.
-        """
+        """Write the sheet of the rows that stay and, unless they are drawn, wait; or read the filled one."""
         if self.filled is not None:
             rows = read_rows(Path(self.filled), context)
         first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()

@@ -89,11 +89,7 @@ class Refine(BuiltStep):
         return (*columns, *([self.within] if self.within else []))
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
-        """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.
-
-        Raises `DataError` where scores are missing, do not fit the rows or are no numbers, `InputError` for
-        two scores of one name, and for scorers that look at images.
-        """
+        """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals."""
         gaps = self._gaps(rows)
         if not gaps and not self.balance and self.against is None:
             raise DataError(
@@ -144,7 +140,6 @@ class Refine(BuiltStep):
         return Output(refined, dropped, facts)
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
-        """The gaps of every row by score; NaN where it has none."""
         gaps: dict[str, NDArray[np.float64]] = {}
         own = score_pairs_of(rows)
         for score in self.scores or tuple(own):
@@ -168,7 +163,6 @@ class Refine(BuiltStep):
         clusters: NDArray[np.int64],
         context: StepContext,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The accuracy of each other blind scorer before and after, of many rows on a `sample`."""
         for name, gap in others.items():
             estimates = []
             for when, of in (("before", scored), ("after", left)):
@@ -214,7 +208,6 @@ class Refine(BuiltStep):
     def _others(
         self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
     ) -> dict[str, BlindGaps]:
-        """The gaps of rows by each of the blind scorers that read captions."""
         named = self._blind
         if len(set(named)) < len(named):
             double = next(name for name in named if named.count(name) > 1)
@@ -254,16 +247,7 @@ class Refine(BuiltStep):
 
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
-    """What refinement by scorers that took part, and the accuracy of others after it, says nothing of.
-
-    >>> after = {"value": 0.62, "low": 0.581, "high": 0.657}
-    >>> _not_ruled_out(["unigram", "lm:one"], {"lm:two": {"after": after}})
-    'took part: unigram, lm:one; held out: lm:two 62.0 % [58.1, 65.7]; others are not ruled out'
-    >>> _not_ruled_out(["unigram"], {})
-    'took part: unigram; held out: none; a language model is not ruled out (--held-out lm:MODEL)'
-    >>> _not_ruled_out(["lm:one"], {}).partition("; ")[2]
-    'held out: none; another language model is not ruled out (--held-out lm:MODEL)'
-    """
+    """What refinement by scorers that took part, and the accuracy of others after it, says nothing of."""
     numbers = {
         name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()
     }
@@ -285,11 +269,7 @@ def _is_file(name: str) -> bool:
 
 
 def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
-    """The gaps of the rows by the scores of a file: columns NAME and negative_NAME, or `gap`.
-
-    Columns `score` and `negative_score`, and `gap`, are called as the file is. Rows are matched by `id`, and
-    without such a column by their order. Raises `DataError` naming the file for scores that are missing.
-    """
+    """The gaps that a file of scores gives each row, by its column `id` or in the rows' order."""
     table = read_table(path)
     taken = {*CAPTION_ROLES, *IMAGE_ROLES, "id"}
     scored = [

@@ -21,13 +21,11 @@ class StepEntry:
 
     @property
     def kind(self) -> type[Any]:
-        """The class of the step."""
         step_class = resolve(self.target)
         assert isinstance(step_class, type)
         return step_class
 
     def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
-        """The step with these settings, as `made_of` makes it."""
         instance = made_of(self.kind, settings, where=where)
         if not isinstance(instance, Step):
             raise InputError(
