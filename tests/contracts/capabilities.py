@@ -25,25 +25,50 @@ from counterfoil.models.settings import described
 from counterfoil.train.recipes import RECIPES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
+#: Options that many commands share: a command that has all of a set names the set instead.
+SETS = {
+    "table": "--json --overwrite",
+    "report": "--html --title",
+    "step": "--config --dropped --out --seed",
+    "model": "--allow-outside --batch-size --cache --device --executor --images --no-cache --precision"
+    " --workers",
+}
 
 
-def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every command below one, with its arguments and options in one line."""
+def commands(command: Any, name: str = "") -> Iterator[tuple[str, frozenset[str]]]:
+    """Every command below one, with its arguments and options."""
     if hasattr(command, "rows"):
         for part in {*command.list_commands(None), *command.rows}:
             yield from commands(command.get_command(None, part), f"{name} {part}".strip())
         return
-    options = [
-        max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name.upper()
-        for parameter in command.params
-        if not getattr(parameter, "hidden", False) and parameter.name != "help"
-    ]
-    yield name, " ".join(sorted(options))
+    yield (
+        name,
+        frozenset(
+            max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name.upper()
+            for parameter in command.params
+            if not getattr(parameter, "hidden", False) and parameter.name != "help"
+        ),
+    )
+
+
+def lines() -> Iterator[str]:
+    """The sets of options, then the commands; those with the same options share a line."""
+    alike: dict[frozenset[str], list[str]] = {}
+    for name, options in sorted(commands(app)):
+        alike.setdefault(options, []).append(f"`{name}`")
+    everywhere = frozenset.intersection(*alike)
+    yield f"* *all*: {' '.join(sorted(everywhere))}"
+    yield from (f"* *{title}*: {options}" for title, options in SETS.items())
+    for options, names in alike.items():
+        own, sets = options - everywhere, []
+        for title, members in SETS.items():
+            if own.issuperset(members.split()):
+                own, sets = own.difference(members.split()), [*sets, f"*{title}*"]
+        yield f"* {', '.join(names)} {' '.join((*sorted(own), *sets))}"
 
 
 def page() -> str:
     """The page of all capabilities, as Markdown."""
-    rows = sorted(commands(app))
     lists = {
         "Python names": counterfoil.__all__,
         "Benchmarks": catalog.benchmarks(),
@@ -66,7 +91,8 @@ def page() -> str:
         "# Capabilities",
         "Everything that commands and the Python API offer, drawn from the code.",
         "## Commands",
-        "\n".join(f"* `{name}` {options}" for name, options in rows),
+        "Commands with all options of a named set give its name in italics.",
+        "\n".join(lines()),
     ]
     for title, names in lists.items():
         listed = sorted(dict.fromkeys(str(name) for name in names))

@@ -2,12 +2,10 @@
 
     data = ReliabilityData.of(items, people, values)      # one row per answer; a missing answer has no row
     krippendorff_alpha(data, Scale.ORDINAL), fleiss_kappa(data.votes)
-    weighted_agreement(data, scale, answers=, items=)     # the same in many reweightings, for resampling
 
-All of them look at pairs of answers of two people to one item. Items with one answer have no pair and count
-for nothing; numbers of answers may differ from item to item. Options that are not the same thing from item to
-item, such as the captions to choose from, are *exchangeable*: two people who guess among k of them agree in
-1 / k of cases, however often any place was right. Intervals: `counterfoil.evaluation.agreement`.
+All look at pairs of answers of two people to one item; items with one answer count for nothing. Options that
+differ from item to item, such as the captions to choose from, are *exchangeable*: two people who guess among
+k of them agree in 1 / k of cases. Intervals: `counterfoil.evaluation.agreement`.
 """
 
 from collections.abc import Sequence
@@ -33,12 +31,11 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityData:
-    """Answers of people about items, sorted by item and value; positions of items, people and categories.
+    """Answers of people about items, sorted by item and category; items, people and categories are numbered.
 
-    `categories` are the distinct values, ascending. Items and people are numbered in the ascending order of
-    their names. `row` is where each answer stood in what it was made from. `alike` is of each answer how many
-    exchangeable options its item has, 0 where the answer is none of these; their categories, the first ones,
-    are then numbered item by item, by the first person who chose them.
+    `categories` are the distinct values, ascending. `row` is where each answer stood in what it was made
+    from. `alike` is of each answer how many exchangeable options its item has, 0 where the answer is none of
+    these; their categories are the first ones, numbered item by item, by the first person who chose them.
     """
 
     item: Int[ndarray, "answers"]
@@ -60,8 +57,8 @@ class ReliabilityData:
     ) -> "ReliabilityData":
         """From one row per answer: the item, the person and what was answered; numbers or strings.
 
-        Raises `InputError` for no answers, columns of different lengths, a value that is not a number (leave
-        out the row of a missing answer) and two answers of one person about one item.
+        Raises `InputError` for no answers, columns of different lengths, NaN, and two answers of one person
+        about one item.
 
         >>> data = ReliabilityData.of(["a", "a", "b"], ["x", "y", "x"], np.array([1, 2, 2]))
         >>> data.n_items, data.n_people, data.votes.tolist()
@@ -123,9 +120,8 @@ class ReliabilityData:
 class WeightedAgreement:
     """Agreement in each reweighting: raw, Fleiss' kappa, Krippendorff's alpha; NaN where undefined.
 
-    `unequal` is the chance, by kappa's reckoning, that two answers differ, `distance` the mean distance that
-    alpha expects, both in [0, 1]: the largest distance between two categories is 1. So 1 - (1 - kappa) *
-    unequal and 1 - (1 - alpha) * distance are shares as raw agreement is.
+    `unequal` is the chance, as kappa reckons it, that two answers differ; `distance` the mean distance that
+    alpha expects, where 1 is the largest distance of two categories. So 1 - (1 - kappa) * unequal is a share.
     """
 
     raw: Float[ndarray, "draws"]
@@ -140,14 +136,12 @@ def krippendorff_alpha(data: ReliabilityData, scale: Scale = Scale.NOMINAL) -> f
 
         alpha = 1 - D_o / D_e
 
-    D_o is the mean distance of an answer to the others about its item, D_e that of two answers of any items
-    (each answer once). The distance of two categories is 1 (nominal), the square of the answers in between,
-    half of those in either among them (ordinal), or the square of their difference (interval). Answers about
-    items with one answer are left out of both. At most 1; 0 is chance, negative below it. NaN where no item
-    has two answers, or all of them are equal. Raises `InputError` for values that are no numbers on an
-    interval scale.
-
-    Source: K. Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
+    D_o is the mean distance of an answer to the others about its item, D_e that of two answers of any items.
+    The distance of two categories is 1 (nominal), the square of the answers in between, half of those in
+    either among them (ordinal), or the square of their difference (interval). Items with one answer are left
+    out. At most 1; 0 is chance. NaN where no item has two answers, or all are equal. Raises `InputError` for
+    values that are no numbers on an interval scale. Source: K. Krippendorff, Computing Krippendorff's
+    alpha-reliability, 2011.
 
     >>> data = ReliabilityData.of([1, 1, 2, 2, 3, 3], list("ababab"), np.array([1, 1, 2, 3, 3, 3]))
     >>> [round(krippendorff_alpha(data, scale), 4) for scale in Scale]
@@ -161,9 +155,7 @@ def pair_kappas(
 ) -> tuple[Float[ndarray, "people people"], Int[ndarray, "people people"]]:
     """Cohen's kappa of every two people over the items that both judged, and how many those are.
 
-    Symmetric, NaN on the diagonal, where two people share no item, and where both put everything into one and
-    the same category, so that chance explains all.
-
+    NaN on the diagonal, where two people share no item, and where both put everything into the same category.
     Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; BiVLC, table 7.
 
     >>> items, values = [1, 1, 2, 2, 3, 3, 4, 4], np.array([1, 1, 1, 0, 0, 0, 0, 0])
@@ -209,10 +201,9 @@ def weighted_agreement(
 ) -> WeightedAgreement:
     """Raw agreement, Fleiss' kappa and alpha where answers and items weigh as given; 1 by default.
 
-    A pair of an item's answers weighs the product of their weights, so that who weighs more counts more in
-    all comparisons, and an answer is never compared with itself; an item's pairs are multiplied by its own
-    weight. Each column is one reweighting, of weights above 0 (those of items may be 0), for rows of answers
-    in the order of `data`.
+    A pair of an item's answers weighs the product of their weights and the item's; an answer is never
+    compared with itself. Each column is one reweighting, of weights above 0 (those of items may be 0), for
+    answers in the order of `data`.
 
     >>> data = ReliabilityData.of([1, 1, 2, 2], list("abab"), np.array([0, 0, 0, 1]))
     >>> weighted_agreement(data, Scale.NOMINAL, items=np.array([[1.0, 3.0], [1.0, 1.0]])).raw
@@ -292,7 +283,7 @@ def _positions(scale: Scale, values: ndarray, marginal: NDArray[np.float64]) -> 
 def _sparse(
     rows: ndarray, columns: ndarray, shape: tuple[int, int] | None, values: ndarray | None = None
 ) -> Any:
-    """A sparse matrix, of ones by default; commands that measure no agreement do not load SciPy for it."""
+    """A sparse matrix, of ones by default. SciPy is loaded only where agreement is measured."""
     from scipy.sparse import csr_array
 
     values = np.ones(len(rows)) if values is None else values
@@ -348,13 +339,10 @@ def fleiss_kappa(votes: Real[ndarray, "n categories"]) -> float:
 
         kappa = (p_o - p_e) / (1 - p_e)
 
-    `votes` counts the raters of each category. p_o is the mean over items of the share of pairs of an item's
-    raters that agree, p_e the sum of the squared shares of categories among all votes. Items of fewer than
-    two votes have no pair and are left out; numbers of votes may differ. At most 1; 0 is chance. NaN where no
-    item has two votes, or all votes are for one category.
-
-    Source: J. L. Fleiss, Measuring nominal scale agreement among many raters, 1971, here also for items of
-    unequal numbers of votes.
+    `votes` counts the raters of each category. p_o is the mean share of pairs of an item's raters that agree,
+    p_e the sum of the squared shares of categories. Items of fewer than two votes are left out; numbers of
+    votes may differ. At most 1; 0 is chance. NaN where no item has two votes, or all votes are for one
+    category. Source: J. L. Fleiss, Measuring nominal scale agreement among many raters, 1971.
 
     >>> round(fleiss_kappa(np.array([[3, 0], [0, 3], [1, 2]])), 4)
     0.55

@@ -1,7 +1,6 @@
-"""Measures of machine annotators: bias, precision and recall of the answers they propose.
+"""Bias, precision and recall of machine annotators, whose top k people verify.
 
-A machine annotator proposes the top k of its own ranking; people verify the proposals. A benchmark made so
-favours the models that proposed (ECCV Caption section 3 and appendix E).
+A benchmark made so favours the models that proposed (ECCV Caption section 3 and appendix E).
 """
 
 from collections.abc import Sequence
@@ -31,8 +30,7 @@ def subsets(n: int) -> Bool[ndarray, "subsets n"]:
 class Bias:
     """Mean absolute differences to the reference, per set of annotators, in the unit of the performance.
 
-    `total` over all models, `own` (self-bias) over those in the set, `others` (non-self-bias) over the rest;
-    NaN where there are none to average over.
+    `total` over all models, `own` (self-bias) over those in the set, `others` over the rest; NaN for none.
     """
 
     total: Float[ndarray, "subsets"]
@@ -47,10 +45,9 @@ def bias(
 ) -> Bias:
     """How far models are from their true performance on benchmarks verified from each set of annotators.
 
-    `performance[t, m]` is what model m gets where the proposals of the models marked in `annotators[t]` were
-    verified, `reference[m]` what it gets where those of all were, the nearest there is to the truth.
-
-    Source: ECCV Caption equation E.5 and the text below E.6.
+    `performance[t, m]` is what model m gets where the proposals of the models in `annotators[t]` were
+    verified, `reference[m]` where those of all were. Source: ECCV Caption equation E.5 and the text below
+    E.6.
 
     >>> first = bias(np.array([[70.0, 60.0]]), np.array([[True, False]]), np.array([71.0, 65.0]))
     >>> first.total.item(), first.own.item(), first.others.item()
@@ -81,17 +78,14 @@ def precision_recall(
 ) -> tuple[Float[ndarray, "queries"], Float[ndarray, "queries"]]:
     """Per query, how many of a data set's positives people confirm, and how many of theirs it has.
 
-    `dataset` are the positives in question (r), `judged` the pairs that people looked at (h), `positive`
-    those they accepted (t), all over the same queries and items (absent ones are left out). Only what was
-    judged counts, r' = r and h:
+    `dataset` are its positives (r), `judged` the pairs that people looked at (h), `positive` those they
+    accepted (t); absent items are left out. Only what was judged counts, r' = r and h:
 
         precision = |r' and t| / |r'|,     recall = 1 - |t without r'| / |t|.
 
-    Precision is NaN where r' is empty, recall where t is. ECCV Caption leaves the queries of an empty r' out
-    of both means: `np.nanmean(recall[~np.isnan(precision)])`. Raises `InputError` for different numbers of
-    queries and where an accepted pair was not judged.
-
-    Source: ECCV Caption section 3.3 and Table 2.
+    Precision is NaN where r' is empty, recall where t is; ECCV Caption leaves the queries of an empty r' out
+    of both means. Raises `InputError` for different numbers of queries and an accepted pair that was not
+    judged. Source: ECCV Caption section 3.3 and Table 2.
 
     >>> r, h, t = Qrels.of([[1, 2, 9]]), Qrels.of([[1, 2, 3, 4]]), Qrels.of([[1, 3, 4]])
     >>> [round(value.item(), 4) for value in precision_recall(r, h, t)]
@@ -123,9 +117,8 @@ def precision_recall(
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidate pairs for people to verify: each once, with the place at which each model proposed it.
-
-    `place[p, m]` is from 1 on, 0 where model m did not propose pair p.
+    """Candidate pairs to verify: each once, with the place (from 1) at which each model proposed it, 0 for
+    none.
     """
 
     query: Int[ndarray, "pairs"]
@@ -140,9 +133,7 @@ class Pool:
 def pool(tops: Sequence[Int[ndarray, "queries k"]]) -> Pool:
     """The union of the first k items of several models for the same queries, by query and item.
 
-    Items are numbers of 0 and above. Raises `InputError` for no model.
-
-    Source: ECCV Caption section 3.2 (the top 5 of five models).
+    Raises `InputError` for no model. Source: ECCV Caption section 3.2 (the top 5 of five models).
 
     >>> both = pool([np.array([[7, 4]]), np.array([[4, 9]])])
     >>> both.item.tolist(), both.place.tolist()
@@ -163,8 +154,8 @@ def pool(tops: Sequence[Int[ndarray, "queries k"]]) -> Pool:
 def pool_yield(pooled: Pool, k: int) -> Float[ndarray, "models k"]:
     """How many pairs come together: entry [m - 1, j - 1] for m models that hand in their first j each.
 
-    The mean over all choices of m models: a pair that c of M models propose is in with chance
-    1 - C(M - c, m) / C(M, m).
+    The mean over all choices of m of the M models: a pair of c of them is in with chance 1 - C(M - c, m) /
+    C(M, m).
 
     >>> pool_yield(pool([np.array([[7, 4]]), np.array([[4, 9]])]), 2)
     array([[1., 2.],

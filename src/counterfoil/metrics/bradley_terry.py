@@ -14,20 +14,16 @@ def bradley_terry(
 ) -> Float[ndarray, "n"]:
     """The maximum-likelihood strengths p where i is preferred to j with probability p_i / (p_i + p_j).
 
-    `wins[i, j]` votes preferred i to j; the diagonal (a thing against itself) says nothing and is left out.
-    Votes may be fractions: an answer of no preference is half a vote each way. (R. Davidson's model of ties,
-    1970, would also estimate how often they come.)
-    Strengths are above 0 and sum to `total`. Found by the minorise-maximise rounds of Hunter: p_i becomes the
-    wins of i over the sum over j of n_ij / (p_i + p_j), until no strength changes by more than `tolerance` of
-    itself.
+    `wins[i, j]` votes preferred i to j; the diagonal is left out. Votes may be fractions: no preference is
+    half a vote each way. Strengths are above 0 and sum to `total`, by Hunter's rounds until none changes by
+    more than `tolerance` of itself.
 
-    The most likely strengths exist only where no group has won every vote against the rest (Ford, 1957): else
-    raises `InputError`, as for negative or unnumbered votes, for fewer than two things, and where the rounds
-    do not suffice.
+    They exist only where no group has won every vote against the rest (Ford, 1957): else raises `InputError`,
+    as for negative or NaN votes, fewer than two things, and too few rounds.
 
     Source: R. Bradley, M. Terry, Rank analysis of incomplete block designs, 1952; D. Hunter, MM algorithms
-    for generalized Bradley-Terry models, 2004; ECCV Caption appendix D.1 (its Table D.1 gives its values, but
-    to C, D, A, B, E in that order).
+    for generalized Bradley-Terry models, 2004; ECCV Caption appendix D.1 (its Table D.1 gives its values in
+    the order C, D, A, B, E).
 
     >>> bradley_terry(np.array([[0, 30], [10, 0]])).round(6)
     array([75., 25.])
@@ -91,9 +87,9 @@ def bradley_terry_draws(
 ) -> Float[ndarray, "draws n"]:
     """`bradley_terry` of many sets of votes at once, for resampling: damped Newton steps on log strengths.
 
-    The likelihood is concave in them, and a step of length d (the widest gap between two of its entries)
-    shortened by log(1 + d) / d always converges where `connected` holds (T. Sun, Q. Tran-Dinh, Generalized
-    self-concordant functions, 2019). Raises `InputError` where it does not hold for a draw.
+    A step of length d (the widest gap between two of its entries) shortened by log(1 + d) / d always
+    converges where `connected` holds (T. Sun, Q. Tran-Dinh, Generalized self-concordant functions, 2019).
+    Raises `InputError` where it does not.
 
     >>> bradley_terry_draws(np.array([[[0, 30], [10, 0]], [[0, 1], [1, 0]]])).round(6).tolist()
     [[75.0, 25.0], [50.0, 50.0]]

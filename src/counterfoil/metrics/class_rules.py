@@ -1,8 +1,8 @@
 """Plausible matches: right answers by rule, where two pictures show nearly the same classes of object.
 
-Every image has a code, one bit per class that it shows; a caption has that of its image. Two items match
-where their codes differ in at most `threshold` places. That makes up to half of a gallery right for a query,
-tens of millions of pairs, so they are never listed: a block of scores is compared with a block of matches.
+Every image has a code, one bit per class; a caption has that of its image. Two items match where their codes
+differ in at most `threshold` places: too many pairs to list, so blocks of scores are compared with blocks of
+matches.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from counterfoil.metrics.measures import Measure, by_name
 class Plausible:
     """Right answers by rule, at one or several thresholds; with `cap`, R is at most that.
 
-    `query_codes` and `item_codes` have a row per query and per item of the gallery, a column per class.
+    Codes have a row per query, or item of the gallery, and a column per class.
     """
 
     query_codes: Bool[ndarray, "queries classes"]
@@ -53,11 +53,9 @@ def precision_at_r(
     """R-Precision of each query from a block of scores and a block of right and wrong.
 
     The share of right items among the first R, R being the number of right ones (at most `cap`). Rows of the
-    result are the values under the tie policies strict, half and optimistic; NaN where nothing is right.
-    Only the R-th highest score matters: what is above it is in, and of what is level with it as much as there
-    is room for. Raises `ScoreError` for NaN and for blocks of different shapes.
-
-    Source: ECCV Caption section 2.1 (Plausible-Match R-Precision), E.3, and section 5.1 for the cap.
+    result are the tie policies strict, half and optimistic; NaN where nothing is right. Raises `ScoreError`
+    for NaN and for blocks of different shapes. Source: ECCV Caption section 2.1, E.3, and section 5.1 for the
+    cap.
 
     >>> scores = np.array([[3.0, 2.0, 2.0, 1.0]])
     >>> precision_at_r(scores, np.array([[True, True, False, False]]), cap=None).tolist()

@@ -1,18 +1,14 @@
 """Measures of contrasts: a right set of scores against a wrong set, a value per question.
 
-* **Quad**: two captions and two images, which goes with which. `scores[q, i, j]` is the score of caption i
-  with image j of question q; caption i belongs to image i. The measures are those of Winoground (equations
-  1-3) under the names of BiVLC (appendix D): text score = `i2t`, image score = `t2i`, and the four single
-  directions of BiVLC Table 3.
-* **Choice**: one item, k candidates of the other kind, the first m of them correct. `scores[q, c]` is the
-  score of candidate c of question q. SugarCrepe has k = 2, m = 1; ARO's order sets k = 5, m = 1;
-  SugarCrepe++ k = 3, m = 2 (both paraphrases must beat the negative). Where questions have different numbers
-  of candidates (CREPE's systematicity), minus infinity stands behind the last: it beats and ties nothing.
+* **Quad**: `scores[q, i, j]` is the score of caption i with image j; caption i belongs to image i. Measures
+  of Winoground (equations 1-3) under the names of BiVLC (appendix D): text score `i2t`, image score `t2i`.
+* **Choice**: `scores[q, c]`, the first m of k candidates correct. SugarCrepe has k = 2, m = 1; ARO's order
+  sets k = 5, m = 1; SugarCrepe++ k = 3, m = 2. Minus infinity stands behind the last candidate of questions
+  with fewer: it beats and ties nothing.
 * **Paraphrase**: three captions, the first two of one meaning. `scores[q]` are the similarities of captions 0
-  and 1, 0 and 2, 1 and 2, and the first is the right candidate of three (SugarCrepe++'s text-only task).
-* **Preference**: of two candidates, whether the one that people preferred scores higher. `scores[q, c]`, or
-  `scores[q, c, d]` with one score per draw of references; `label[q]` is the preferred candidate. A value per
-  question is the mean over draws.
+  and 1, 0 and 2, 1 and 2; the first is the right candidate (SugarCrepe++'s text-only task).
+* **Preference**: `scores[q, c]` of two candidates, or `scores[q, c, d]` with one score per draw of
+  references; `label[q]` is the preferred one. A value is the mean over draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +43,7 @@ def picks(
 ) -> Float[ndarray, "n"]:
     """Whether one image picks its caption, or one caption its image. Values in [0, 1], chance 1/2.
 
-    `direction` is one of BiVLC's Table 3, such as `ipos2t`, image 0 picks its caption: s(C0, I0) > s(C1, I0).
+    `direction` is one of BiVLC's Table 3: `ipos2t` is image 0 picks its caption, s(C0, I0) > s(C1, I0).
 
     >>> picks(np.array([[[0.3, 0.2], [0.1, 0.4]]]), direction="ipos2t")
     array([1.])
@@ -59,8 +55,7 @@ def picks(
 def i2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
     """Both images pick their captions (Winoground's text score). Values in [0, 1], chance 1/4.
 
-    Winoground equation 1, BiVLC equation 1. The two comparisons share no score, so under `half` the expected
-    value is their product.
+    Under `half` the product of both chances. Winoground equation 1, BiVLC equation 1.
 
     >>> i2t(np.array([[[0.3, 0.2], [0.1, 0.4]], [[0.3, 0.9], [0.1, 0.4]]]))
     array([1., 0.])
@@ -79,8 +74,8 @@ def t2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[n
 def group(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
     """Both directions right: each true pair scores above each false one. Values in [0, 1], chance 1/6.
 
-    Winoground equation 3, BiVLC equation 3. The four comparisons share their scores: a random order of four
-    scores puts the two true pairs first in 2! 2! / 4! of the cases, which is what `half` gives a constant.
+    Chance, and `half` for a constant, is 2! 2! / 4!: the four comparisons share their scores. Winoground
+    equation 3, BiVLC equation 3.
 
     >>> group(np.zeros((1, 2, 2)), ties=Ties.HALF)
     array([0.16666667])
@@ -89,10 +84,7 @@ def group(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float
 
 
 def group_match(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """The right matching has the larger sum: s00 + s11 > s01 + s10. Values in [0, 1], chance 1/2.
-
-    The score of the best one-to-one assignment: what a system gets that knows each caption has one image.
-    """
+    """The right matching has the larger sum: s00 + s11 > s01 + s10. Values in [0, 1], chance 1/2."""
     right = _diagonal(scores).sum(axis=1, keepdims=True)
     wrong = _off_diagonal(scores).sum(axis=1, keepdims=True)
     return all_above(right, wrong, ties=ties)
@@ -131,11 +123,10 @@ QUAD: Mapping[str, Measure] = by_name(
 def from_directions(
     directions: Mapping[str, Bool[ndarray, "n"] | Float[ndarray, "n"]],
 ) -> dict[str, Float[ndarray, "n"]]:
-    """All measures that follow from the four single outcomes, where no scores are at hand.
+    """All measures that follow from the four single outcomes, where there are no scores; no group match.
 
-    `directions` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to true and false per question, or two of them
-    where images alone, or captions alone, were asked about; of several answers the share of right ones, and
-    then both ways are the chance that one answer to each is right. Group match needs scores and is left out.
+    `directions` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i`, or the two of one side, to outcomes per
+    question, or to the share of right ones of several answers.
 
     >>> one = np.array([True, True])
     >>> from_directions({"ipos2t": one, "ineg2t": one, "tpos2i": one, "tneg2i": ~one})["group"]
@@ -156,8 +147,8 @@ def from_directions(
 def quad_margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n"]]:
     """How far each question is from flipping: the smallest gap between a right and a wrong score.
 
-    Positive where the strict measure of the same name is 1, zero at a tie, negative where it is wrong; in
-    the unit of the scores.
+    Positive where the strict measure of that name is 1, zero at a tie, else negative; in the unit of the
+    scores.
 
     >>> quad_margins(np.array([[[3.0, 1.0], [2.0, 5.0]]]))["group"]
     array([1.])
@@ -180,9 +171,8 @@ def quad_tied(scores: Float[ndarray, "n 2 2"]) -> Bool[ndarray, "n"]:
 
 
 def t2i_ties_to_second(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n"]:
-    """`t2i` where equal scores are a choice of the second image, as in the official code of MMVP-VLM.
-
-    A constant scorer is right about every second caption and wrong about every first: 0 in all.
+    """`t2i` where equal scores choose the second image, as in the official code of MMVP-VLM; a constant gets
+    0.
 
     >>> t2i_ties_to_second(np.array([[[2.0, 1.0], [3.0, 3.0]], [[2.0, 2.0], [1.0, 3.0]]]))
     array([1., 0.])
@@ -202,12 +192,10 @@ def _off_diagonal(scores: Float[ndarray, "n 2 2"]) -> Float[ndarray, "n 2"]:
 def choice_accuracy(
     scores: Float[ndarray, "n k"], *, correct: int = 1, ties: Ties = Ties.STRICT
 ) -> Float[ndarray, "n"]:
-    """Whether the first `correct` candidates all score above all the others.
+    """Whether the first `correct` candidates all score above all the others, in [0, 1] per question.
 
-    Returns values in [0, 1] per question. Chance is `m! (k - m)! / k!`, 1/2 for a pair, with the k of each
-    question. A tie is wrong under `strict`; under `half` it is worth its chance in a random order.
-
-    Source: SugarCrepe's evaluation (strict comparison, one positive and one negative caption).
+    Chance is `m! (k - m)! / k!`, 1/2 for a pair. A tie is wrong under `strict`; under `half` it is worth its
+    chance in a random order. Source: SugarCrepe's evaluation (strict).
 
     >>> choice_accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]))
     array([1., 0., 0.])
@@ -258,8 +246,7 @@ PARAPHRASE: Mapping[str, Measure] = by_name(
 def together(values: Float[ndarray, "n"], labels: Sequence[str], members: int) -> Float[ndarray, "n"]:
     """The product of the values of each question's group; 0 where it has not `members` questions, or none.
 
-    A mean of them is what the official code of What'sUp counts: pairs with both right, over half as many as
-    there are questions.
+    Their mean is what the official code of What'sUp counts.
 
     >>> together(np.array([1.0, 1.0, 1.0, 0.0, 1.0]), ["a", "a", "b", "b", ""], 2)
     array([1., 1., 0., 0., 0.])
@@ -294,8 +281,8 @@ def preference_accuracy(
 ) -> Float[ndarray, "n"]:
     """How often the preferred candidate scores higher, in [0, 1] per question.
 
-    A tie is wrong under `strict`, worth a half under `half`, right under `optimistic`. Source: PAC-S section
-    4.3 (Pascal-50S: five draws of references, averaged) and 4.4 (FOIL: strict).
+    A tie is wrong under `strict`, a half under `half`, right under `optimistic`. Source: PAC-S section 4.3
+    (Pascal-50S: mean of five draws of references) and 4.4 (FOIL: strict).
 
     >>> preference_accuracy(np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.5]]), np.array([0, 0, 1]))
     array([1., 0., 1.])

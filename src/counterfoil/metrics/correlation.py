@@ -1,16 +1,13 @@
-"""Correlations of two columns of numbers, with p-values.
+"""Correlations of two columns with p-values, and pairwise accuracy, where calling a tie a tie is right.
 
-`scipy.stats` takes longer to import than most commands to run, so it is imported where it is used.
+SciPy takes longer to import than most commands to run, so it is imported where it is used.
 
-Pairwise accuracy of scores against ratings, where calling a tie a tie is right.
-
-Of two rated items a metric may say that one is better, or that both are alike, and people may too; the
-measure is the share of all pairs on which they say the same. Scores hardly ever tie, so metrics are allowed a
-threshold: differences up to it are ties. The threshold that makes the most pairs agree is fitted on the pairs
-that are then counted, which flatters every metric, so the measure without it stands beside it.
+Pairwise accuracy is the share of pairs of items of which scores and ratings say the same: one is better, or
+both are alike. Scores hardly ever tie, so differences up to a threshold may count as ties; the threshold is
+fitted on the pairs that are then counted, which flatters, so the measure without it stands beside it.
 
 Source: D. Deutsch, G. Foster, M. Freitag, Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy
-and Tie Calibration, 2023 (pairwise accuracy with ties, and tie calibration).
+and Tie Calibration, 2023.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,10 +24,8 @@ from counterfoil.metrics.measures import Measure, by_name
 def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[float, float]:
     """Pearson's correlation and its two-sided p-value under independence: (coefficient, p).
 
-    The coefficient is in [-1, 1]. Both are NaN where a column is constant: there is nothing to go along with.
-    With a column of zeros and ones it is the point-biserial correlation, as in Winoground Table 6 between a
-    question's group score and the mean length of its two captions in words. Raises `InputError` for fewer
-    than three rows.
+    In [-1, 1]; both are NaN where a column is constant. With a column of zeros and ones it is the
+    point-biserial correlation, as in Winoground Table 6. Raises `InputError` for fewer than three rows.
 
     >>> coefficient, p = pearson(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0]))
     >>> round(coefficient, 4), round(p, 4)
@@ -40,9 +35,8 @@ def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[fl
 
 
 def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[float, float]:
-    """Spearman's rank correlation and its two-sided p-value under independence: (coefficient, p).
-
-    Equal numbers share the mean of their ranks. Otherwise as `pearson`.
+    """Spearman's rank correlation and its two-sided p-value; equal numbers share the mean of their ranks. See
+    `pearson`.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 9.0]))[0]
     1.0
@@ -53,9 +47,9 @@ def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[f
 def kendall_tau_b(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
     """Kendall's tau-b: the balance of pairs of rows in one order and in opposite orders, ties allowed for.
 
-    (agreeing - opposed) / sqrt((pairs - pairs tied in `first`) * (pairs - pairs tied in `second`)), in
-    [-1, 1]; NaN where a column is constant. Two rows are enough for a value, of 1 or -1. Raises `InputError`
-    for fewer. ECCV Caption uses it between measures (Table 5) and between lists (Table A.1a).
+    (agreeing - opposed) / sqrt((pairs - pairs tied in `first`) * (pairs - pairs tied in `second`)), in [-1,
+    1]; NaN where a column is constant. Raises `InputError` for fewer than two rows. Source: ECCV Caption,
+    Tables 5 and A.1a.
 
     >>> round(kendall_tau_b(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])), 6)
     0.8
@@ -68,7 +62,7 @@ def kendall_tau_c(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> fl
 
     2 (agreeing - opposed) / (n^2 (k - 1) / k) with k the smaller number of distinct values; in [-1, 1], and 1
     only where the k classes are equally many. NaN where a column is constant. Raises `InputError` for fewer
-    than two rows. It is what CLIPScore reports of Flickr8k-Expert and Composite (scipy's variant "c").
+    than two rows. CLIPScore reports it of Flickr8k-Expert and Composite.
 
     >>> kendall_tau_c(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0]))
     0.75
@@ -91,16 +85,12 @@ def weighted_tau_b(
 ) -> Float[ndarray, "draws columns columns"]:
     """Kendall's tau-b between all pairs of columns in each of many samples whose rows have whole weights.
 
-    A row of weight 3 is three copies of it: a pair of different rows counts as often as the product of their
-    weights, and copies of one row, tied with each other in every column, count in no pair. The value is
-    `kendall_tau_b` of the rows written out as often as they weigh. NaN where a column does not vary among the
-    rows of weight above 0, or holds a NaN.
+    The value is `kendall_tau_b` of the rows written out as often as they weigh. NaN where a column does not
+    vary among the rows of weight above 0, or holds a NaN.
 
     >>> values = np.array([[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]])
     >>> weighted_tau_b(values, np.array([[1.0, 1.0, 1.0]]))[:, 0, 1].round(4)
     array([0.3333])
-    >>> weighted_tau_b(values, np.array([[0.0, 1.0, 2.0]]))[:, 0, 1]
-    array([-1.])
     """
     i, j = np.triu_indices(values.shape[1], 1)
     order = np.sign(values[:, i] - values[:, j])
@@ -110,7 +100,7 @@ def weighted_tau_b(
 def weighted_spearman(
     values: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
 ) -> Float[ndarray, "draws columns columns"]:
-    """Spearman's correlation between all pairs of columns in each of many samples, as `weighted_tau_b`.
+    """Spearman's correlation of all pairs of columns, as `weighted_tau_b`.
 
     >>> values = np.array([[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]])
     >>> weighted_spearman(values, np.array([[1.0, 1.0, 1.0]]))[:, 0, 1]
@@ -124,9 +114,7 @@ def weighted_spearman(
 def weighted_pearson(
     values: Float[ndarray, "draws rows columns"], weights: Float[ndarray, "draws rows"]
 ) -> Float[ndarray, "draws columns columns"]:
-    """Pearson's correlation between all pairs of columns in each of many samples, as `weighted_tau_b`.
-
-    Numbers that differ by no more than rounding make no column vary.
+    """Pearson's correlation of all pairs of columns, as `weighted_tau_b`; rounding makes no column vary.
 
     >>> values = np.array([[[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]])
     >>> weighted_pearson(values, np.array([[1.0, 1.0, 1.0]]))[:, 0, 1].round(9)
@@ -188,10 +176,8 @@ _BLOCK = 1 << 23
 def agreement(
     scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], *, tie: float = 0.0
 ) -> Float[ndarray, "n"]:
-    """For every item the share of the others with which scores and ratings say the same.
-
-    The mean over items is the measure. Scores that differ by `tie` or less are alike. Raises `InputError` for
-    fewer than two items.
+    """For every item the share of the others with which scores and ratings say the same; see
+    `pairwise_accuracy`.
 
     >>> agreement(np.array([0.1, 0.2, 0.9]), np.array([1.0, 1.0, 2.0]), tie=0.1)
     array([1., 1., 1.])
@@ -210,8 +196,8 @@ def pairwise_accuracy(
 ) -> float:
     """The share of pairs of items on which scores and ratings say the same, in [0, 1].
 
-    Both that one is better, and the same one, or both that they are alike: scores where they differ by `tie`
-    or less, ratings where they are equal. Raises `InputError` for fewer than two items.
+    Both that the same one is better, or both that they are alike: scores where they differ by `tie` or less,
+    ratings where they are equal. Raises `InputError` for fewer than two items.
 
     >>> pairwise_accuracy(np.array([0.1, 0.2, 0.9]), np.array([1.0, 1.0, 2.0]))
     0.6666666666666666
@@ -220,10 +206,10 @@ def pairwise_accuracy(
 
 
 def fitted_tie(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> float:
-    """The difference up to which scores must be alike for the most pairs to agree; of several the smallest.
+    """The threshold of ties at which the most pairs agree: 0 or a difference of two scores; of several the
+    smallest.
 
-    It is 0 or the difference of two scores whose ratings are equal. Raises `InputError` for fewer than two
-    items.
+    Raises `InputError` for fewer than two items.
 
     >>> fitted_tie(np.array([0.0, 0.25, 2.0]), np.array([1.0, 1.0, 2.0]))
     0.25

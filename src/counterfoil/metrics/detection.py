@@ -1,11 +1,7 @@
-"""Detection of synthetic items, and what it alone gets on a quad benchmark.
+"""Detection of synthetic items, and what it alone gets on a quad benchmark (BiVLC section 5.3).
 
-Where every wrong image and caption was made by a machine, a detector of machine-made things can answer
-without understanding either. BiVLC section 5.3 measures how far that goes. All functions take probabilities
-of being *synthetic*: item 0 of each question is natural, item 1 is synthetic.
-
-A probability is rounded as Python and PyTorch round: exactly one half goes to 0, "natural". (With `>= 0.5`
-it would be synthetic; the released outputs have no such case.)
+All functions take probabilities of being *synthetic*: item 0 of each question is natural, item 1 synthetic.
+Exactly one half goes to "natural", as Python and PyTorch round.
 """
 
 from collections.abc import Mapping
@@ -29,7 +25,7 @@ def synthetic(probability: Float[ndarray, "..."]) -> Bool[ndarray, "..."]:
 def accuracy(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n 2"]:
     """Whether each natural item (column 0) and each synthetic one (column 1) is detected as what it is.
 
-    Values 0 and 1, chance 1/2; the mean over all is the detection accuracy of BiVLC Table 5.
+    Values 0 and 1, chance 1/2; their mean is the detection accuracy of BiVLC Table 5.
 
     >>> accuracy(np.array([[0.1, 0.9], [0.6, 0.7]]))
     array([[1., 1.],
@@ -45,11 +41,8 @@ def two_steps(
     """The four single outcomes of a quad benchmark, answered by detectors of synthetic captions and images.
 
     First the query is classified; where that is right, the candidate is chosen that is likelier of the same
-    kind. So image 0 picks its caption (`ipos2t`) where it is found natural and caption 0 is less likely
-    synthetic than caption 1, and so on with the roles turned. Equal probabilities are wrong, as in strict
-    comparison. Returns what `contrast.from_directions` and `Outcomes` take.
-
-    Source: BiVLC, section 5.3.
+    kind. Equal probabilities are wrong. `contrast.from_directions` takes the result. Source: BiVLC, section
+    5.3.
 
     >>> outcome = two_steps(np.array([[0.6, 0.7]]), np.array([[0.1, 0.9]]))
     >>> {name: bool(right[0]) for name, right in outcome.items()}
@@ -69,9 +62,7 @@ def two_steps(
 def likelier(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n"]:
     """Whether the natural item of a pair is less likely synthetic than the other; equal is wrong.
 
-    What a detector of captions gets on SugarCrepe without seeing the image. Values 0 and 1, chance 1/2.
-
-    Source: BiVLC, section 5.3.
+    What a detector of captions gets on SugarCrepe without the image. Chance 1/2. Source: BiVLC, section 5.3.
 
     >>> likelier(np.array([[0.6, 0.7], [0.5, 0.5]]))
     array([1., 0.])
@@ -82,9 +73,8 @@ def likelier(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n"]:
 def by_label(values: Float[ndarray, "m"], label: Float[ndarray, "m"]) -> Float[ndarray, "n 2"]:
     """Outputs in one column with labels 0 (natural) and 1 (synthetic), as one row per question.
 
-    The k-th natural and the k-th synthetic output belong to question k; how the two are interleaved does not
-    matter (the released tables have a batch of one, then a batch of the other). Raises `InputError` where
-    they are not as many of one as of the other, or where there are other labels.
+    The k-th natural and the k-th synthetic output belong to question k, however they are interleaved. Raises
+    `InputError` where they are not as many, or there are other labels.
 
     >>> by_label(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
     array([[0.1, 0.8],

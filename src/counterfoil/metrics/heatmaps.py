@@ -15,9 +15,7 @@ Box = tuple[float, float, float, float]
 def rollout(layers: Sequence[Float[ndarray, "heads tokens tokens"]]) -> Float[ndarray, "tokens tokens"]:
     """How much each token of the last layer takes from each token of the input; rows sum to 1.
 
-    Per layer the heads are averaged, and half of it is the token itself, since a residual adds it; the layers
-    are then multiplied.
-
+    Heads of a layer are averaged and mixed half and half with the token itself; layers are multiplied.
     Source: Abnar and Zuidema, ACL 2020, equation 1 ("attention rollout").
 
     >>> one = np.array([[[0.5, 0.5], [0.0, 1.0]]])

@@ -1,11 +1,10 @@
-"""Measures as values: the name, the label, the meaning, the range, chance and the arithmetic of each.
+"""Measures as values: name, label, meaning, range, chance and arithmetic of each.
 
-A measure is declared once, beside its arithmetic; `MEASURES` holds all of them by form of question, in the
-order of reports. Labels, tables, `counterfoil list measures` and "did you mean" follow from it. Those of
-galleries have a value in each of two directions and their mean, and some look at the first K places:
-`i2t_recall_at_5` is recall at 5 from images to captions. Such names parse and print alike.
+A measure is declared once, beside its arithmetic; labels, tables and `counterfoil list measures` follow from
+it. Those of galleries have a value in each of two directions and their mean, and some look at the first K
+places: `i2t_recall_at_5` is recall at 5 from images to captions.
 
-Another package adds a measure by an entry point, whose name is the form and the name with a dot between them:
+Another package adds a measure by an entry point named after the form and the measure:
 
     [project.entry-points."counterfoil.measures"]
     "quad.first" = "my_package.measures:FIRST"
@@ -61,7 +60,7 @@ def split_direction(name: str) -> tuple[str, str]:
 
 
 class Declared:
-    """A measure, or a measure for any K, as registries hold it: under its form and its name."""
+    """A measure, or a measure for any K, as registries hold it."""
 
     name: Any
     form: Any
@@ -85,25 +84,21 @@ class Declared:
 class Measure(Declared):
     """One measure of one form of question.
 
-    * `name` is what JSON, run folders and `--measure` call it, `label` what tables do, and `meaning` is one
-      line for readers who meet it for the first time.
-    * `chance` is the value of random, never equal scores: a number ("1/6"), or a formula where the value
-      depends on the question.
-    * `per_item(...)` gives an array of one value in [0, 1] per question, `of_all(scores, ratings)` one number
-      of all of them, `of_all(scores, truth)` of statements. What `per_item` takes depends on the form: scores
-      (n, 2, 2) of quads; scores (n, k) and `correct` of choices and paraphrases; scores (n, 2) and the
-      preferred candidates of preferences; `Ranks` of galleries; all of them `ties`. `macro_of` names another
-      measure instead: then the value is the mean over the benchmark's groups of that measure's means.
+    * `name` is for JSON, run folders and `--measure`, `label` for tables, `meaning` one line for readers.
+    * `chance` is the value of random, never equal scores: a number ("1/6") or a formula.
+    * `per_item(...)` gives one value in [0, 1] per question, `of_all(scores, ratings)` one number of all,
+      `of_all(scores, truth)` of statements. `per_item` takes scores (n, 2, 2) of quads; scores (n, k) and
+      `correct` of choices and paraphrases; scores (n, 2) and the preferred candidates of preferences; `Ranks`
+      of galleries; all of them `ties`. `macro_of` names a measure instead, whose means over groups are
+      averaged.
     * `range` holds all values; only that of an `of_all` is not [0, 1].
-    * `main` measures are those that comparisons test where a benchmark's card names none.
-    * `within` names a grouping of the benchmark, and how many questions each of its groups has: a question's
-      value is then the product over the questions of its group, and 0 outside of every group and in a group
-      that lacks some; the measure is reported where the benchmark has the grouping.
-    * `needs` restricts a gallery's measure to galleries whose right answers have "gains" other than 1, or
-      follow from "classes" (`class_rules.Plausible`; then `per_item` takes their shares), or to those whose
-      "card" names it.
+    * `main` measures are tested where a benchmark's card names none.
+    * `within` names a grouping and how many questions each of its groups has: a question's value is then the
+      product over its group, 0 without a whole group.
+    * `needs` restricts a gallery's measure to galleries with "gains" other than 1, with "classes" (then
+      `per_item` takes the shares of `class_rules.Plausible`), or whose "card" names it.
 
-    Calling a measure calls its arithmetic. Raises `InputError` unless it has exactly one of the three.
+    Raises `InputError` unless it has exactly one arithmetic.
 
     >>> import numpy as np
     >>> right = Measure("right", "quad", "Right", "the first pair scores above 0", "1/2",
@@ -148,22 +143,18 @@ class Measure(Declared):
 
     @property
     def signed(self) -> bool:
-        """Whether values can be below 0, as correlations are: printed times a hundred, never as per cent."""
+        """Whether values can be below 0, as correlations are: printed times a hundred."""
         return self.range[0] < 0
 
     @property
     def expected(self) -> float | None:
-        """Chance as a number; None where it is a formula.
-
-        Then it is the value of a scorer that returns a constant, under the tie policy `half`.
+        """Chance as a number; None where it is a formula (a constant scorer has it under the tie policy
+        `half`).
         """
         return float(Fraction(self.chance)) if re.fullmatch(r"\d+(/\d+)?", self.chance) else None
 
     def toward(self, direction: str) -> "Measure":
-        """The measure of one direction of a gallery, or of the mean of both.
-
-        Raises `KeyError` for another direction.
-        """
+        """The measure of one direction of a gallery, or of the mean of both."""
         of = DIRECTIONS[direction]
         return replace(
             self,
@@ -201,8 +192,8 @@ class Measure(Declared):
 class MeasureAtK(Declared):
     """A measure that looks at the first K places, for any K of 1 or more.
 
-    `at(k)` makes the measure of one K, and with the letter "K" that of lists and messages. `ks` are reported
-    unless others are chosen.
+    `at(k)` makes the measure of one K, or of the letter "K" for lists and messages. `ks` are reported by
+    default.
 
     >>> from counterfoil.metrics.ranking import MEASURES
     >>> recall = MEASURES["recall_at_K"]
@@ -234,7 +225,7 @@ class MeasureAtK(Declared):
         return tuple(map(self.at, self.ks))
 
     def k_of(self, name: str) -> int | None:
-        """The K in a name; None where it is the name of something else. K may be 0 or begin with zeros."""
+        """The K in a name, which may be 0 or begin with zeros; None in the name of something else."""
         before, _, after = self.name.partition("K")
         match = re.fullmatch(f"{re.escape(before)}([0-9]{{1,18}}){re.escape(after)}", name)
         return int(match[1]) if match else None
@@ -277,9 +268,8 @@ class MeasureRegistry(Registry[Declared]):
     def register(self, entry: Declared) -> Declared:
         """Add a measure, so that `evaluate` reports it, and tables, pages and lists show it; returns it.
 
-        Raises `InputError` where its name is taken or begins with a direction (`i2t_`), where another form
-        has a measure of this name with another label, and for a measure of all ratings together: the samples
-        of those are drawn by `weighted_correlation`.
+        Raises `InputError` where its name is taken or begins with a direction (`i2t_`), another form has the
+        name with another label, and for a measure without a value per question.
 
         >>> from dataclasses import replace
         >>> MEASURES.register(replace(find("group", "quad"), name="i2t_group"))
@@ -346,7 +336,7 @@ MEASURES = MeasureRegistry(
 
 
 def of_form(form: str) -> tuple[Measure, ...]:
-    """The measures of a form that are reported unless some are chosen; of galleries without a direction.
+    """The measures of a form that are reported by default; of galleries without a direction.
 
     >>> [measure.name for measure in of_form("preference")]
     ['accuracy', 'accuracy_macro']

@@ -1,10 +1,7 @@
 """Retrieval where a query has many right answers: measures from the ranks of the positives.
 
-All take `Ranks` (see `ranks`) and give one value per query; `ties` says what a tie between items counts for.
-
-A query without positives has no value under any measure: it gets NaN, and `Qrels.defined` tells it apart,
-so that a mean over queries is an explicit decision. A ranking that was cut is refused by name wherever
-the value depends on what stood behind the cut.
+All take `Ranks` and give one value per query, NaN where the query has no positives; `ties` says what a tie
+between items counts for. Where a value depends on what stood behind the end of a list, the list is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,8 +25,8 @@ _EVERYWHERE = int(np.iinfo(np.int64).max)
 def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """Whether *any* positive is among the first k: the R@K of the papers, 0 or 1 (between under `half`).
 
-    Not the share of the positives found. A list shorter than k will do only where it holds a positive.
-    Source: ECCV Caption section 4.1 and equation E.2.
+    Not the share of the positives found. A list shorter than k must hold a positive. Source: ECCV Caption
+    section 4.1 and equation E.2.
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> one = positive_ranks(np.array([[0.5, 0.5, 0.1]]), Qrels.of([[0]]))
@@ -51,11 +48,10 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
 def r_precision(
     ranks: Ranks, *, cap: int | None = None, ties: Ties = Ties.STRICT
 ) -> Float[ndarray, "queries"]:
-    """The share of positives among the first R items, R being the number of the query's positives.
+    """The share of positives among the first R items, R being the number of the query's positives, in [0, 1].
 
-    Between 0 and 1. With `cap`, R is replaced by the smaller of the two (modified PMRP: 50). Absent positives
-    count in R. A list must reach down to R, or hold all positives. Source: ECCV Caption equation E.3 and
-    section 5.1.
+    With `cap`, R is at most that (modified PMRP: 50). Absent positives count in R. A list must reach down to
+    R, or hold all positives. Source: ECCV Caption equation E.3 and section 5.1.
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> r_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Qrels.of([[0, 3]])))
@@ -67,8 +63,8 @@ def r_precision(
 def graded_r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """R-Precision with the gain of each positive among the first R in place of 1.
 
-    R counts full and partial matches alike, so that a perfect ranking with partial matches gets less than 1.
-    Source: ECCV Caption equations E.3 and E.4, with gains 1 for "100% YES" and 0.5 for "Partially YES".
+    R counts full and partial matches alike, so a perfect ranking with partial matches gets less than 1.
+    Source: ECCV Caption equations E.3 and E.4 (gains 1 for "100% YES", 0.5 for "Partially YES").
     """
     return _hits(ranks, "graded R-Precision", cap=None, ties=ties, weights=None)
 
@@ -89,8 +85,8 @@ def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarr
 def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """mAP@R of each query: (1 / R) sum over r = 1 .. R of P(r) [item r is positive], P(r) the precision at r.
 
-    Between 0 and 1; gains are not looked at. A list must reach down to R, or hold all positives.
-    Source: ECCV Caption section 4.1 (after Musgrave et al., A metric learning reality check, 2020).
+    In [0, 1]; gains are not looked at. A list must reach down to R, or hold all positives. Source: ECCV
+    Caption section 4.1 (after Musgrave et al., A metric learning reality check, 2020).
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> round(map_at_r(positive_ranks(-np.arange(9.0)[None], Qrels.of([list(range(1, 9))]))).item(), 3)
@@ -104,10 +100,10 @@ def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queri
 def average_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """The mean over a query's positives of the precision at the place of each; their mean is the mAP.
 
-    Between 0 and 1; gains are not looked at, and an absent positive counts 0. A list must hold all positives.
-    Code that goes over thresholds (scikit-learn, torchmetrics) gives all positives of a tie the precision
-    behind the tie: where scores tie that is none of the policies here.
-    Source: C. D. Manning, P. Raghavan, H. Schütze, Introduction to Information Retrieval, 2008, section 8.4.
+    In [0, 1]; gains are not looked at, an absent positive counts 0, and a list must hold all positives.
+    scikit-learn and torchmetrics give all positives of a tie the precision behind it, which is none of the
+    policies here. Source: C. D. Manning, P. Raghavan, H. Schütze, Introduction to Information Retrieval,
+    2008, section 8.4.
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> average_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Qrels.of([[0, 3]])))
@@ -138,7 +134,7 @@ def _precisions(ranks: Ranks, within: ndarray, ties: Ties) -> Float[ndarray, "qu
 
 
 def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
-    """One over the place of the first positive, 0 where the gallery holds none. Their mean is the MRR.
+    """One over the place of the first positive, 0 where the gallery holds none; their mean is the MRR.
 
     A list must hold a positive.
 
@@ -158,9 +154,9 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
 def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """Discounted cumulative gain over the best that the query's positives allow, of the first k or all items.
 
-    The gain of an item at place r is divided by log2(1 + r); gains are as given (for 2^g - 1 hand those in).
-    Between 0 and 1; absent positives count in the best. A list must reach down to k, or hold all positives.
-    Source: K. Järvelin, J. Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002.
+    The gain of an item at place r is divided by log2(1 + r); gains are as given. In [0, 1]; absent positives
+    count in the best. A list must reach down to k, or hold all positives. Source: K. Järvelin, J. Kekäläinen,
+    Cumulated gain-based evaluation of IR techniques, 2002.
 
     >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
     >>> round(ndcg(positive_ranks(np.array([[1.0, 2.0, 0.0]]), Qrels.of([[0]]))).item(), 4)

@@ -1,16 +1,12 @@
 """The rank of every right answer of a query in a gallery, and nothing else of the scores.
 
-A query is an image (or a caption), the gallery all captions (or images), and some items of the gallery are
-positive: right answers, each with a gain (1, or less for a partial match). What the measures of retrieval
-(`ranking`) need of the scores is a few whole numbers per positive: how many wrong items score strictly above
-it, how many the same, how many positives above. `positive_ranks` counts them in a block of scores (some
-queries x the whole gallery), so that no list is ever kept or cut; `list_ranks` reads them from lists that
-another program has ranked and perhaps truncated.
+Measures of retrieval need a few whole numbers per positive: how many wrong items score strictly above it, how
+many the same, how many positives above. `positive_ranks` counts them in a block of scores (some queries x the
+whole gallery), `list_ranks` reads them from lists that another program ranked and perhaps truncated.
 
-`tally` counts part of the gallery by part: a block of some images x all captions ranks the captions for those
-images at once, but holds for each caption only a part of its gallery. Counts add up: where the scores of a
-caption's positives are known beforehand, one matrix product serves both directions, and no block is ever
-turned around.
+`tally` counts the gallery part by part: a block of some images x all captions ranks the captions for those
+images, but holds for each caption only a part of its gallery. Counts add up: where the scores of a caption's
+positives are known beforehand, one matrix product serves both directions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,8 +27,8 @@ _SORT_FROM = 60
 class Qrels:
     """The right answers of each query: those of query q are `items[starts[q]:starts[q + 1]]`.
 
-    Items are columns of the gallery; -1 is a right answer that the gallery does not hold. It is never found,
-    but counts in R, the number of right answers. `gains` are above 0: 1 for a full match, less for a partial.
+    Items are columns of the gallery; -1 is a right answer that the gallery does not hold: never found, but
+    counted in R. `gains` are above 0: 1 for a full match, less for a partial one.
     """
 
     starts: Int[ndarray, "bounds"]
@@ -41,10 +37,8 @@ class Qrels:
 
     @staticmethod
     def of(items: Sequence[Sequence[int]], gains: Sequence[Sequence[float]] | None = None) -> "Qrels":
-        """From a list of columns per query, and of gains where they are not all 1.
-
-        Raises `InputError` where an item is listed twice for a query, an item is below -1, a gain is not a
-        number above 0, or items and gains are not as many.
+        """From a list of columns per query, and of gains where they are not all 1; raises `InputError` as
+        `checked`.
 
         >>> Qrels.of([[3, 1], [], [0, -1]]).counts
         array([2, 0, 2])
@@ -105,7 +99,7 @@ class Qrels:
         return np.repeat(np.arange(len(self.starts) - 1), self.counts)
 
     def take(self, queries: Int[ndarray, "chosen"] | slice) -> "Qrels":
-        """Those of some queries only, in the order given: what belongs to a block of rows.
+        """Those of some queries only, in the order given.
 
         >>> Qrels.of([[3, 1], [2]]).take(np.array([1])).items
         array([2])
@@ -121,8 +115,7 @@ class Ranks:
     """Where the positives of each query stand: one entry per positive found, by query, best first.
 
     `wrong` items score strictly above it, `tied` wrong ones the same, `before` other positives strictly
-    above. `depth` is how far down each query's ranking is known: the whole gallery where it comes from
-    scores, the length of the list where it was given.
+    above. `depth` is how far down each query's ranking is known: the gallery, or the length of a list.
     """
 
     positives: Qrels
@@ -144,11 +137,10 @@ class Ranks:
 
 
 def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -> Ranks:
-    """The ranks of all positives in a block of scores, higher being better.
+    """The ranks of all positives in a block of scores, some queries with the *whole* gallery, higher being
+    better.
 
-    Takes any number of queries with the *whole* gallery, transposed blocks included. Needs little memory
-    beside the block. Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite
-    scores are in order.
+    Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite scores are in order.
 
     >>> ranks = positive_ranks(np.array([[0.9, 0.5, 0.7, 0.5]]), Qrels.of([[0, 1]]))
     >>> ranks.wrong, ranks.tied, ranks.before
@@ -173,7 +165,7 @@ def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -
 def distinct_pairs(
     sets: Sequence[Qrels], gallery: int
 ) -> tuple[Int[ndarray, "pairs"], Int[ndarray, "pairs"], tuple[Int[ndarray, "_"], ...]]:
-    """The pairs of query and item in any of several sets, each once, by query and item, absent ones left out.
+    """The pairs of query and item in any of several sets, each once and in order, absent ones left out.
 
     Returns their queries, their items, and for each set where its own pairs are among them.
 
@@ -191,10 +183,10 @@ def distinct_pairs(
 def from_counts(
     positives: Qrels, above: Int[ndarray, "present"], level: Int[ndarray, "present"], *, gallery: int
 ) -> Ranks:
-    """The ranks of positives of which it is known how many items of any kind score above, and as high.
+    """The ranks of positives from how many items score above each, and as high (itself included).
 
-    In the order of the positives, absent ones left out; each is itself one of those as high. What `tally`
-    adds up over the parts of a gallery.
+    In the order of the positives, absent ones left out; sums of what `tally` gives over the parts of a
+    gallery.
     """
     present = positives.items >= 0
     query, gains = positives.queries[present], positives.gains[present]
@@ -215,10 +207,10 @@ def from_places(
     depth: Int[ndarray, "queries"],
     gallery: int,
 ) -> Ranks:
-    """The ranks of positives from what was kept of them: counts for each, absent and unfound ones included.
+    """The ranks of positives from counts as in `from_counts` for each, absent and unfound ones included.
 
-    `above` items score above a positive and `level` as high, itself included; `above` is -1 where the gallery
-    does not hold the positive or the ranking, known `depth` items deep, does not reach it.
+    `above` is -1 where the gallery does not hold the positive or the ranking, known `depth` items deep, does
+    not reach it.
 
     >>> pair = Qrels.of([[2, 9]])
     >>> from_places(pair, np.array([1, -1]), np.array([1, 0]), depth=np.array([3]), gallery=10).wrong
@@ -274,10 +266,9 @@ def list_ranks(
 ) -> Ranks:
     """The ranks of all positives in lists of columns, best first, which may end before the gallery does.
 
-    What stands behind the end of a list is unknown: a measure that depends on it raises `InputError`, query
-    and reason named. With `truncated_as_miss` a positive behind the end counts as never found, which is how
-    published numbers from cut lists came about (and they change with the cut). Raises `InputError` for lists
-    that do not fit the positives, doubled items and items outside the gallery.
+    A measure that depends on what stands behind the end raises `InputError`. With `truncated_as_miss` a
+    positive behind the end counts as never found, as published numbers from cut lists have it. Raises
+    `InputError` for lists that do not fit the positives, doubled items and items outside the gallery.
 
     >>> ranks = list_ranks([np.array([4, 2, 7])], Qrels.of([[2, 9]]), gallery=10)
     >>> ranks.wrong, ranks.depth, ranks.cut
@@ -320,7 +311,7 @@ def list_places(
 
 
 def join(blocks: Sequence[Ranks]) -> Ranks:
-    """The ranks of consecutive blocks of queries, one or more, in the same gallery, as one."""
+    """The ranks of consecutive blocks of queries in the same gallery as one."""
     sizes = np.array([len(b.depth) for b in blocks])
     shift = np.cumsum(sizes) - sizes
     pairs = np.cumsum([0, *(len(b.positives.items) for b in blocks)])
@@ -349,9 +340,8 @@ def tally(
 ) -> tuple[Int[ndarray, "pairs"], Int[ndarray, "pairs"]]:
     """How many items of a part of the gallery score above each given score of its query, how many as high.
 
-    A row of `scores` is an item, a column a query; pair p asks about `score[p]` in column `query[p]`. The
-    sums over all parts of a gallery are what `ranks.from_counts` takes, each positive itself being one of
-    those as high, if its score is the one in the block to the last bit.
+    A row of `scores` is an item, a column a query; pair p asks about `score[p]` in column `query[p]`. Sums
+    over all parts are what `from_counts` takes, if scores are those of the block to the last bit.
 
     >>> above, level = tally(np.array([[3.0, 1.0], [2.0, 1.0]]), np.array([0, 1]), np.array([2.0, 1.0]))
     >>> above, level
@@ -377,7 +367,7 @@ def tally(
 
 
 def _add(block: ndarray, layers: list[ndarray], score: ndarray, above: ndarray, level: ndarray) -> None:
-    """Add to the counts of pairs, those of a layer being one for each of the first so many columns."""
+    """Add to the counts of pairs; those of a layer are one for each of the first so many columns."""
     for at in layers:
         thresholds, step = score[at], min(_BYTE, max(1, _COUNTED_AT_ONCE // max(len(at), 1)))
         higher, equal = np.zeros((2, len(at)), np.int64)

@@ -1,11 +1,11 @@
 """Measures of statements that are true or false of an image: AUROC, and accuracy at a threshold.
 
-A statement is answered "true" where its score is above a threshold. A score that equals the threshold, or
-that of a statement of the other truth, is a tie. At a threshold `strict` counts it as wrong, `half` as one
-half and `optimistic` as right. AUROC needs no threshold, and counts a tie as one half by its definition.
+A statement is answered "true" where its score is above a threshold; a score that equals it is a tie: `strict`
+counts it as wrong, `half` as one half and `optimistic` as right. AUROC counts a tie as one half by
+definition.
 
-Where the threshold is fitted it is the one of highest balanced accuracy over *other* questions (another
-split, or folds of images): fitted on the questions that it is measured on, it would flatter every scorer.
+A fitted threshold has the highest balanced accuracy over *other* questions (another split, or folds of
+images): fitted on the questions that it is measured on, it would flatter every scorer.
 
 Sources: J. A. Hanley, B. J. McNeil, The meaning and use of the area under a receiver operating characteristic
 (ROC) curve, 1982; E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson, Comparing the areas under two or more
@@ -35,8 +35,7 @@ def placements(
 ) -> Float[ndarray, "n"]:
     """The share of the statements of the other truth that each statement is on the right side of, in [0, 1].
 
-    Above those that are false for a true one, below those that are true for a false one; a tie is one half.
-    `weights` say what each counts, 1 by default. NaN where there is no statement of the other truth.
+    A tie is one half; `weights` say what each counts. NaN where there is no statement of the other truth.
 
     >>> placements(np.array([0.9, 0.2, 0.2, 0.1]), np.array([True, True, False, False]))
     array([1.  , 0.75, 0.75, 1.  ])
@@ -55,8 +54,7 @@ def placements(
 def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
     """The share of pairs of a true and a false statement of which the true one scores higher, in [0, 1].
 
-    A pair that ties is worth one half, whatever the policy of ties: this is the area under the ROC curve.
-    Raises `InputError` where all statements are true, or all false.
+    A tie is one half, whatever the policy. Raises `InputError` where all statements are true, or all false.
 
     >>> auroc(np.array([0.9, 0.2, 0.2]), np.array([True, True, False]))
     0.75
@@ -84,8 +82,8 @@ def correct_at(
 def threshold(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
     """The threshold of the highest balanced accuracy: the middle between two neighbouring scores.
 
-    Of several the one in the widest gap, then the lowest. Where all scores are equal it is that score, so
-    that a constant scorer ties everywhere. Raises `InputError` where all statements are true, or all false.
+    Of several the one in the widest gap, then the lowest; where all scores are equal that score. Raises
+    `InputError` where all statements are true, or all false.
 
     >>> threshold(np.array([0.1, 0.2, 0.6, 0.7]), np.array([False, False, True, True]))
     0.4
@@ -150,9 +148,8 @@ def balanced_accuracy(
     *,
     ties: Ties = Ties.STRICT,
 ) -> float:
-    """The mean of the accuracies on true and on false statements.
-
-    Raises `InputError` where all are true, or all false.
+    """The mean of the accuracies on true and on false statements; `InputError` where all are true, or all
+    false.
 
     >>> round(balanced_accuracy(np.array([0.9, 0.8, 0.2, 0.7]), np.array([True, True, True, False])), 4)
     0.3333
@@ -209,8 +206,8 @@ MEASURES: Mapping[str, Measure] = by_name(
 class WeightedStatements:
     """Statements made ready for samples of clusters: the five measures under weights of `n_clusters` of them.
 
-    `right` is (n, 2): whether each is right at 0.5 and at the fitted threshold; NaN throughout in a column
-    that is not defined. `scores` is None where only right and wrong are known.
+    `right` is (n, 2): right at 0.5 and at the fitted threshold; NaN in a column that is not defined. `scores`
+    is None where only right and wrong are known.
     """
 
     scores: Float[ndarray, "n"] | None
@@ -249,9 +246,8 @@ class WeightedStatements:
         return np.asarray(self.measures(np.ones((1, self.n_clusters)))[0])
 
     def influences(self) -> Float[ndarray, "n 5"]:
-        """What each statement adds to the error of each measure, to first order.
-
-        Columns sum to 0, or are NaN where a measure is not defined.
+        """What each statement adds to the error of each measure, to first order; columns sum to 0, or are
+        NaN.
         """
         n, sizes = len(self.truth), _two(self.truth).sum(axis=0)
         of_class = np.where(self.truth, sizes[0], sizes[1])[:, None]

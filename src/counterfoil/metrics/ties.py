@@ -1,20 +1,18 @@
 """Tie policies, and what each counts in choices and in rankings.
 
-A correct item that scores exactly as high as a wrong one is neither right nor wrong, and how it is
-counted can be worth 100 points: two widely used harnesses give a scorer that returns a constant
-100 % on SugarCrepe, because argmax breaks ties towards the correct caption. So the policy has a name:
+Whether a tie between a correct and a wrong item counts as right can be worth 100 points: two widely used
+harnesses give a constant scorer 100 % on SugarCrepe, because argmax breaks ties towards the correct caption.
 
 * `strict` -- a tie is wrong (the default, and what BiVLC, Winoground and SugarCrepe do)
 * `half` -- the expected value over random orders of the tied scores
 * `optimistic` -- a tie is right
 
-In rankings (recall@K and all other measures of `ranking`) `strict` puts the wrong items of a tie before the
-right ones and lesser gains before greater, `optimistic` behind, and `half` is the expected value over all
-orders of the tied items, in closed form. With `a` items above the tie, `p` positives and `w` wrong ones in
-it, n = p + w:
+In rankings `strict` puts the wrong items of a tie before the right ones and lesser gains before greater,
+`optimistic` behind. With `a` items above the tie, `p` positives and `w` wrong ones in it, n = p + w, `half`
+is:
 
-* a positive of the tie stands at each of the places a + 1 .. a + n with chance 1 / n, which gives the
-  measures that are sums over positives (R-Precision, nDCG, the graded ones);
+* a positive of the tie stands at each of the places a + 1 .. a + n with chance 1 / n (sums over positives:
+  R-Precision, nDCG, the graded ones);
 * its first j places hold no positive with chance C(w, j) / C(n, j): recall and the reciprocal rank;
 * place a + j holds a positive with chance p / n, and then on average (j - 1)(p - 1) / (n - 1) of the tie's
   other positives stand before it: mAP@R.
@@ -42,11 +40,11 @@ class Ties(StrEnum):
 def all_above(
     right: Float[ndarray, "n m"], wrong: Float[ndarray, "n k"], *, ties: Ties
 ) -> Float[ndarray, "n"]:
-    """Whether every right score is above every wrong one, per row.
+    """Whether every right score is above every wrong one, per row, in [0, 1].
 
-    Returns values in [0, 1]: 1 where the lowest right score is above the highest wrong one, 0 where it is
-    below. Where the two are equal, `strict` gives 0, `optimistic` 1, and `half` the chance that a random
-    order of the tied scores puts the `a` tied right ones before the `b` tied wrong ones, `a! b! / (a + b)!`.
+    Where the lowest right score equals the highest wrong one, `strict` gives 0, `optimistic` 1, and `half`
+    the chance that a random order puts the `a` tied right ones before the `b` tied wrong ones, `a! b! / (a +
+    b)!`.
 
     >>> right, wrong = np.array([[2.0], [1.0]]), np.array([[1.0], [1.0]])
     >>> all_above(right, wrong, ties=Ties.STRICT)

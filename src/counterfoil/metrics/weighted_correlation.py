@@ -1,22 +1,15 @@
 """Correlations of scores with ratings in many samples at once, each of which weighs whole clusters of points.
 
-A bootstrap asks for thousands of correlations of the same points, which differ only in how often each
-cluster was drawn. What depends on the points alone (their order, who ties with whom) is worked out once.
-Spearman's is a sum over the points in the order of their scores: a sample costs some passes over them.
 Kendall's numerator is the pairs of points in the same order by score and by level, less those in opposite
-orders; a pair counts as often as the product of the weights of its points. Of many samples of few clusters
-that is a quadratic form of the weights (`_Pairs`), which products of matrices take twice as fast. Else pairs
-are counted bit by bit of the level's number (`_Bit`): two levels differ in a highest bit; the points whose
-levels agree above it are a segment, and in it the pairs of one with the bit and one without are counted by
-running sums over the scores: O(n log levels) for each sample.
+orders; a pair counts as the product of its weights. Pairs are counted bit by bit of the level's number: two
+levels differ in a highest bit, the points whose levels agree above it are a segment, and in a segment pairs
+of one with the bit and one without are counted by running sums over the scores: O(n log levels) per sample.
 
-All of it but Pearson's is arithmetic of whole numbers, exact up to 200,000 points, so equal samples give
-equal bits, and the values are those of scipy on the points written out as often as they weigh.
+All but Pearson's is arithmetic of whole numbers, exact up to 200,000 points: equal samples give equal bits.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -29,7 +22,7 @@ from counterfoil.metrics import correlation
 
 @dataclass(frozen=True, eq=False)
 class SortedPoints:
-    """The cluster of each point, and its level and score as numbers from 0, in an order that is said."""
+    """The cluster, level and score of each point, as numbers from 0."""
 
     clusters: Int[ndarray, "n"]
     level: Int[ndarray, "n"]
@@ -37,7 +30,7 @@ class SortedPoints:
 
 
 def columns(table: Int[ndarray, "draws n"], places: Int[ndarray, "m"]) -> Int[ndarray, "draws m"]:
-    """The columns at some places: of weights, at the clusters of points, what each point weighs."""
+    """The columns at some places."""
     # Places are right by construction; the default mode would copy through a buffer.
     return np.asarray(np.take(table, places, axis=1, mode="clip"))
 
@@ -60,7 +53,6 @@ class _Bit:
 
     @classmethod
     def of(cls, points: SortedPoints, bit: int) -> "_Bit":
-        """That of one bit, counted from the lowest."""
         segment, has = points.level >> (bit + 1), (points.level >> bit) & 1 == 1
         # One number for segment and score, so that places are found by bisection.
         width = int(points.score.max()) + 2
@@ -87,66 +79,8 @@ class _Bit:
         return _dot(having, order) - _dot(of_segment, edges[:, :-1] + edges[:, 1:])
 
 
-#: The most numbers in a table of pairs (256 MiB), and steps of making it; so many samples are worth one.
-_MOST, _STEPS, _MANY = 1 << 26, 1 << 30, 64
-#: Whole numbers below this are exact in float32; columns of one part of a product of matrices.
-_EXACT_32, _PART = 2.0**24, 256
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """What two clusters add to Kendall's numerator, above the diagonal, and each with itself."""
-
-    table: Float[ndarray, "clusters clusters"]
-    own: Float[ndarray, "clusters"]
-    sizes: Float[ndarray, "clusters"]
-
-    @classmethod
-    def of(cls, points: SortedPoints, sizes: Float[ndarray, "clusters"]) -> "_Pairs | None":
-        """The table, made as points pass in the order of their scores; None where it would be too large.
-
-        `order` holds for each level and cluster what a point of this level, if it passed now, would make with
-        the cluster: the sum over the cluster's points of the sign of (level - the point's), times 1 for
-        points that have passed and -1 for those that have not.
-        """
-        n, levels = len(sizes), int(points.level[-1]) + 1
-        if n * max(n, levels) > _MOST or len(points.level) * (n + levels) > _STEPS:
-            return None
-        of_level = np.bincount(points.level * n + points.clusters, minlength=levels * n).reshape(levels, n)
-        order = (sizes - 2 * np.cumsum(of_level, axis=0) + of_level).astype(np.float32)
-        signs = np.sign(np.arange(1 - levels, levels)).astype(np.float32)
-        table = np.zeros((n, n), dtype=np.float32)
-        by_score = np.argsort(points.score, kind="stable")
-        passing = np.stack([points.clusters, points.level], axis=1)[by_score].tolist()
-        cuts = np.flatnonzero(np.diff(points.score[by_score])) + 1
-        for start, stop in pairwise([0, *cuts.tolist(), len(passing)]):
-            # Points of equal scores make nothing with each other: they are neither before nor behind.
-            for half in (True, False):
-                for cluster, level in passing[start:stop]:
-                    order[:, cluster] += signs[levels - 1 - level : 2 * levels - 1 - level]
-                for cluster, level in passing[start:stop] if half else ():
-                    table[cluster] += order[level]
-        return cls(np.triu(table, 1), np.diagonal(table).astype(np.float64), sizes)
-
-    def sums(self, weights: Float[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
-        """Kendall's numerator of each sample."""
-        total = weights**2 @ self.own
-        # What a sample makes with a cluster is at most this; if that is not exact in float32, nothing is.
-        most = float((weights @ self.sizes).max(initial=0)) * float(self.sizes.max())
-        rows = weights.astype(np.float32 if most < _EXACT_32 else np.float64)
-        for start in range(0, len(self.table), _PART):
-            part, above = slice(start, start + _PART), slice(start + _PART)
-            products = rows[:, above] @ self.table[above, part].astype(rows.dtype, copy=False)
-            total += 2 * np.einsum("ij,ij->i", products.astype(np.float64, copy=False), weights[:, part])
-        return total
-
-
 def running(weights: Int[ndarray, "draws n"]) -> Int[ndarray, "draws m"]:
-    """The sums of the weights before each entry, and last of all.
-
-    >>> running(np.array([[2, 0, 1]]))
-    array([[0, 2, 2, 3]])
-    """
+    """The sums of the weights before each entry, and last of all."""
     sums = np.empty((len(weights), weights.shape[1] + 1), dtype=np.int64)
     sums[:, 0] = 0
     np.cumsum(weights, axis=1, out=sums[:, 1:])
@@ -173,9 +107,8 @@ class WeightedCorrelation:
     def of(
         cls, scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"], clusters: Int[ndarray, "n"]
     ) -> "WeightedCorrelation":
-        """The points; `clusters` are numbered from 0, and samples weigh the clusters up to the highest.
-
-        Raises `InputError` for no points and for numbers that are not finite.
+        """The points; `clusters` are numbered from 0. Raises `InputError` for no points and infinite or NaN
+        numbers.
         """
         if not len(scores):
             raise InputError("no points to correlate")
@@ -213,21 +146,12 @@ class WeightedCorrelation:
         """
         whole = weights.astype(np.int64)
         rows = max(1, _AT_ONCE // len(self.points.clusters))
-        pairs = self._pairs if len(whole) >= _MANY else None
-        orders = None if pairs is None else pairs.sums(weights.astype(np.float64))
-        blocks = [np.empty((0, len(MEASURES)))]
-        for i in range(0, len(whole), rows):
-            part = whole[i : i + rows]
-            blocks.append(self._block(part, self.order(part) if orders is None else orders[i : i + rows]))
-        return np.concatenate(blocks)
+        parts = [self._block(whole[i : i + rows]) for i in range(0, len(whole), rows)]
+        return np.concatenate([np.empty((0, len(MEASURES))), *parts])
 
     def order(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
         """Kendall's numerator: pairs in the same order less pairs in opposite orders, of each sample."""
         return 2.0 * sum((bit.sums(weights) for bit in self._bits), np.zeros(len(weights)))
-
-    @cached_property
-    def _pairs(self) -> _Pairs | None:
-        return _Pairs.of(self.points, self.sums[:, 0])
 
     @cached_property
     def _bits(self) -> tuple[_Bit, ...]:
@@ -246,10 +170,8 @@ class WeightedCorrelation:
         """Where each score begins in that order, and each level in the order of levels."""
         return tuple(np.unique(of, return_index=True)[1] for of in (self._by_score.score, self.points.level))
 
-    def _block(
-        self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
-    ) -> Float[ndarray, "draws 4"]:
-        """The same of a few samples, of which Kendall's numerator is known."""
+    def _block(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
+        order = self.order(weights)
         by_score, (score_starts, level_starts) = self._by_score, self._starts
         along = columns(weights, by_score.clusters)
         n = along.sum(axis=1)
@@ -314,10 +236,8 @@ def _cosine(product: ndarray, first: ndarray, second: ndarray) -> NDArray[np.flo
 def influences(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> Float[ndarray, "n 4"]:
     """The derivative of tau-b, tau-c, Spearman's and Pearson's correlation by the weight of each point.
 
-    Columns sum to 0. NaN where all scores or all ratings are equal.
-
-    Source: the infinitesimal jackknife, B. Efron, The jackknife, the bootstrap and other resampling plans,
-    1982, section 6.
+    Columns sum to 0; NaN where all scores or all ratings are equal. Source: the infinitesimal jackknife, B.
+    Efron, The jackknife, the bootstrap and other resampling plans, 1982, section 6.
 
     >>> influences(np.array([0.1, 0.2, 0.4]), np.array([1.0, 2.0, 2.0])).sum(axis=0).round(12) + 0.0
     array([0., 0., 0., 0.])

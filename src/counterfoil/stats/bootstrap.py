@@ -1,18 +1,12 @@
 """The bootstrap: seeded draws over clusters, percentiles, sums that are the same on every machine.
 
-Questions that share an image or a caption succeed and fail together, so what is drawn or flipped is always
-a whole cluster of them. Three things make the results bit-for-bit reproducible:
+Questions that share an image or a caption succeed and fail together, so whole clusters are drawn or flipped.
+Draws are made in blocks, each with its own child of the seed: it does not matter who computes which, and more
+draws begin with the rows of fewer. What is summed are whole numbers (`ExactSums`), exact in floating point,
+so the order of sums does not matter and equal statistics compare as equal.
 
-* the draws are made in blocks, and each block has its own child of the seed, so it does not matter who
-  computes which block, or in what order;
-* so the same seed gives the same rows, and more draws begin with the rows of fewer: every `..._draws` yields
-  blocks of rows, `draws` rows in all;
-* what is summed are whole numbers (`ExactSums`), small enough to be exact in floating point, so it does not
-  matter in what order a matrix product adds them up, and equal statistics compare as equal.
-
-Scores of captions are skewed, many of them are 0, and each metric has a range of its own. Coverage of nominal
-95 % intervals for the mean of 10, 25 and 60 such numbers (exponential, half of them replaced by 0; 1,500
-repetitions, so +- 1.4), and how often the interval of ten goes below 0, where no mean can be:
+Coverage of nominal 95 % intervals for the mean of 10, 25 and 60 skewed scores (exponential, half of them
+replaced by 0; 1,500 repetitions, so +- 1.4), and how often the interval of ten goes below 0:
 
     Student's t                                   85.8   90.3   92.3      66.9
     percentiles of the draws                      83.4   89.7   92.3       0
@@ -103,12 +97,10 @@ def share_draws(
 
 
 def weight_draws(n: int, draws: int, *, seed: int, factor: int = 0) -> Iterator[Float[ndarray, "block n"]]:
-    """Weights of the Bayesian bootstrap: independent exponentials of mean 1, and so of variance 1.
+    """Weights of the Bayesian bootstrap: independent exponentials of mean 1.
 
-    They reweight as drawing with replacement does, but leave nothing out, so that a statistic of pairs stays
-    defined. `factor` 0, 1, ... numbers what is reweighted, each with a stream of its own.
-
-    Source: D. Rubin, The Bayesian bootstrap, 1981.
+    They leave nothing out, so that a statistic of pairs stays defined. `factor` 0, 1, ... numbers what is
+    reweighted, each with a stream of its own. Source: D. Rubin, The Bayesian bootstrap, 1981.
 
     >>> rows = np.concatenate(list(weight_draws(3, 2000, seed=0)))
     >>> rows.shape, bool(abs(rows.mean() - 1) < 0.05), bool(abs(rows.var() - 1) < 0.1)
@@ -158,8 +150,8 @@ def exact_sums(values: Float[ndarray, "n m"], clusters: Int[ndarray, "n"], *, re
     """The cluster sums of `values` as whole numbers whose weighted sums are exact.
 
     `repeats` is how often one draw may count one cluster: 1 for signs, the number of clusters for counts.
-    Values that are multiples of a small fraction (0 and 1, and the 1/2, 1/4, 1/6 of ties) are taken exactly;
-    others are rounded to a power of two so fine that the sums just stay exact in float64.
+    Multiples of a small fraction (1/2, 1/4, 1/6 of ties) are taken exactly, others rounded to a power of two
+    so fine that sums just stay exact in float64.
 
     >>> made = exact_sums(np.array([[0.5], [1.0], [1 / 6]]), np.array([0, 0, 1]))
     >>> made.numbers.ravel(), made.scale
@@ -206,9 +198,8 @@ def mean_intervals(
     """Bootstrap intervals for the mean of each column of `n` independent rows.
 
     Returns (low, high), each (m,): bias-corrected and accelerated, at quantiles widened for small samples.
-    Both are means of drawn rows, so they lie between a column's smallest and largest number, and within
-    whatever range its metric has. Zero width where all numbers of a column agree. All columns share the same
-    draws; the same seed gives the same bits. Raises `InputError` for fewer than `FEWEST` rows.
+    They lie between a column's smallest and largest number; zero width where all agree. All columns share the
+    same draws. Raises `InputError` for fewer than `FEWEST` rows.
 
     Sources: B. Efron, Better bootstrap confidence intervals, 1987; T. Hesterberg, What teachers should know
     about the bootstrap, 2015, section 3.5 (the widened quantiles).

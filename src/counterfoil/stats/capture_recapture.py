@@ -1,8 +1,7 @@
 """How many right pairs no model proposed, from how often those that were proposed were proposed again.
 
-Several proposers (models, people) each find some of the N right pairs of a gallery. How many are left follows
-from how their finds overlap: capture-recapture, as animals are counted. Models overlap more than chance,
-since they see the same easy pairs, so that what can be known is a lower bound.
+How many are left follows from how finds overlap: capture-recapture, as animals are counted. Models overlap
+more than chance, since they see the same easy pairs, so it is a lower bound.
 
 Sources: A. Chao, Estimating the population size for capture-recapture data with unequal catchability, 1987.
 """
@@ -32,12 +31,10 @@ def chao(finds: Bool[ndarray, "pairs proposers"]) -> Population:
 
         N >= S + (f1^2 - Z_1^2 - ... - Z_t^2) / (2 (f2 + 1)),
 
-    with S found, Z_i by proposer i alone, f1 by one (their sum) and f2 by two. Proposers who find pairs
-    independently miss (Z_i Z_j) / f2_ij of them by each two, whatever their rates; what they share makes it
-    less. With equal rates it is Chao's bound. The interval is log-normal around what is missing, with the
-    variance of counts that are Poisson; where no two proposers found a pair alone nothing is missing as far
-    as the bound tells, and `high` is S + f1. It covers the bound, not the truth, which may be above it.
-    Raises `InputError` for fewer than two proposers.
+    with S found, Z_i by proposer i alone, f1 by one (their sum) and f2 by two; with equal rates it is Chao's
+    bound. The interval is log-normal around what is missing, with the variance of Poisson counts; where no
+    two proposers found a pair alone nothing is missing, and `high` is S + f1. It covers the bound, not the
+    truth, which may be above it. Raises `InputError` for fewer than two proposers.
 
     >>> alone = [[1, 0, 0]] * 20 + [[0, 1, 0]] * 10 + [[0, 0, 1]] * 10
     >>> here = chao(np.array(alone + [[1, 1, 0]] * 20 + [[1, 1, 1]] * 10, dtype=bool))

@@ -3,12 +3,11 @@
     dawid_skene(given, smoothing=0.5) -> Confusions      # confusion (people, true, given)
     one_coin(given) -> Confusions                        # the same with one accuracy per person
 
-People err independently of each other given the class, at rates that are the same for all items of a class.
-Where some items are harder than others people err together, and accuracies come out too good.
+People err independently of each other given the class. Where some items are harder than others people err
+together, and accuracies come out too good.
 
-`drawn_so` is of two hidden classes behind several people's yes and no: what is unknown without the truth.
-Person a says yes with chance `hits[a]` where an item is so, and no with chance `rejections[a]` where it is
-not. Items that were answered alike are one pattern with a count.
+`drawn_so` draws what is unknown of two hidden classes without the truth: person a says yes with chance
+`hits[a]` where an item is so, and no with chance `rejections[a]` where it is not.
 """
 
 from collections.abc import Callable
@@ -52,15 +51,14 @@ def dawid_skene(
 ) -> Confusions:
     """The likeliest confusions and class shares, by expectation maximisation from the shares of votes.
 
-    `smoothing` answers are added to every cell of every confusion matrix, and as many items to every class;
-    0 gives the likelihood's maximum, which is 0 or 1 wherever a person has few answers. Stops when no
-    item's chance moves by more than `tolerance`. Items without an answer get the class shares. Exchangeable
-    classes are confused with each other in one way, as in `one_coin`, and people's confusions of them are
-    drawn together by ten answers of the mean accuracy, so that few answers of each person do. Raises
-    `InputError` for no answers and for a negative `smoothing`.
+    `smoothing` answers are added to every cell of every confusion matrix, and as many items to every class.
+    Stops when no item's chance moves by more than `tolerance`. Items without an answer get the class shares.
+    Exchangeable classes are confused with each other in one way, and people's confusions of them are drawn
+    together by ten answers of the mean accuracy. Raises `InputError` for no answers and a negative
+    `smoothing`.
 
-    Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM
-    algorithm, 1979.
+    Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM algorithm,
+    1979.
 
     >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 2, 2, 2])
@@ -102,11 +100,9 @@ def one_coin(
 ) -> Confusions:
     """`dawid_skene` where a person has one accuracy, and errors are spread evenly over the other classes.
 
-    `smoothing` right answers and as many wrong ones are added to those of every person, and of exchangeable
-    classes ten of the mean accuracy. It needs fewer answers per person than a whole confusion matrix.
-
-    Source: Y. Zhang, X. Chen, D. Zhou, M. Jordan, Spectral methods meet EM, 2014, section 2 (the one-coin
-    model).
+    `smoothing` right answers and as many wrong ones are added to every person's, and of exchangeable classes
+    ten of the mean accuracy. Source: Y. Zhang, X. Chen, D. Zhou, M. Jordan, Spectral methods meet EM, 2014,
+    section 2.
 
     >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1])
@@ -201,9 +197,8 @@ _CHAINS, _BURN = 50, 100
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Items by how they were answered: `counts[p]` items to which person a said `yes[p, a]` or `no[p, a]`.
-
-    Neither where the person was not asked.
+    """Items by how they were answered: `counts[p]` items to which person a said `yes[p, a]` or `no[p, a]`, or
+    neither.
     """
 
     yes: Bool[ndarray, "patterns people"]
@@ -227,11 +222,10 @@ def drawn_so(
 ) -> Int[ndarray, "draws patterns"]:
     """How many items of each pattern are so, drawn as often as the answers make it likely.
 
-    Draws of Gibbs sampling, from the solution of `dawid_skene` on: rates and share given which items are so
-    (with Jeffreys' prior, half an answer both ways), then which items are so given the rates. The spread has
-    both what is unknown of the rates and what is unknown of every single item, so that the share of draws in
-    which a number lies between two ends is the chance that it does. A draw whose people are worse than
-    guessing on the whole is mirrored. Raises `InputError` for fewer than three people.
+    Gibbs sampling from the solution of `dawid_skene` on: rates and share given which items are so (Jeffreys'
+    prior), then which items are so. The share of draws in which a number lies between two ends is the chance
+    that it does. A draw whose people are worse than guessing on the whole is mirrored. Raises `InputError`
+    for fewer than three people.
 
     >>> yes = np.array([[1, 1, 1, 0]] * 3, dtype=bool)
     >>> drawn_so(patterns(yes, ~yes), np.random.default_rng(0), draws=100).shape

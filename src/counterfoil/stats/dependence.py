@@ -2,15 +2,13 @@
 
 Where what is shared falls into many small sets of questions (SugarCrepe: an image and its captions), a set is
 a unit, drawn, flipped and counted as a whole: `Sharing.components`. Where captions repeat over many images
-("a photo of a cat"), such sets run together through the captions until one holds nearly everything, although
-hardly any two questions have an item in common. Images and captions are then crossed factors, and variances
-are sums over the pairs of questions that have an item in common (`Shared`, `stats.two_way_clustering`).
+("a photo of a cat"), such sets run together, although hardly any two questions have an item in common: images
+and captions are then crossed factors, and variances are sums over the pairs that share an item.
 
-An item that is in a large share of the questions says nothing of how answers would change with another one
-in its place: two captions are two numbers. Such items are taken as given, and intervals hold for them and for
-no others. Captions are in more than a quarter of the questions, images in more than half and beside other
-images (one grey picture, the wrong one everywhere); both counted among the questions that have anything else.
-The simulation behind these limits is in docs/statistics.md.
+An item in a large share of the questions says nothing of how answers would change with another one in its
+place. Such items are taken as given: captions in more than a quarter of the questions, images in more than
+half and beside other images; both among the questions that have anything else. The simulation behind these
+limits is in docs/statistics.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,8 +37,7 @@ _MOST = 1 << 25
 class Sharing:
     """The images and the captions of every question.
 
-    `images` and `captions` are (n, k) numbers, a row per question, with k of its own for each; equal numbers
-    mean the same item, and -1 none.
+    `images` and `captions` are (n, k) numbers, a row per question; equal numbers mean the same item, -1 none.
 
     >>> cats = Sharing(images=np.arange(4)[:, None], captions=np.array([[0, 1], [2, 3], [0, 1], [3, 4]]))
     >>> cats.components.tolist(), cats.independent
@@ -148,7 +145,7 @@ class Sharing:
     def fullest(self) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
         """The image, and the caption, in most questions: the row and column of one, and its share of all.
 
-        Items that are taken as given are left out; the share is 0 where there is no other.
+        Items taken as given are left out; the share is 0 where there is no other.
         """
         most = []
         for items in self._random.values():
@@ -207,10 +204,9 @@ class Sharing:
 class Shared:
     """The pairs of questions that share an item, written so that sums over them need no list of pairs.
 
-    For values e the sum of e_i e_j over all ordered pairs (i, j) that share something, a question with itself
-    included, is `sum(own * e**2) + sum(signs * sums**2)`, where `sums` are the sums of e over the questions
-    of each set in `sets`: sets share one item, or two, or three, with signs by inclusion and exclusion, so
-    that a pair counts once whatever number of items it shares.
+    For values e the sum of e_i e_j over all ordered pairs that share something is `sum(own * e**2) +
+    sum(signs * sums**2)`, where `sums` are the sums of e over each of `sets`: sets share one item, or two, or
+    three, with signs by inclusion and exclusion, so that a pair counts once.
     """
 
     own: NDArray[np.float64]
@@ -300,10 +296,7 @@ class Shared:
 
     @cached_property
     def n_independent(self) -> float:
-        """So many questions, at least, share nothing with one another: the bound of Caro and Wei.
-
-        Where what is shared falls into sets, it is their number.
-        """
+        """So many questions, at least, share nothing with one another: the bound of Caro and Wei."""
         return float((1 / self.partners).sum())
 
 

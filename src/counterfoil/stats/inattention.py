@@ -1,29 +1,23 @@
 """Careless people, found from their answers: speed, straight lines, golden items and disagreement.
 
     found = careless(people, items, answers, n_classes=4, seconds=seconds, order=order, known=known)
-    found.flagged(level=0.05)                              # (people,)
-    found.p, found.adjusted                                # (people, signs): columns are SIGNS
+    found.flagged(level=0.05), found.p, found.adjusted     # (people,), (people, signs): columns are SIGNS
 
-Each sign is a test of "this person answers as the pool does". People differ, also careful ones, so a person
-is compared with how far people are apart, not only with chance: the middle of the pool and its spread are the
-median and the median deviation, which up to half of the pool cannot move far. The tail is Student's, with the
-degrees of freedom that a median deviation is worth (0.37 of a standard deviation's). P-values of all people
-and signs are adjusted together by Holm's method, so that `level` is about the chance that any careful person
-is flagged. In a simulation (tests/unit/stats/test_inattention.py) at a level of 5 %:
+Each sign tests "this person answers as the pool does". Careful people differ too, so the middle of the pool
+and its spread are the median and the median deviation, which up to half of the pool cannot move far, and the
+tail is Student's with the degrees of freedom that a median deviation is worth. P-values of all people and
+signs are adjusted together by Holm's method: `level` is about the chance that any careful person is flagged.
+In a simulation (tests/unit/stats/test_inattention.py) at a level of 5 %:
 
     able people (skill beta(12, 1.5))      10, two classes   30   50, two classes   200, skill beta(8, 2)
     campaigns with any of them flagged               0.5 %  4.8 %            0.0 %                 3.0 %
 
     flagged of, among 24 able people         hasty   one side   guessing   wrong on purpose   bots
-    70 answers, 10 of them golden             38 %       96 %       78 %              100 %  100 %
+    70 answers, 10 of them golden            38 %       96 %       78 %              100 %  100 %
     170 answers, 20 of them golden            57 %      100 %       89 %              100 %  100 %
 
-Hasty people, who take a fifth of the time and guess 30 % of it, are hardest to tell from quick ones.
-
-* `fast`: the median of the logarithm of seconds per answer against the pool, or more than 5 % of answers
-  below a floor;
-* `straight`: one answer more often than in the pool, or longer runs of equal answers than their number makes
-  likely in random order, where items come in random order;
+* `fast`: the median log of seconds per answer against the pool, or over 5 % of answers below a floor;
+* `straight`: one answer more often than in the pool, or runs longer than in random order;
 * `golden`: fewer golden items right than the pool, and than chance gives one of the pool's accuracy;
 * `disagree`: less agreement with what the others' answers make likely of each item.
 """
@@ -57,8 +51,8 @@ _MOST = 15.0
 class CarelessSigns:
     """P-values of each person and sign, NaN where a person cannot be tested, and the same adjusted.
 
-    `value` is what was looked at: median seconds, the share of the commonest answer, the share of golden
-    items right, the mean chance that the others' answers give a person's.
+    `value` is median seconds, the share of the commonest answer, the share of golden items right, and the
+    mean chance that the others' answers give a person's.
     """
 
     p: Float[ndarray, "people signs"]
@@ -88,11 +82,10 @@ def careless(
 ) -> CarelessSigns:
     """The signs of each person 0, 1, ..., from one row per answer.
 
-    `seconds` an answer took (NaN where not known), `order` anything that grows along a person's answers (by
-    default rows are in order), `known` the right answer of golden items, -1 elsewhere, `alike` how many of
-    the first answers are exchangeable (`Labels.alike`). Without `seconds` or `known`, and with fewer than
-    `FEWEST` people who can be compared, the sign is NaN throughout. Raises `InputError` as `Labels.of`, and
-    for no answers.
+    `seconds` an answer took (NaN where not known), `order` grows along a person's answers (by default rows
+    are in order), `known` is the right answer of golden items, -1 elsewhere, `alike` as in `Labels`. Without
+    `seconds` or `known`, and with fewer than `FEWEST` comparable people, a sign is NaN. Raises `InputError`
+    as `Labels.of`, and for no answers.
 
     >>> rng = np.random.default_rng(0)
     >>> people, items = np.tile(np.arange(10), 60), np.repeat(np.arange(60), 10)
@@ -129,8 +122,7 @@ def careless(
 def lower_tail(values: Float[ndarray, "people"], noise: Float[ndarray, "people"]) -> Float[ndarray, "people"]:
     """How likely so low a value is in the pool of all values; NaN where it is, and for too small a pool.
 
-    `noise` is the variance with which each value is known. The spread of the pool is what its median
-    deviation has beyond the median noise.
+    `noise` is the variance of each value; the pool's spread is its median deviation beyond the median noise.
 
     >>> values = np.r_[np.linspace(-1, 1, 20), -9.0]
     >>> p = lower_tail(values, np.full(21, 0.01))
@@ -186,10 +178,9 @@ def _straight(
 
 
 def run_tail(answers: Int[ndarray, "n"], n_classes: int) -> float:
-    """At most how likely a run of equal answers as long as the longest is, in random order of these answers.
+    """At most how likely a run as long as the longest is, in random order of these answers.
 
-    The expected number of runs at least as long: windows of that length that hold one answer alone, less
-    those that are one longer. 1 where all answers are equal.
+    The expected number of runs at least as long. 1 where all answers are equal.
 
     >>> round(run_tail(np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2), 4)  # 8 orders of 70
     0.1429

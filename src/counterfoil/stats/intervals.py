@@ -1,8 +1,7 @@
 """Intervals for means of per-question values in [0, 1], and tests of their differences.
 
-Which interval? Questions that share an image or a caption stand and fall together, so the spread of a mean is
-measured over whole clusters (`stats.two_way_clustering`). What is then made of it matters where clusters are
-few or nearly all answers are right. Coverage of nominal 95 % intervals in a simulation (beta-binomial
+Questions that share an image or a caption stand and fall together, so the spread of a mean is measured over
+whole clusters (`stats.two_way_clustering`). Coverage of nominal 95 % intervals in a simulation (beta-binomial
 clusters of about five questions, intraclass correlation 0.3, 4,000 repetitions, so +- 0.7):
 
     clusters, proportion              10, 0.8   25, 0.8   25, 0.95   60, 0.95   200, 0.8
@@ -16,9 +15,8 @@ clusters of about five questions, intraclass correlation 0.3, 4,000 repetitions,
 
 So the variance gives the *effective number of questions*, the number of independent ones whose mean would
 spread as much, and the interval is the score interval for that number: Wilson's for a mean, Tango's for a
-paired difference, with Student's t quantile for the variance's degrees of freedom in place of the normal one.
-It stays in range, is not symmetric near 0 and 1, and never has zero width. The p-value of a difference is the
-level at which its interval just reaches 0, so that the two never contradict each other.
+paired difference, with Student's t quantile. It stays in range, never has zero width, and the p-value of a
+difference is the level at which its interval just reaches 0.
 """
 
 import random
@@ -38,12 +36,9 @@ def cluster_interval(
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
     """95 % intervals for the mean of each column, where questions of one cluster depend on one another.
 
-    `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers, or what questions share.
-    Returns (low, high), each (m,), in [0, 1]: Wilson's interval for the effective number of questions,
-    `p (1 - p)` over the variance of the mean (see the module). A column that does not vary between clusters,
-    such as one that is right throughout, gets Wilson's interval for as many questions as there are clusters.
-
-    Raises `InputError` for no questions and for values outside [0, 1].
+    `values` are in [0, 1]; `clusters` gives each question's cluster, or what questions share. Returns (low,
+    high), each (m,): Wilson's interval for the effective number of questions, or for the number of clusters
+    where a column does not vary between them. Raises `InputError` for no questions and values outside [0, 1].
 
     >>> right, image = np.array([[1.0], [1.0], [0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1, 2, 2])
     >>> cluster_interval(right, image)[0] < cluster_interval(right, np.arange(6))[0]
@@ -80,14 +75,10 @@ def t_over_folds(
 ) -> tuple[float, float]:
     """Student's t over the means of `folds` equal parts of the shuffled questions, cut to [least, 1].
 
-    As in Winoground's appendix A, whose intervals come out to the printed digit with the defaults: the
-    numbers 0 to 399 shuffled by Python's `random` from seed 0, then cut into quarters. Where `folds` does not
-    divide the number of questions the first parts are longer by one. Returns (low, high); parts that agree
-    exactly give zero width. With four parts it rests on three degrees of freedom: `cluster_interval` is
-    tighter and knows about shared images. Raises `InputError` for fewer than two parts, or fewer questions
-    than parts.
-
-    Source: Winoground, appendix A.
+    As in Winoground's appendix A, to the printed digit: the numbers 0 to 399 shuffled by Python's `random`
+    from seed 0, then cut into quarters; the first parts are longer by one where there is a remainder. Returns
+    (low, high); parts that agree exactly give zero width. Raises `InputError` for fewer than two parts, or
+    fewer questions than parts.
 
     >>> t_over_folds(np.array([1.0, 1.0, 0.0, 0.0]), folds=2)
     (0.5, 0.5)
@@ -115,8 +106,7 @@ def deviations(
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "n m"]]:
     """The mean over groups of group means of each column, and what each row adds to its error.
 
-    To first order, and summing to 0: (value - mean of its group) times its weight. Rows of a negative group
-    add 0.
+    To first order, and summing to 0: (value - mean of its group) times its weight; 0 for negative groups.
 
     >>> deviations(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))[0]
     array([0.75])
@@ -141,16 +131,15 @@ def spread(
     shares: Float[ndarray, "groups"] | None = None,
     averages: Float[ndarray, "m k"] | None = None,
 ) -> Spread:
-    """What the intervals are made of: the mean of each column over groups of group means, and its variance.
+    """The mean of each column over groups of group means, and its variance: what the intervals are made of.
 
-    `groups` are of all columns, or a column for each; without them all questions are one group. A row whose
-    group is negative is left out, and its value may be anything. `shares` are the weights of groups 0, 1, ...
-    (`macro_weights`). `averages` makes each result an average of columns that have no row in common: its
-    columns are the weights, which sum to 1, such as 1/2 and 1/2 for the mean of two directions of retrieval;
-    without it each column is a result. The variance is that of `stats.two_way_clustering.mean_variance`.
+    `groups` are of all columns, or a column for each, by default one; rows of a negative group are left out.
+    `shares` are the weights of groups (`macro_weights`). `averages` makes each result an average of columns
+    that have no row in common, its columns being the weights, such as 1/2 and 1/2 for both directions of
+    retrieval.
 
-    Raises `InputError` for no questions, for a column without rows, for values outside [0, 1] and for
-    averages of columns that share rows.
+    Raises `InputError` for no questions, a column without rows, values outside [0, 1] and averages of columns
+    that share rows.
 
     >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))
     >>> found.value.round(3), found.units
@@ -177,9 +166,8 @@ def differences(
     """(value, low, high, p) of scorer a minus scorer b, for each pair (a, b), in each result of `spread`.
 
     `values` has a table per scorer. Tango's score interval in [-1, 1] for the effective number of questions,
-    and the two-sided p-value of no difference that belongs to it: at most 0.05 where the 95 % interval leaves
-    0 out. Two scorers whose difference does not vary between clusters, such as two that agree throughout, get
-    the interval for as many questions as there are clusters. Raises what `spread` raises.
+    or of clusters where the difference does not vary between them, and its two-sided p-value: at most 0.05
+    where the 95 % interval leaves 0 out. Raises what `spread` raises.
 
     Source: T. Tango, Equivalence test and confidence interval for the difference in proportions for the
     paired-sample design, 1998.

@@ -4,12 +4,9 @@
     majority_vote(given) -> LabelModel                          # shares of votes
     dawid_skene(given), one_coin(given) -> Confusions           # stats.dawid_skene
 
-Every model has `posterior` (items, classes), `accuracy` (people) and `labels` (items), and starts from the
-same place every time: equal answers give equal labels.
-
-Options that are not the same thing from item to item, such as the captions to choose from, are *exchangeable*
-(`Labels.alike`): which of them stands first is chance, so that shares of classes, confusions and habits are
-held equal among them, and a model finds the same, to the last digit, in whatever order an item has them.
+Equal answers give equal labels. Options that differ from item to item, such as the captions to choose from,
+are *exchangeable* (`Labels.alike`): shares, confusions and habits are held equal among them, and a model
+finds the same, to the last digit, in whatever order an item has them.
 """
 
 from collections.abc import Callable
@@ -35,10 +32,9 @@ M = TypeVar("M", bound="LabelModel")
 class Labels:
     """Answers, one per row: person `people[a]` gave item `items[a]` the label `labels[a]`, all from 0 on.
 
-    `known` has an item's true label where it is known (golden items), -1 elsewhere. `weights` is how many
-    items, answered alike, each item stands for. The first `alike[i]` classes of item i are exchangeable (see
-    the module); the most that any item has are the same for all, and an item with fewer cannot be of those
-    between. 0 of all items where every class is the same thing throughout.
+    `known` has an item's true label (golden items), else -1. `weights` is how many items, answered alike,
+    each stands for. The first `alike[i]` classes of item i are exchangeable, 0 of all where every class is
+    the same thing throughout; an item with fewer than the most cannot be of those between.
     """
 
     items: Int[ndarray, "answers"]
@@ -67,8 +63,8 @@ class Labels:
     ) -> "Labels":
         """Checked answers; numbers of items and people are by default one more than the largest.
 
-        `alike` is of each item, or one number for all. Raises `InputError` for numbers outside their range,
-        columns of different lengths, fewer than two classes, and labels that an item does not have.
+        Raises `InputError` for numbers outside their range, columns of different lengths, fewer than two
+        classes, and labels that an item does not have.
 
         >>> given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 2, 0]), n_classes=3)
         >>> given.n_items, given.n_people, given.known.tolist()
@@ -144,9 +140,10 @@ class Labels:
             return np.log(np.where(self.possible, own * shares, 0.0))
 
     def in_one_order(self) -> "tuple[Labels, Int[ndarray, 'items classes']]":
-        """The same with the exchangeable classes of each item in an order that its answers alone give.
+        """The exchangeable classes of each item in an order that its answers alone give, and the place of
+        each there.
 
-        First the known label, then by the first person who chose a class. Also the place of each class there.
+        First the known label, then by the first person who chose a class.
         """
         rank = np.full((self.n_items, self.n_classes), self.n_people)
         np.minimum.at(rank, (self.items, self.labels), self.people)
@@ -207,9 +204,8 @@ class Labels:
 class LabelModel:
     """What a model makes of the answers.
 
-    `posterior[i, k]` is the chance that item i is of class k, each row summing to 1; `prior` the share of
-    each class. `accuracy` is the chance that a person's answer is right, in [0, 1]; NaN for a person
-    without an answer.
+    `posterior[i, k]` is the chance that item i is of class k, `prior` the share of each class, `accuracy` the
+    chance that a person's answer is right; NaN for a person without an answer.
     """
 
     posterior: Float[ndarray, "items classes"]
@@ -252,9 +248,8 @@ def whatever_order(model: Callable[Concatenate[Labels, P], M]) -> Callable[Conca
 def majority_vote(given: Labels) -> LabelModel:
     """The share of votes that each class has; a known label has all.
 
-    Two classes with the most votes tie, and an item without a vote is a tie of all: its label is -1. The
-    accuracy is how often a person agrees with the posterior, their own vote included, so it is too high;
-    with m votes on an item of which only the person's own is for its class it is still 1 / m.
+    Ties, and items without a vote, have the label -1. The accuracy is how often a person agrees with the
+    posterior, their own vote included, so it is too high.
 
     >>> given = Labels.of(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1]), np.array([1, 1, 0, 0, 1]),
     ...                   n_classes=2)
@@ -280,8 +275,7 @@ def class_shares(
 def mean_accuracy(given: Labels) -> float:
     """The mean accuracy of people that makes pairs of answers to an item agree as often as they do.
 
-    Two people of accuracy a give one label of k with chance a² + (1 - a)² / (k - 1). Not below 1 / k; 0.8
-    where no item has two answers.
+    Two people of accuracy a agree with chance a² + (1 - a)² / (k - 1). Not below 1 / k; 0.8 without a pair.
 
     >>> given = Labels.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1, 1, 0, 0]), n_classes=2)
     >>> mean_accuracy(given)

@@ -2,11 +2,9 @@
 
     pooled_one_coin(given) -> SampledLabels    # chances that hold with two answers per item, too
 
-The likeliest accuracies (`stats.dawid_skene.one_coin`) fit few answers too well: with two answers per item
-and a few of each person, "all items are of one class, and each person errs as often as it takes" is likelier
-than the truth, and promises near certainty. Here nothing is set to its likeliest value. Chances are means
-over accuracies, their population and class shares as likely as the answers make them, so that what cannot be
-known from so few answers stays uncertain.
+The likeliest accuracies (`one_coin`) fit few answers too well: with two answers per item, "all items are of
+one class, and each person errs as often as it takes" is likelier than the truth. Here chances are means over
+accuracies, their population and class shares, so that what few answers cannot tell stays uncertain.
 """
 
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ _STRETCHES = 10
 class SampledLabels(LabelModel):
     """Chances that are means over draws, each with its standard error (`error`, items by classes).
 
-    Two that differ by less than twice the error of their difference are a tie: draws cannot tell them apart.
+    Two that differ by less than twice the error of their difference are a tie.
     """
 
     error: Float[ndarray, "items classes"]
@@ -63,12 +61,11 @@ class SampledLabels(LabelModel):
 def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int = 100) -> SampledLabels:
     """Each item's chances by Gibbs sampling of the one-coin model with a population of people.
 
-    A person is right with one chance for all items and errs evenly over the other classes. That chance is a
-    draw of a beta distribution, whose mean is anything above guessing (people are better than that on the
-    whole, the likelier the more) and whose weight is from 2 to 128 answers; class shares are uniform
-    beforehand, those of exchangeable classes equal. `posterior` is the mean of `draws` draws (10 or more)
-    after `burn`, equal for equal `seed`; `accuracy` is each person's posterior mean, NaN for one without an
-    answer. Weights must be whole numbers. Raises `InputError` for no answers.
+    A person is right with one chance and errs evenly over the other classes. That chance is a draw of a beta
+    distribution whose mean is above guessing and whose weight is from 2 to 128 answers; class shares are
+    uniform beforehand. `posterior` is the mean of `draws` draws (10 or more) after `burn`, equal for equal
+    `seed`; `accuracy` is each person's posterior mean. Weights must be whole numbers. Raises `InputError` for
+    no answers.
 
     Source: B. Carpenter, Multilevel Bayesian models of categorical data annotation, 2008 (its beta-binomial
     by item and annotator, here with one accuracy per person).
@@ -150,10 +147,8 @@ def _exchanged(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The classes with two of them exchanged in all items where that is as likely; right answers, density.
 
-    Few answers may be explained by either of two, each with its own people in the right, and item by
-    item no draw would get from one explanation to the other. Accuracies and shares are summed out, since
-    they are drawn anew afterwards; shares do not mind an exchange. Known labels say which class is which, so
-    that nothing is exchanged beside them.
+    Few answers may be explained by either of two, and item by item no draw would get from one to the other.
+    Known labels say which class is which, so nothing is exchanged beside them.
     """
     # Of classes some of which are exchangeable only these are: shares mind the exchange of others.
     k = int(given.alike.min(initial=classes.shape[1]) or classes.shape[1])

@@ -19,8 +19,8 @@ _NO_VARIANCE = 1e-20
 class Spread:
     """Estimates, the variance of each, and what that is known from.
 
-    `freedom` are the degrees of freedom of each variance; `units` is how many questions, of all, have nothing
-    to do with one another: an estimate that does not vary is one of so many.
+    `freedom` are the degrees of freedom of each variance; `units` is how many questions have nothing to do
+    with one another: an estimate that does not vary is one of so many.
     """
 
     value: Float[ndarray, "k"]
@@ -29,9 +29,8 @@ class Spread:
     units: Float[ndarray, "k"]
 
     def effective(self, single: Float[ndarray, "k"] | None = None) -> Float[ndarray, "k"]:
-        """How many independent questions, of variance `single` each, would spread as much.
-
-        `single` is by default that of a share. Where nothing varies it is the number of units.
+        """How many independent questions, of variance `single` each (by default a share's), would spread as
+        much.
         """
         if single is None:
             single = self.value * (1 - self.value)
@@ -53,10 +52,7 @@ class Spread:
     def tango(
         self, discord: Float[ndarray, "k"], level: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(low, high, p) of Tango's for differences, on this share of discordant questions.
-
-        The two-sided p-values of no difference are the levels at which the intervals just reach 0.
-        """
+        """(low, high, p) of Tango's for differences, on this share of discordant questions."""
         effective = self.effective(discord - self.value**2)
         p = self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
         return *tango_score(self.value, discord, effective, self.quantile(level)), p
@@ -127,8 +123,8 @@ def tango_score(
 ) -> tuple[Float[ndarray, "k"], Float[ndarray, "k"]]:
     """Tango's interval around a difference of paired proportions: (low, high) in [-1, 1].
 
-    `discord` is the share of questions on which the two differ (for fractional values the mean absolute
-    difference), at least as large as the difference. Without discord it is +- z**2 / (n + z**2).
+    `discord` is the share of questions on which the two differ (of fractional values the mean absolute
+    difference). Without discord it is +- z**2 / (n + z**2).
 
     >>> low, high = tango_score(np.array([0.0]), np.array([0.0]), np.array([12.0]), np.array([2.0]))
     >>> low.round(6), high.round(6)
@@ -157,13 +153,11 @@ def tango_score(
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a proportion of independent trials.
+    """Wilson's score interval for a proportion of independent trials: (low, high) in [0, 1], never of zero
+    width.
 
-    `successes` of `n` may be fractional, as half points for ties make them. Returns (low, high) in [0, 1];
-    it never has zero width, also not at 0 and at `n` successes. Raises `InputError` where there are no
-    trials, or more successes than trials.
-
-    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
+    `successes` may be fractional. Raises `InputError` for no trials, or more successes than trials. Source:
+    E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
 
     >>> low, high = wilson(8, 10)
     >>> round(low, 4), round(high, 4)

@@ -8,9 +8,7 @@ from counterfoil.errors import InputError
 
 
 def discordant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[int, int]:
-    """How many questions only the first gets right, and how many only the second.
-
-    Only whole wins count: 1 against 0. Half points for ties decide nothing here.
+    """How many questions only the first gets right, and how many only the second; half points decide nothing.
 
     >>> discordant(np.array([1.0, 1.0, 0.0, 0.5]), np.array([0.0, 1.0, 1.0, 0.0]))
     (1, 1)
@@ -22,10 +20,8 @@ def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
     """McNemar's exact two-sided p-value: a fair coin for each question that only one scorer gets right.
 
     In (0, 1]; 1 where no question is decided. Questions count as independent: where they share images prefer
-    `intervals.differences`. Half points for ties are left out (see `discordant`).
-
-    Source: Q. McNemar, Note on the sampling error of the difference between correlated proportions, 1947; the
-    binomial form.
+    `intervals.differences`. Source: Q. McNemar, Note on the sampling error of the difference between
+    correlated proportions, 1947; the binomial form.
 
     >>> mcnemar(np.array([1.0] * 6 + [0.0]), np.array([0.0] * 6 + [1.0]))  # 2 * (1 + 7) / 2**7
     0.125
@@ -88,12 +84,10 @@ def tarone_holm(
 ) -> Float[ndarray, "p"]:
     """Holm's adjustment among the tests that could reach the level at all; the others get 1.
 
-    `least` is the smallest p-value that each test can have. With K the smallest number such that at most K
-    tests have `least` <= level / K, those tests are the family; what is at or below `level` is significant,
-    and the chance that any true hypothesis is among that is at most `level`. `least` must not depend on which
-    side the data are on.
-
-    Source: R. E. Tarone, A modified Bonferroni method for discrete data, 1990.
+    `least` is the smallest p-value that each test can have, whichever side the data are on. With K the
+    smallest number such that at most K tests have `least` <= level / K, those tests are the family. The
+    chance that any true hypothesis is at or below `level` is at most `level`. Source: R. E. Tarone, A
+    modified Bonferroni method for discrete data, 1990.
 
     >>> tarone_holm(np.array([0.004, 0.03, 1.0]), np.array([0.001, 0.03, 0.5]))
     array([0.004, 1.   , 1.   ])

@@ -1,19 +1,16 @@
 """Variances of means over questions that share images and captions.
 
-The variance of a mean is the sum, over the pairs of questions that share something, of the products of their
-deviations from the mean: over whole clusters where what is shared falls into these; where images and captions
-are crossed, images' part, plus captions' part, less what is in both (Cameron, Gelbach and Miller). Two things
-are done about few or unequal clusters, both worked out and chosen by simulation (docs/statistics.md):
+The variance of a mean is the sum, over pairs of questions that share something, of the products of their
+deviations: over whole clusters, or where images and captions are crossed images' part, plus captions' part,
+less what is in both (Cameron, Gelbach and Miller). For few or unequal clusters (chosen by simulation,
+docs/statistics.md):
 
-* deviations are from the mean of the same questions, so a cluster that holds much of them looks as if it did
-  not deviate. Each deviation is divided by sqrt(1 - h), where h is the share of the questions of its group
-  that its cluster holds (CR2: Bell and McCaffrey): then the variance is unbiased where questions are in fact
-  independent;
-* Student's quantile is taken for the degrees of freedom that a variance of such clusters has
-  (Satterthwaite's, for independent questions): C - 1 for C equal clusters, few where one holds much.
+* each deviation is divided by sqrt(1 - h), where h is the share of the questions of its group that its
+  cluster holds (CR2: Bell and McCaffrey): unbiased where questions are in fact independent;
+* Student's quantile is taken for Satterthwaite's degrees of freedom: C - 1 for C equal clusters, few where
+  one holds much.
 
-Where images and captions are crossed each of them is treated so. The sum may come out close to 0 or below, so
-it is at least half of the larger part.
+Crossed variances may come out close to 0 or below, so they are at least half of the larger part.
 
 Sources: R. M. Bell, D. F. McCaffrey, Bias reduction in standard errors for linear regression with multi-stage
 samples, 2002; J. E. Pustejovsky, E. Tipton, Small-sample methods for cluster-robust variance estimation and
@@ -50,9 +47,9 @@ def mean_variance(
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"], Float[ndarray, "m"]]:
     """Weighted sums of the columns, the variance of each, and its degrees of freedom, 1 or more.
 
-    `strata` are the groups whose means are averaged, and `weights`, which sum to 1, are the same for all
-    questions of a group. A group that lies in one cluster says nothing of how its mean varies: its questions
-    deviate from the weighted sum instead, as if group means varied by chance alone.
+    `strata` are the groups whose means are averaged; `weights` sum to 1 and are the same for all questions of
+    a group. The questions of a group that lies in one cluster deviate from the weighted sum instead, as if
+    group means varied by chance alone.
 
     >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
     >>> one = np.zeros(6, dtype=int), np.full(6, 1 / 6)
@@ -91,8 +88,7 @@ def linear_variance(
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
     """The variance of the sum of each column of `deviations`, and its degrees of freedom, 1 or more.
 
-    A deviation is what a question adds to the error of an estimate, such as (value - mean) / n; columns sum
-    to 0.
+    A deviation is what a question adds to the error of an estimate; columns sum to 0.
 
     >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
     >>> variance, freedom = linear_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]))
@@ -140,8 +136,7 @@ def _scale(held: NDArray[np.float64]) -> NDArray[np.float64]:
 def _freedom(part: Shared, weights: NDArray[np.float64], strata: NDArray[np.int64]) -> float:
     """Satterthwaite's degrees of freedom of the sum of w_i e_i w_j e_j over pairs that share something.
 
-    The deviations e are those of independent numbers of one variance from the mean of their group: with Q
-    the weights of the pairs and M the matrix that takes means off, it is tr(QM)^2 / tr(QMQM).
+    With Q the weights of the pairs and M the matrix that takes group means off: tr(QM)^2 / tr(QMQM).
     """
     group = np.unique(strata, return_inverse=True)[1].reshape(-1)
     sizes = np.bincount(group).astype(np.float64)
@@ -168,8 +163,8 @@ def _indicators(group: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.float64],
 def inflation(sharing: Sharing, deviations: Float[ndarray, "n m"]) -> Float[ndarray, "m"]:
     """How much wider 95 % intervals from draws of units must be for few, unequal or crossed units.
 
-    `deviations` are what each question adds to the error of a statistic (sums to 0). Draws of units spread
-    as the raw sum of squares over units, and their percentiles are those of a normal distribution.
+    `deviations` are what each question adds to the error of a statistic (sums to 0); percentiles of draws of
+    units are as if normal.
 
     >>> many = Sharing(images=np.arange(999)[:, None], captions=np.arange(999)[:, None])
     >>> inflation(many, np.linspace(-1, 1, 999)[:, None]).round(2)

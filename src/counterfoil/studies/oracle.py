@@ -1,7 +1,5 @@
 """The oracle `world:oracle`: it parses captions back to their meaning and checks them against the scene.
 
-Of a moving scene it asks every frame, and where captions are right by degrees it says to which.
-
 What it gets less than everything in is a fault of a benchmark or of a measure, never of a model.
 """
 
@@ -27,11 +25,11 @@ _APART = 1e-6
 
 @dataclass(frozen=True)
 class Oracle:
-    """A pair scores 1 where the caption is true of the scene that the picture shows, else 0.
+    """A pair scores 1 where the caption is true of the scene that the picture shows, else 0, and a random
+    millionth.
 
-    To which a millionth is added by chance, the same for the same pair. Captions that are right by degrees
-    score their degree and nothing is added, since equal ones shall tie: pictures of `world-rated` and
-    `world-preferences` the level, 1 to 4; moving scenes 1, 1/2 or 0, true of the whole, a part or nothing.
+    Captions that are right by degrees score their degree and nothing is added: pictures of `world-rated` and
+    `world-preferences` the level, 1 to 4; moving scenes 1, 1/2 or 0.
     """
 
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
@@ -40,9 +38,8 @@ class Oracle:
     chance: Random
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
-        """One number per pair: in [0, 1.000001), or the degree.
-
-        Raises `DataError` for pictures that are not drawn from scenes, and captions that are not the world's.
+        """One number per pair; `DataError` for pictures without a scene and captions that are not the
+        world's.
         """
         scores = []
         lucks = self.chance.score(images, captions).tolist()

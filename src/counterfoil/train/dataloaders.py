@@ -1,6 +1,5 @@
-"""The rows of a training in order, made ready: batches prepared ahead of their step.
-
-The order of rows and batches is a function of the recipe and the number of rows.
+"""The rows of a training in an order that the recipe and their number decide: batches prepared ahead of their
+step.
 """
 
 from collections.abc import Generator, Sequence
@@ -36,13 +35,7 @@ from counterfoil.train.recipes.base import Recipe
 
 @lru_cache(maxsize=2)
 def order(n: int, epoch: int, seed: int) -> Int[ndarray, "n"]:
-    """The rows 0 to n - 1 in the order of an epoch: a function of the three numbers and of nothing else.
-
-    They are read-only, and kept for the next one who asks.
-
-    >>> order(5, 0, 7), order(5, 1, 7)
-    (array([2, 0, 4, 1, 3]), array([3, 0, 2, 1, 4]))
-    """
+    """The rows 0 to n - 1 in the order of an epoch, read-only."""
     rows = np.random.default_rng((seed, epoch)).permutation(n)
     rows.flags.writeable = False
     return rows
@@ -59,11 +52,8 @@ class BatchPart(NamedTuple):
 class Course(Sequence[BatchPart]):
     """The batches of a training, one after the other, as one of `world` processes sees them.
 
-    Each epoch takes `order` in batches of `batch_size` rows and leaves out what is too little for a batch,
-    or for `accumulate` batches, which make one step. Process `rank` takes its slice of every step, so the
-    steps, one process's rows after the other's, do not depend on how many processes there are.
-
-    Raises `InputError` where there are too few rows for one step, or a batch is no multiple of `world`.
+    Each epoch takes `order` in whole steps. Process `rank` takes its slice of every step, so steps do not
+    depend on how many processes there are.
     """
 
     n: int
@@ -103,21 +93,14 @@ class Course(Sequence[BatchPart]):
 
 
 def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
-    """Steps in which an epoch sees whole batches of `n` rows.
-
-    >>> steps_per_epoch(100, 30), steps_per_epoch(100, 30, accumulate=2)
-    (3, 1)
-    """
+    """Steps in which an epoch sees whole batches of `n` rows."""
     return n // batch_size // accumulate
 
 
 def check_batches(
     batch_size: int, accumulate: int, n: int, processes: int, *, of_command: bool = False
 ) -> None:
-    """Raise `InputError` for a batch that processes cannot divide, and for fewer than the rows of one step.
-
-    The hints name what is to be changed as the command's options, or as fields of a recipe.
-    """
+    """Raise `InputError` for a batch that processes cannot divide, and for too few rows for a step."""
     if batch_size % processes:
         raise InputError(
             "a batch cannot be divided among the processes",
@@ -135,19 +118,12 @@ def check_batches(
 
 
 def length(stage: Recipe, n: int) -> int:
-    """Steps of a stage of a training on `n` rows.
-
-    >>> length(Recipe("mine", batch_size=30, epochs=2), 100), length(Recipe("mine", steps=5), 100)
-    (6, 5)
-    """
+    """Steps of a stage of a training on `n` rows."""
     return stage.steps or stage.epochs * steps_per_epoch(n, stage.batch_size, stage.accumulate)
 
 
 def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank: int, world: int) -> Course:
-    """The course of stage `number` on `n` rows, from its step `start` on; raises as `Course`.
-
-    Its epochs are counted on from those that the stages before it have begun.
-    """
+    """The course of stage `number` on `n` rows, from step `start` on; epochs go on from stage to stage."""
     stage = stages[number]
     before = [
         -(-length(earlier, n) // steps_per_epoch(n, earlier.batch_size, earlier.accumulate))
@@ -167,11 +143,7 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
 
 
 def in_order(n: int, batch_size: int) -> list[BatchPart]:
-    """All rows as they stand, in batches; the last may be smaller.
-
-    >>> [part.rows.tolist() for part in in_order(5, 2)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """All rows as they stand, in batches; the last may be smaller."""
     return [BatchPart(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]
 
 
@@ -191,10 +163,8 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """Rows of a training set made ready for a backbone.
-
-    `image_roles` and `caption_roles` are encoded in that order. What `variation` makes of a picture or a
-    caption is decided by (seed, epoch, row, role), whatever process prepares it.
+    """Rows of a training set made ready for a backbone; what is varied depends on seed, epoch, row and role
+    alone.
     """
 
     data: TrainingSet
@@ -236,7 +206,7 @@ class Feed:
                 yield Batch(part.epoch, part.rows, *tensors)
 
     def tokens(self, positions: Int[ndarray, "n"]) -> Tensor:
-        """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
+        """(n, length) ids of the captions at `positions`."""
         return self.backbone.tokens([text_of(self.data.captions[at]) for at in positions])
 
     def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
@@ -257,11 +227,7 @@ _Item = TypeVar("_Item")
 
 
 def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Item, None, None]:
-    """The items of `source`, which runs in a thread, up to `depth` items ahead.
-
-    What `source` raises is raised in its place. Stopping early (`close`) stops the thread and closes
-    `source`.
-    """
+    """The items of `source`, which runs in a thread, up to `depth` items ahead; `close` stops it."""
     end: Any = object()
     # What is taken is worked on while `depth` others are prepared.
     work = map_ahead(lambda _: next(source, end), count(), threads=1, ahead=depth + 1)
@@ -285,10 +251,7 @@ def dataloaders(
 ) -> tuple[list[Feed], Int[ndarray, "rows"]]:
     """A feed for each stage, and the rows of `data` that they feed; stages share what is prepared.
 
-    `aims` and `variations` say of each stage what it encodes and how that is varied. Rows `left_out`
-    are not fed; with `skip` neither are those whose pictures cannot be read, and `note` says so. `pin` makes
-    batches that can be copied to a GPU while it computes. Raises `DataError` naming an image that cannot be
-    read, and `InputError` where a role is missing.
+    With `skip` rows whose pictures cannot be read are left out too, and `note` says so.
     """
     rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
     roles = sorted({role for aim in aims for role in aim.images})

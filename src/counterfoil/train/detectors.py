@@ -58,11 +58,7 @@ class FrozenFeatures(NamedTuple):
 def encoded(
     backbone: Backbone, data: TrainingSet, recipe: Detection, workers: int, progress: Progress, note: Note
 ) -> dict[str, FrozenFeatures]:
-    """The frozen encoder's features of every distinct image and caption of `data`, computed once.
-
-    Raises `DataError` for an image that cannot be read, unless the recipe skips its rows and `note` says so;
-    `InputError` where no row is left, and `ModelError` for numbers that are not finite.
-    """
+    """The frozen encoder's features of every distinct image and caption of `data`, computed once."""
     roles = ("image", "negative_image")
     # Each picture is read once, so none is kept in memory.
     pictures = ImageStore(
@@ -153,7 +149,7 @@ class FittedDetectors:
         return scorer
 
     def save(self, folder: Path) -> None:
-        """Write a checkpoint that `counterfoil evaluate FOLDER` takes; raises as `checkpoint.save` does."""
+        """Write a checkpoint that `counterfoil evaluate FOLDER` takes."""
         epochs = {
             side: [{key: value for key, value in epoch._asdict().items() if value == value} for epoch in some]
             for side, some in self.history.items()
@@ -183,15 +179,10 @@ def fit(
 
     Images and captions are natural (0), their negatives synthetic (1). A batch is `recipe.batch_size` rows:
     so many natural items, then as many synthetic ones. The loss is binary cross-entropy, `recipe.epochs`
-    epochs for captions and `recipe.image_epochs` for images; `recipe.steps` ends each unit's training there.
-    With `validation` the units of the epoch that tells most of its items right are kept, of equal ones the
-    first; without, those of the last. Rows come in the order of `dataloaders.order`, units start from
-    `recipe.seed`: the same data, encoder and recipe give the same detector on one machine.
-
-    With `out` the detector is saved there as a checkpoint (`Fitted.save`). The encoder is frozen and stays
-    where it is used: on `device`. Raises `InputError` where the data have no negative captions or images,
-    `DataError` for images that cannot be read (with `recipe.unreadable` "skip" their rows are left out, and
-    `note` says so), and `ModelError` for an encoder whose numbers are not finite.
+    epochs for captions and `recipe.image_epochs` for images, `recipe.steps` at most. With `validation` the
+    units of the epoch that tells most of its items right are kept, of equal ones the first; without, the
+    last. The same data, encoder and recipe give the same detector on one machine. The encoder is frozen and
+    stays on `device`.
 
     Source: BiVLC section 5.3 and Appendix E.3.
     """

@@ -36,7 +36,7 @@ class WrappedNetwork(nn.Module):
     """A network as Fabric wraps it.
 
     Parameters that a network hands out as they are (the temperature) leave here as results of a computation:
-    hooks that Fabric sets on whatever comes out would otherwise pile up on them, step after step.
+    hooks that Fabric sets on what comes out would otherwise pile up on them.
     """
 
     def __init__(self, network: Network) -> None:
@@ -53,14 +53,11 @@ class WrappedNetwork(nn.Module):
 def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
     """The rows of all devices, those of the first device first; on one device the tensor itself.
 
-    Each device computes a loss of the gathered rows, and the mean of these losses is that of the whole batch
-    (they may all be the same). Backwards, each gets for its own rows the sum of what all of them say, which
-    is their number times the gradient; where gradients of weights are then averaged over devices, as
-    `DistributedDataParallel` does, that is exactly the gradient of one device with the whole batch, for
-    weights of the loss itself (the temperature) too. Nothing is to be scaled.
+    Each device computes a loss of the gathered rows; backwards each gets for its own rows the sum of what all
+    say, which is their number times the gradient. Where gradients of weights are then averaged, as DDP does,
+    that is exactly the gradient of one device with the whole batch: nothing is to be scaled.
 
-    Half precision is gathered as float32, so that gradients are summed in it. Devices must hold the same
-    number of rows: otherwise they wait for each other forever.
+    Half precision is gathered as float32. Devices must hold the same number of rows, else they wait forever.
     """
     if fabric is None or fabric.world_size == 1:
         return tensor
@@ -80,14 +77,11 @@ def gradients(
 ) -> dict[str, Tensor]:
     """Add the gradient of the loss of all `batches` together to that of the model's parameters.
 
-    Returns the scalars `loss` and its parts, of all devices. `model` is a network as Fabric wraps it.
-
-    One batch goes forward and backward. Several, or `chunk` rows of each at a time, go forward without a
-    graph; the loss is that of all their embeddings, which are gathered once; then each goes forward again,
-    with the random numbers of the first time (dropout), and backward from the gradients of its embeddings.
-    That is the gradient of one step with all rows up to rounding, for every loss of embeddings, in the memory
-    of one chunk and about 4/3 of the time. Layers that look at the other rows of a batch (batch norm) see
-    those of one chunk, and count them once.
+    Returns the scalars `loss` and its parts, of all devices. Several batches, or `chunk` rows of each at a
+    time, go forward without a graph; the loss is that of all their embeddings; then each goes forward again,
+    with the same random numbers, and backward from the gradients of its embeddings: the gradient of one step
+    with all rows, in the memory of one chunk and about 4/3 of the time. Batch norms see one chunk, and count
+    it once.
     """
     place = {"rank": fabric.global_rank, "world": fabric.world_size}
     batches = [piece for batch in batches for piece in chunks(batch, aim, chunk)]
@@ -122,10 +116,7 @@ def gradients(
 
 
 def chunks(batch: Batch, aim: Objective, rows: int | None) -> Iterator[Batch]:
-    """The batch in parts of so many of its rows, each with all its roles; the last may be smaller.
-
-    None leaves it whole.
-    """
+    """The batch in parts of so many of its rows, each with all its roles; None leaves it whole."""
     if rows is None or rows >= len(batch.rows):
         yield batch
         return
@@ -139,12 +130,7 @@ def chunks(batch: Batch, aim: Objective, rows: int | None) -> Iterator[Batch]:
 
 
 def check_chunk(chunk: int | None, batch_size: int, processes: int, *, hint: str | None = None) -> None:
-    """Raise `InputError` for a chunk that is larger than what one process has of a batch.
-
-    >>> check_chunk(300, 400, 2)
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: a chunk is a part of a batch; given: 300 rows, of 200 on each process...
-    """
+    """Raise `InputError` for a chunk that is larger than what one process has of a batch."""
     share = batch_size // processes
     if chunk is not None and not 1 <= chunk <= share:
         on = f" on each process ({batch_size} on {processes})" if processes > 1 else ""
@@ -175,9 +161,8 @@ def answer_of(model: nn.Module, batch: Batch, device: torch.device) -> Answer:
 def joined(answers: Sequence[Answer], *, image_roles: int, text_roles: int) -> Answer:
     """The answers to several batches as one: role after role, each with the rows of the first batch first.
 
-    Gradients flow through. Of several batches attention is left out (texts of two batches may be padded to
-    different lengths, and no loss uses it), and values without rows (temperature, scale of matching) are
-    those of the last batch.
+    Gradients flow through. Of several batches attention is left out, and values without rows (temperature,
+    scale of matching) are those of the last batch.
     """
     if len(answers) == 1:
         return answers[0]

@@ -51,11 +51,6 @@ class Variation:
 
     @classmethod
     def of(cls, recipe: Recipe) -> "Variation":
-        """What a recipe asks for.
-
-        >>> Variation.of(Recipe("mine", word_drop=0.1))
-        Variation(crops=False, erasing=0.0, word_drop=0.1)
-        """
         return cls(recipe.augment == "crop-flip", recipe.erasing, recipe.word_drop)
 
     @property
@@ -72,10 +67,8 @@ CROPPED = Variation(crops=True)
 
 @dataclass(frozen=True)
 class Varied(Image):
-    """An image of which decoding shows what `variation` makes of it, a crop at `size` (width, height).
-
-    What that is `key` alone decides: seed, epoch, row and role, say. So the same key shows the same pixels in
-    any process and in any order of work.
+    """An image that decodes to what `variation` makes of it, a crop at `size`; `key` alone decides what that
+    is.
     """
 
     key: tuple[int, ...] = ()
@@ -83,7 +76,6 @@ class Varied(Image):
     variation: Variation = CROPPED
 
     def decode(self) -> PIL.Image.Image:
-        """The picture that `key` stands for; raises what decoding the image raises."""
         rng = np.random.default_rng(self.key)
         picture = super().decode()
         if self.variation.crops:
@@ -102,16 +94,14 @@ class Varied(Image):
 def varied(
     image: Image, *, key: tuple[int, ...], size: tuple[int, int], variation: Variation = CROPPED
 ) -> Varied:
-    """`image`, to be decoded as `key` says."""
     return Varied(image.id, image.source, image.crop, image.photo, key=key, size=size, variation=variation)
 
 
 def crop(width: int, height: int, *, rng: np.random.Generator) -> tuple[int, int, int, int]:
     """A random part of a picture as (left, top, right, bottom), as torchvision's RandomResizedCrop draws it.
 
-    Its area is uniform in 8 to 100 per cent of the picture's and its proportions log-uniform in 3:4 to 4:3,
-    both up to whole pixels; of ten draws the first that fits counts. Where none does it is the largest part
-    in the middle whose proportions are allowed.
+    Its area is uniform in 8 to 100 per cent, its proportions log-uniform in 3:4 to 4:3; of ten draws the
+    first that fits counts, else the largest allowed part in the middle.
 
     >>> crop(100, 50, rng=np.random.default_rng(0))
     (14, 18, 35, 46)
@@ -128,9 +118,8 @@ def crop(width: int, height: int, *, rng: np.random.Generator) -> tuple[int, int
 def erased(width: int, height: int, *, rng: np.random.Generator) -> tuple[int, int, int, int] | None:
     """A random patch of a picture as (left, top, right, bottom), as torchvision's RandomErasing draws it.
 
-    Its area is uniform in 2 to 33 per cent of the picture's and its proportions log-uniform in 3:10 to 10:3,
-    smaller than the picture in both directions; of ten draws the first that fits counts, None where none
-    does. Source: Zhong et al. 2020, Random Erasing Data Augmentation, algorithm 1, with timm's limits.
+    Area uniform in 2 to 33 per cent, proportions log-uniform in 3:10 to 10:3; the first of ten draws that
+    fits, or None (Zhong et al. 2020, Random Erasing Data Augmentation, algorithm 1, with timm's limits).
 
     >>> erased(100, 50, rng=np.random.default_rng(0))
     (23, 0, 48, 44)
@@ -139,11 +128,7 @@ def erased(width: int, height: int, *, rng: np.random.Generator) -> tuple[int, i
 
 
 def without_words(text: str, *, key: tuple[int, ...], share: float) -> str:
-    """The text without some of its words, each left out with the probability `share`; `key` decides.
-
-    Words are what blanks separate, and one blank is between those that are left. Where none would be, one of
-    them stays. PCME's released code, with a vocabulary of its own, puts its unknown word for a word with this
-    probability, then takes out this share of all; a vocabulary of parts of words knows no unknown word.
+    """The text without some words, each left out with the probability `share`; `key` decides, one word stays.
 
     >>> without_words("a red dog on a  sofa", key=(1, 4), share=0.5)
     'red dog on a sofa'
@@ -207,11 +192,9 @@ class Mapped(Sequence[Any]):
 class ImageStore:
     """The images at `used` positions, prepared.
 
-    Where all of them fit into `memory` bytes (and are not varied) they are prepared once, now, and kept as
-    bytes. Otherwise each batch is decoded when its turn comes, `workers` processes working ahead.
-
-    An image that cannot be read raises `DataError` naming its file; with `skip` all are tried now, and the
-    positions of those that failed are `unreadable`, to be left out.
+    Where all fit into `memory` bytes (and are not varied) they are prepared once, now, and kept. Otherwise
+    each batch is decoded when its turn comes, `workers` processes working ahead. An image that cannot be read
+    raises `DataError`; with `skip` all are tried now, and those that failed are `unreadable`.
     """
 
     def __init__(

@@ -24,9 +24,8 @@ FIRST = ("step", "epoch", "lr", "loss", "grad_norm", "rows_per_second", "waiting
 class Journal:
     """Entries of numbers by name, each with a `step`; steps rise from entry to entry.
 
-    In `path` (None keeps them in memory alone) each entry is one line that is appended at once. Opening a
-    journal that is there already keeps the entries up to `since` and drops later ones, and a last line that
-    was cut off: the steps after that are done, and written down, again.
+    In `path` (None keeps them in memory) each entry is one appended line. Opening a journal again keeps the
+    entries up to `since`; later ones, and a last line that was cut off, are written again.
     """
 
     def __init__(self, path: Path | None, *, since: int = 0) -> None:
@@ -73,10 +72,7 @@ class Journal:
 
 
 def read(path: Path) -> list[dict[str, float]]:
-    """The entries of a journal; a last line that was cut off is left out.
-
-    Raises `DataError` where any other line does not fit the header.
-    """
+    """The entries of a journal; a last line that was cut off is left out."""
     text = read_text(path)
     try:
         rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))
@@ -101,21 +97,16 @@ _NOTHING: Mapping[str, float] = {"steps": 0, "rows": 0, "seconds": 0.0, "waited"
 
 
 class RunningMetrics:
-    """Means over the steps since the last entry of the journal.
-
-    Values are read at once, so that a step that went wrong is stopped before it changes the weights.
+    """Means over the steps since the last entry; read at once, so that a bad step is stopped before it is
+    taken.
     """
 
     def __init__(self, largest: Callable[[float], float] = lambda own: own) -> None:
-        """`largest` is that of the numbers of all processes."""
         self._largest = largest
         self._totals: dict[str, Any] = {**_NOTHING, "sums": {}}
 
     def take(self, step: int, values: Mapping[str, Tensor], *, lr: float, rows: Int[ndarray, "b"]) -> None:
-        """Take in a step's scalars.
-
-        Raises `InputError` naming step, rows and learning rate where one of them is NaN or infinite.
-        """
+        """Take in a step's scalars; raises `InputError` where one is not finite."""
         stacked = torch.stack([value.detach().float() for value in values.values()])
         sums = self._totals["sums"]
         for name, number in zip(values, stacked.tolist(), strict=True):
@@ -137,9 +128,7 @@ class RunningMetrics:
             self._totals[name] += value
 
     def means(self) -> dict[str, float]:
-        """The mean of each value, rows per second, and the share of time that the process spent waiting which
-        waited longest; starts anew.
-        """
+        """The mean of each value, rows per second, the longest share of time spent waiting; starts anew."""
         totals, seconds = self._totals, self._totals["seconds"]
         averages = {name: total / totals["steps"] for name, total in totals["sums"].items()}
         if seconds > 0:

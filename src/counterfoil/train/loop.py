@@ -50,7 +50,7 @@ JOURNAL = "journal.csv"
 class Fitted:
     """A trained backbone, and how it went.
 
-    `step` is the step after which the weights were as they are now: the best by validation, or the last.
+    `step` is the step whose weights it has: the best by validation, or the last.
     """
 
     backbone: Backbone
@@ -85,22 +85,18 @@ def fit(
 ) -> Fitted:
     """Train the backbone's network, in place, as the recipe says.
 
-    Rows come in an order that the recipe's seed alone decides, whatever `workers` and devices are; an
-    epoch's last rows that make no whole batch are left out. Validation is the recipe's objective on
-    `validation` (accuracy within batches, loss, rsum where the recipe selects by it) and the measures of
-    `monitors`; the weights of the strictly best validation are kept, and the last ones where there is none.
+    Rows come in an order that the recipe's seed alone decides; an epoch's last rows that make no whole batch
+    are left out. Validation is the recipe's objective on `validation` and the measures of `monitors`; the
+    weights of the strictly best one are kept, or the last ones where there is none.
 
-    A folder `out` gets the selected weights as a checkpoint as soon as they are better, the journal, and as
-    often as `saving` states the resume state: a training that was stopped at any moment and is started again
-    ends, on a CPU, with the weights of one that never was. One that has ended is not repeated.
-
-    `computing` says on how many devices, and what is done where memory is short; the gradients are those of
-    the whole batch whatever it says.
+    A folder `out` gets the selected weights as a checkpoint, the journal, and the resume state: a training
+    that was stopped and is started again ends, on a CPU, with the weights of one that never was. One that has
+    ended is not repeated. `computing` says on how many devices, and what is done where memory is short;
+    gradients are those of the whole batch whatever it says.
 
     Raises `InputError` where a folder holds another training, the data lack what the recipe needs, a device
     is not there, or the loss is no number any more (the last checkpoint is kept); `DataError` naming an image
-    that cannot be read, unless the recipe skips those; `StorageError` where the disk is full (what was saved
-    before is intact).
+    that cannot be read, unless the recipe skips those; `StorageError` where the disk is full.
     """
     out = None if out is None else Path(out)
     fabric = launched(device, computing.devices, recipe.precision)
@@ -190,8 +186,7 @@ def _measure_start(
 class _Run:
     """A training in progress: what its stages share.
 
-    `rows` are those that are trained on, `resumed` the states of the optimiser and of the random generators
-    from which the first stage goes on.
+    `resumed` are the states of the optimiser and the random generators from which the first stage goes on.
     """
 
     stages: Sequence[Recipe]
@@ -270,10 +265,7 @@ class _Run:
         *,
         measures_norm: bool,
     ) -> tuple[int, float, Tensor | None]:
-        """Take one of the stage's `steps`: its epoch, learning rate and, where it is measured, gradient norm.
-
-        A loss that is no number raises before the weights change.
-        """
+        """Take one of the stage's `steps`: its epoch, learning rate and gradient norm if it is measured."""
         began, now, fabric = perf_counter(), self.now, self.saver.fabric
         lr = learning_rate(now.at, recipe=stage, total=steps)
         for group in optimiser.param_groups:

@@ -1,14 +1,12 @@
 """Losses of batches of matching images and texts: row i of one belongs to row i of the other.
 
-Pure functions of features, in float32 at least whatever precision the towers compute in. Features are
-brought to length one inside; `scale` is the inverse temperature, exp(logit_scale). What is gathered from
-several devices goes in as if it were one batch (`counterfoil.train.gradients`). `own` are then the rows of
-this device, and the loss is of these as queries among all: the mean over devices is the loss of the whole
-batch, and no device holds all similarities (open_clip's local loss). None: all rows are its own.
+Pure functions of features, in float32 at least. Features are brought to length one inside; `scale` is the
+inverse temperature, exp(logit_scale). What is gathered from several devices goes in as one batch; `own` are
+then the rows of this device, and the loss is of these as queries among all: the mean over devices is the loss
+of the whole batch (open_clip's local loss). None: all rows are its own.
 
-Mining of negatives for a triplet loss is a mask over a batch's similarities, without a gradient: row i is a
-query, column j an item, and (i, i) the right pair; transposed, the items ask. In PCME's loss items are
-Gaussians, and how probably two of them match is learned (Chun et al. 2021).
+Mining is a mask over a batch's similarities: row i is a query, column j an item, (i, i) the right pair. In
+PCME's loss items are Gaussians, and how probably two of them match is learned (Chun et al. 2021).
 """
 
 import math
@@ -42,8 +40,6 @@ def wrong(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor
 def hardest(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
     """The most similar wrong item of each row, the first of equals (VSE++: Faghri et al. 2018).
 
-    A batch of one has no wrong item, and an empty mask.
-
     >>> hardest(torch.tensor([[0.9, 0.1, 0.3], [0.2, 0.1, 0.0], [0.5, 0.5, 0.9]])).int().tolist()
     [[0, 0, 1], [1, 0, 0], [1, 0, 0]]
     """
@@ -51,11 +47,7 @@ def hardest(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tens
 
 
 def semi_hard(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
-    """The most similar wrong item of each row among those less similar than the right one.
-
-    These are right already, if by little: what is more similar than the right item, such as an unmarked
-    right one, is left alone (FaceNet: Schroff et al. 2015). A row without any counts nothing. With a margin
-    m, an item less similar by m or more has no loss, so only those within the margin are felt.
+    """The most similar wrong item of each row among those less similar than the right one (FaceNet, 2015).
 
     >>> semi_hard(torch.tensor([[0.4, 0.5, 0.3], [0.2, 0.1, 0.1], [0.5, 0.6, 0.9]])).int().tolist()
     [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
@@ -92,9 +84,7 @@ Scale = Float[Tensor, ""]
 
 
 def unit(features: Float[Tensor, "*items width"]) -> Float[Tensor, "*items width"]:
-    """The features at length one, in float32 or better; a vector of zeros stays what it is.
-
-    Below a length of 1e-6 vectors are only multiplied by a million, so that gradients stay finite.
+    """The features at length one, in float32 or better; below a length of 1e-6 only multiplied by a million.
 
     >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -108,8 +98,6 @@ def similarity(
     images: Float[Tensor, "rows *heads width"], texts: Float[Tensor, "columns *other_heads width"]
 ) -> Float[Tensor, "rows columns"]:
     """The cosine of each image with each text; of several heads the largest (PVSE's multiple instances).
-
-    Where several pairs of heads are level, they share the gradient.
 
     >>> similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.0, 2.0], [3.0, 4.0]]])).tolist()
     [[0.6000000238418579]]
@@ -129,11 +117,7 @@ def both_ways(
     own: Own = None,
     scale: Scale | float = 1.0,
 ) -> tuple[Float[Tensor, "own texts"], Float[Tensor, "own rows"]]:
-    """`scale` x the cosines of images with all texts, and of the texts that have an image with all images.
-
-    >>> [side.tolist() for side in both_ways(torch.eye(2), torch.tensor([[0.0, 1], [1, 0], [1, 0]]))]
-    [[[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]]
-    """
+    """`scale` x the cosines of images with all texts, and of the texts that have an image with all images."""
     if own is None:
         scores = scale * similarity(images, texts)
         return scores, scores[:, : len(images)].T
@@ -146,9 +130,8 @@ def info_nce(
     """The mean of both directions' cross-entropies over the batch: CLIP's loss (BiVLC Appendix E).
 
     Images choose among all texts, and the texts that have an image among all images. Texts beyond the number
-    of images are hard negatives (NegCLIP; TROHN-Text of BiVLC). Negative captions with images of their own
-    are right for these, which is the plain loss of twice the rows (TROHN-Img). ln(rows) for embeddings that
-    are all alike, or at a scale of zero. Raises `InputError` where there are fewer texts than images.
+    of images are hard negatives (NegCLIP; TROHN-Text); negative captions with images of their own make the
+    plain loss of twice the rows (TROHN-Img). Raises `InputError` for fewer texts than images.
 
     >>> round(info_nce(torch.ones(4, 2), torch.ones(4, 2), torch.tensor(100.0)).item(), 4)  # ln 4
     1.3863
@@ -181,9 +164,9 @@ def positive_augmented(
 ) -> Float[Tensor, ""]:
     """L(V, T) + lambda_v L(V', T) + lambda_t L(V, T') (PAC-S equations 2 to 4).
 
-    V' and T' are generated images and texts of the same rows; they never meet each other. Each L is the sum
-    of both directions, as equations 2 and 3 have it; whether the released weights were trained with half of
-    it is not known, and `halved` does that. (An adaptive optimiser all but ignores the difference.)
+    V' and T' are generated images and texts of the same rows. Each L is the sum of both directions, as
+    equations 2 and 3 have it; whether the released weights were trained with half of it (`halved`) is not
+    known.
     """
     whole = (
         info_nce(images, texts, scale, own)
@@ -205,9 +188,8 @@ def triplet(
     """Hinge on each right pair and the wrong ones that count, in both directions (VSE0, VSE++).
 
     For image i and a wrong text j: max(0, margin - s(i, i) + s(i, j)), and the same for texts and wrong
-    images. `mining` says which count: all ("sum"), or one of each row. Both
-    directions and all that counts are added up; "mean" divides by the rows, the released code of VSE++ does
-    not ("sum"). `texts` are the similarities of texts with images, where they are not the others transposed.
+    images; `mining` says which count. "mean" divides by the rows, the released code of VSE++ does not
+    ("sum"). `texts` are the similarities of texts with images, where they are not the others transposed.
 
     >>> loss = triplet(torch.tensor([[0.5, 0.4], [0.6, 0.5]]), margin=0.2)
     >>> round(loss.item(), 4)  # 0.1 + 0.3 each way, over two rows
@@ -229,8 +211,7 @@ def _shares(rows: int, own: Own) -> float:
 def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
     """How similar the heads of an item are: |G - 1| / heads^2, the mean over the batch (PVSE).
 
-    G are the cosines of what its heads found (`Encoded.residuals`, or `Encoded.attention`), |.| is
-    Frobenius's norm. Zero for heads at right angles, and for one head; the gradient there is zero.
+    G are the cosines of what its heads found (`Encoded.residuals`), |.| is Frobenius's norm.
 
     >>> round(diversity(torch.ones(1, 2, 3)).item(), 4)  # the root of 1 + 1, over 4
     0.3536
@@ -254,8 +235,8 @@ def mmd(
     """How differently the two sides are spread: the squared maximum mean discrepancy (PVSE).
 
     The mean of k(x, x') + k(y, y') - 2 k(x, y) over all features x of images and y of texts, at length one,
-    heads apart; an item with itself counts. k is exp(-gamma d^2), as PVSE's paper has it, or exp(-gamma d),
-    as its code does ("distance"). Zero for the same features on both sides.
+    heads apart. k is exp(-gamma d^2), as PVSE's paper has it, or exp(-gamma d), as its code does
+    ("distance").
 
     >>> mmd(torch.eye(2), torch.eye(2)).item()
     0.0
@@ -294,10 +275,7 @@ def draws(
     samples: int,
     generator: torch.Generator,
 ) -> Float[Tensor, "rows samples width"]:
-    """Samples of each item's Gaussian around its mean at length one; samples are not brought to length one.
-
-    Numbers are drawn where the generator is: one on the CPU gives the same on every device.
-    """
+    """Samples of each item's Gaussian around its mean at length one, drawn where the generator is."""
     shape = (len(mean), samples, mean.shape[1])
     noise = torch.randn(shape, generator=generator, device=generator.device).to(mean.device)
     if log_variance.dtype in (torch.float16, torch.bfloat16):
@@ -337,12 +315,11 @@ def soft_contrastive(
 ) -> Matching:
     """The negative log-likelihood that right pairs match and wrong ones do not, and a price on certainty.
 
-    The probability of a match is the mean over samples x samples of sigmoid(2 (shift - scale d)), since
-    exp(l) / (exp(l) + exp(-l)) is sigmoid(2 l). All rows x rows pairs count, and twice, once for each
-    direction; "mean" divides everything by the rows, which the released code does not. `information` is the
-    KL divergence of both sides from the standard normal, summed over items and dimensions: "exact", or
-    "released", which takes the mean of the samples as the mean and the logarithm of the standard deviation
-    as that of the variance. Draws images first, then texts.
+    The probability of a match is the mean over samples x samples of sigmoid(2 (shift - scale d)). All rows x
+    rows pairs count, and twice, once for each direction; "mean" divides by the rows, which the released code
+    does not. `information` is the KL divergence of both sides from the standard normal, summed: "exact", or
+    "released", which takes the mean of the samples as the mean and the logarithm of the standard deviation as
+    that of the variance.
     """
     left, right = (
         draws(mean, spread, samples, generator)
@@ -370,10 +347,6 @@ def soft_contrastive(
 def divergence(
     mean: Float[Tensor, "rows width"], log_variance: Float[Tensor, "rows width"]
 ) -> Float[Tensor, ""]:
-    """The KL divergence of diagonal Gaussians from the standard normal, in nats, summed; 0 or more.
-
-    >>> divergence(torch.ones(1, 3), torch.zeros(1, 3)).item()
-    1.5
-    """
+    """The KL divergence of diagonal Gaussians from the standard normal, in nats, summed; 0 or more."""
     spread = log_variance.float() if log_variance.dtype in (torch.float16, torch.bfloat16) else log_variance
     return (spread.exp() + mean.square() - 1 - spread).sum() / 2

@@ -58,11 +58,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Objective:
-    """The loss of a recipe.
-
-    `images` and `texts` are the columns it encodes, in that order: the dataloader puts the rows of
-    one role after those of the other, all with the same rows.
-    """
+    """The loss of a recipe; `images` and `texts` are the columns it encodes, role after role."""
 
     images: tuple[str, ...]
     texts: tuple[str, ...]
@@ -75,10 +71,8 @@ class Objective:
     ) -> tuple[Loss, Mapping[str, Loss]]:
         """The loss of a batch, to be minimised, and what it is made of where there are several parts.
 
-        `gather` puts the rows of all devices together (`counterfoil.train.gradients`); of the loss and its
-        parts the mean over devices is that of the whole batch. Parts carry no gradient. A loss that draws
-        takes its seed from torch's generator on the CPU, so it is repeated wherever that generator is put
-        back.
+        `gather` puts the rows of all devices together; of the loss and its parts the mean over devices is
+        that of the whole batch. A loss that draws takes its seed from torch's generator on the CPU.
         """
         device = answer.logit_scale.device
         seed = 0
@@ -102,12 +96,7 @@ class Objective:
 
 
 def objective(recipe: Recipe) -> Objective:
-    """The objective that `recipe.objective` names. Raises `InputError` for a recipe without one.
-
-    >>> from counterfoil.train.recipes import read
-    >>> objective(read("trohn-text")).texts
-    ('caption', 'negative_caption')
-    """
+    """The objective that `recipe.objective` names. Raises `InputError` for a recipe without one."""
     if not recipe.objective:
         hint = "detectors are trained by train.detectors.fit" if isinstance(recipe, Detection) else None
         raise InputError(

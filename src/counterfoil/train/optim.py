@@ -20,13 +20,10 @@ from counterfoil.train.recipes import Recipe
 def learning_rate(step: int, *, recipe: Recipe, total: int) -> float:
     """The learning rate of `step`, counted from 0, in a training of `total` steps.
 
-    Over the first `recipe.warmup` steps it rises linearly to `recipe.lr`, which the last of them has:
-    lr (step + 1) / warmup. After that "cosine" falls with every step,
-    lr (1 + cos(pi (step - warmup) / (total - warmup))) / 2, which would be 0 at step `total`; "cosine-epochs"
-    takes the same curve once an epoch (torch's CosineAnnealingLR over epochs); "constant" stays. Source:
-    BiVLC Appendix E.3, whose code counts the steps so; PCME's code for "cosine-epochs".
-
-    Raises `InputError` for a step outside the training.
+    Over the first `recipe.warmup` steps it rises linearly to `recipe.lr`. After that "cosine" falls with
+    every step, lr (1 + cos(pi (step - warmup) / (total - warmup))) / 2; "cosine-epochs" takes the same curve
+    once an epoch (torch's CosineAnnealingLR over epochs); "constant" stays. Source: BiVLC Appendix E.3;
+    PCME's code for "cosine-epochs".
 
     >>> recipe = Recipe("mine", lr=1.0, warmup=2)
     >>> [round(learning_rate(step, recipe=recipe, total=6), 3) for step in range(6)]
@@ -50,22 +47,14 @@ _NEVER_DECAY = ("bn", "ln", "bias", "logit_scale")
 
 
 def decays(name: str, parameter: nn.Parameter, recipe: Recipe) -> bool:
-    """Whether weight decay pulls at a parameter.
-
-    Under "matrices" it does where the parameter has two dimensions or more and its name contains none of bn,
-    ln, bias and logit_scale (as open_clip and the code of BiVLC have it); under "all" always.
-    """
+    """Whether weight decay pulls at a parameter: under "matrices" as in open_clip and the code of BiVLC."""
     if recipe.decay == "all":
         return True
     return parameter.ndim >= 2 and not any(part in name for part in _NEVER_DECAY)
 
 
 def trained_parameters(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.Parameter], ...]:
-    """The parameters that the recipe trains, with their names, in the network's order.
-
-    The temperature is trained beside them unless the recipe keeps it fixed. Raises `InputError` where the
-    recipe trains a part that the network does not have.
-    """
+    """The parameters that the recipe trains, with their names, in the network's order."""
     part = tuple(network.parameters())
     if recipe.trains != "all":
         part = tuple(network.projections() if recipe.trains == "projections" else network.heads())
@@ -83,11 +72,9 @@ def trained_parameters(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.
 
 
 def parameter_groups(network: Network, recipe: Recipe) -> list[dict[str, Any]]:
-    """The optimiser's groups: what decays, then what does not; a group without parameters is left out.
+    """The optimiser's groups: what decays, then what does not; always in the same order, as resuming needs.
 
-    Everything the recipe does not train is frozen on the way (`requires_grad` is False), and what it trains
-    is opened, so that a second stage may train what the first one froze. The same network and recipe always
-    give the same groups in the same order, as resuming needs.
+    What the recipe does not train is frozen on the way, what it trains is opened.
     """
     named = trained_parameters(network, recipe)
     opened = {id(parameter) for _, parameter in named}
@@ -120,12 +107,7 @@ _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 
 def launched(device: str, devices: int, precision: str) -> Fabric:
-    """A Fabric whose processes all run.
-
-    `device` is "auto" (a GPU where there is one), "cpu", "cuda", "cuda:N" or "mps"; `devices` is how many,
-    one process each. Under torchrun its processes are taken as they are. Raises `InputError` for a device
-    that is not there.
-    """
+    """A Fabric whose processes all run; under torchrun its processes are taken as they are."""
     kind, _, number = device.partition(":")
     there = {
         "auto": True,

@@ -46,10 +46,7 @@ DEFAULT_SAVING = Saving()
 
 @dataclass
 class Saver:
-    """The folder `out` of a training, if it has one; of several processes the first one writes.
-
-    `same` is the training's identity (`state.identity`).
-    """
+    """The folder `out` of a training, if it has one; of several processes the first one writes."""
 
     out: Path | None
     fabric: Fabric
@@ -73,10 +70,8 @@ class Saver:
     def save(
         self, now: TrainState, readings: RunningMetrics, journal: Journal, optimiser: optim.Optimizer | None
     ) -> None:
-        """Save the resume state, and a checkpoint where the last weights are selected.
-
-        Between two stages there is no optimiser. Raises `StorageError` where the disk is full, leaving what
-        was there before.
+        """Save the resume state, and a checkpoint where the last weights are selected; no optimiser between
+        two stages.
         """
         randoms = of_all(self.fabric, state.random_state())
         now.waited = largest(self.fabric, now.waited)
@@ -92,7 +87,7 @@ class Saver:
         state.save(self._folder, contents)
 
     def checkpoint(self, step: int, measured: Mapping[str, float]) -> None:
-        """Write the weights as they are now as the training's checkpoint; raises as `save`."""
+        """Write the weights as they are now as the training's checkpoint."""
         if self._folder is None:
             return
         facts = {
@@ -126,9 +121,8 @@ NO_MONITORS = Monitors()
 class Selection:
     """The validations of a training, and the best weights so far.
 
-    `checks` has a validation for each of `stages`, or none. The measure of the last stage decides; earlier
-    stages select weights only where they have the same measure. Without any validation the last weights are
-    taken, with a `note`.
+    The measure of the last stage decides; earlier stages select weights only where they have the same
+    measure. Without any validation the last weights are taken, with a `note`.
     """
 
     stages: Sequence[Recipe]
@@ -152,11 +146,9 @@ class Selection:
             self._measure = "last"
 
     def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
-        """Validate: the entries for the journal, and whether these weights are the best so far.
+        """Validate: the entries for the journal, and whether these weights are the best so far and were kept.
 
-        If so they are kept, also as a checkpoint, and `now` is updated. The guarded task is measured too, and
-        `note` warns each time that the loss comes to exceed the margin. Raises `InputError` where the
-        deciding measure is missing or is not finite.
+        The guarded task is measured too, and `note` warns each time that the loss comes to exceed the margin.
         """
         measured: dict[str, float] = {}
         backbone, fabric = self.saver.backbone, self.saver.fabric

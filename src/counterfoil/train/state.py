@@ -32,10 +32,7 @@ _ANEW = "start anew with --no-resume"
 
 @dataclass
 class TrainState:
-    """How far a training has come, as plain values. What is not in it follows from recipe and data.
-
-    `step` counts over all stages, `at` within the one it is in; the order of the data follows from them.
-    """
+    """How far a training has come, as plain values: `step` over all stages, `at` within the one it is in."""
 
     step: int = 0
     stage: int = 0
@@ -81,9 +78,8 @@ class TrainState:
 def identity(
     backbone: Backbone, recipe: Recipe, data: TrainingSet, validation: TrainingSet | None
 ) -> dict[str, Any]:
-    """The identity of a training: recipe, data, and the model with the weights it starts from.
-
-    Plain values. Devices, workers and folders are no part of it. Regions in place of pictures are data.
+    """The identity of a training as plain values: recipe, data, and the model with the weights it starts
+    from.
     """
     regions = "" if "images" in backbone.needs else f" {backbone.preparation!r}"
     return {
@@ -123,7 +119,7 @@ _ANOTHER = {
 
 
 def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path) -> None:
-    """Raise `InputError` in one line where a saved training is not the one that is asked for now."""
+    """Raise `InputError` where a saved training is not the one that is asked for now."""
     part = next((part for part in _ANOTHER if saved.get(part) != now[part]), None)
     if part is None:
         return
@@ -151,8 +147,7 @@ def found(
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """A training's identity, and its state in the folder `out`, None where it begins; empty without a folder.
 
-    A training that begins leaves nothing to go on from in the folder. Raises `InputError` where it holds
-    another training, and `StorageError` where nothing can be written there.
+    A training that begins leaves nothing to go on from in the folder.
     """
     if out is None:
         return {}, None
@@ -171,7 +166,7 @@ def found(
 
 
 def save(folder: Path, state: Mapping[str, Any]) -> None:
-    """Write the state in one piece. Raises `StorageError`, leaving the old one, where the disk is full."""
+    """Write the state in one piece; a full disk leaves the old one."""
     with writing(folder / FILE) as file:
         catching = _Catching(file)
         try:
@@ -184,10 +179,7 @@ def save(folder: Path, state: Mapping[str, Any]) -> None:
 
 
 def load(folder: Path) -> dict[str, Any] | None:
-    """The state saved in a folder, on the CPU, None where there is none.
-
-    Raises `InputError` for a file that is no such state; no code in it is run.
-    """
+    """The state saved in a folder, on the CPU, None where there is none; no code in it is run."""
     path = folder / FILE
     if not path.exists():
         return None
@@ -270,9 +262,8 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 
 def put_back_random(states: Sequence[Mapping[str, Any]], fabric: Fabric, note: Note) -> None:
-    """Put the generators of this process back to its own of the `states` of all of them.
-
-    Where there were more or fewer processes `note` says what that means.
+    """Put the generators of this process back to its own of the `states` of all; `note` where their number
+    differs.
     """
     if len(states) != fabric.world_size:
         note(

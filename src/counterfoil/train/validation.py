@@ -48,10 +48,8 @@ def evaluation_mode(backbone: Backbone) -> Iterator[None]:
 
 
 def embedder(backbone: Backbone) -> Any:
-    """The network as an `Embedder`, with the weights of the moment of each call.
-
-    The network stays as it is, unlike that of a finished checkpoint
-    (`counterfoil.models.networks`), which is frozen and may be rounded.
+    """The network as an `Embedder`, with the weights of the moment of each call; it is neither frozen nor
+    rounded.
     """
     towers = backbone.network.plain_towers(backbone, backbone.device(), torch.float32)
     return DualEncoder(
@@ -66,10 +64,7 @@ def embedder(backbone: Backbone) -> Any:
 def estimate(
     backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128, draws: int = 10_000
 ) -> Estimate:
-    """The number of `accuracy` with its interval, as `evaluate` gives it: of a gallery the mean measure.
-
-    Raises what answering the benchmark raises.
-    """
+    """The number of `accuracy` with its interval, as `evaluate` gives it."""
     name = leading(benchmark)
     with evaluation_mode(backbone):
         answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
@@ -77,18 +72,15 @@ def estimate(
 
 
 def leading(benchmark: Benchmark) -> str:
-    """The measure by which a network in training is selected: the one that scorers are ordered by.
-
-    Of statements it is AUROC, since a network's scores are no probabilities.
+    """The measure by which a network in training is selected; of statements AUROC, since scores are no
+    probabilities.
     """
     return leading_measure(benchmark) if of(benchmark).values_per_item else main_measures(benchmark)[-1]
 
 
 def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> float:
-    """One number for a benchmark, in [0, 1]: of quads group, of choices accuracy, of galleries the mean R@1.
-
-    Galleries whose card puts another measure first give that. Ties count as wrong. Raises what answering the
-    benchmark raises.
+    """One number for a benchmark, in [0, 1]: of quads group, of choices accuracy, of galleries the mean first
+    measure.
     """
     return estimate(backbone, benchmark, batch_size=batch_size, draws=1).value
 
@@ -102,10 +94,9 @@ def within_batch(
 ) -> Float[Tensor, ""]:
     """How often an item's own partner is the nearest of its batch: mean of both directions, in [0, 1].
 
-    Every image looks through all captions, negative ones too, and every caption that has an image through
-    all images: with negative captions alone these are the first half, as in BiVLC's code. Further positives
-    (generated ones) are left out. Of several vectors the best pair is compared, of a distribution its mean.
-    Of level partners the first counts. Source: the validation of BiVLC's fine-tuning.
+    Every image looks through all captions, negative ones too, and every caption that has an image through all
+    images; generated positives are left out. Of several vectors the best pair is compared, of a distribution
+    its mean. Of level partners the first counts. Source: the validation of BiVLC's fine-tuning.
     """
     pictures, words = _own(images.points, image_roles), _own(texts.points, text_roles)
     scores = similarity(pictures, words)
@@ -122,10 +113,9 @@ def _own(points: Tensor, roles: Sequence[str]) -> Tensor:
 
 
 def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
-    """R@1 + R@5 + R@10 of both directions, in [0, 6], of all images with all captions.
+    """R@1 + R@5 + R@10 of both directions, in [0, 6], of all images with all captions (VSE++).
 
-    `pairs` is (n, 2), the image and the caption of each right pair. Ties count as wrong. Source: VSE++, whose
-    code adds up per cent.
+    `pairs` is (n, 2), the image and the caption of each right pair. Ties count as wrong.
 
     >>> rsum(np.eye(3), np.array([[0, 0], [1, 1], [2, 2]]))
     6.0
@@ -146,10 +136,7 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Held-out rows, prepared for the validation of what a recipe trains, within batches as it trains on.
-
-    Raises `InputError` for fewer rows than its loss can be of.
-    """
+    """Held-out rows, prepared for the validation of what a recipe trains, within batches as it trains on."""
 
     feed: Feed
     objective: Objective
@@ -168,9 +155,8 @@ class Validation:
     def measure(self, fabric: Fabric, *, progress: Progress) -> dict[str, float]:
         """`accuracy` (within batches), `loss`, and where asked for `rsum`.
 
-        Means over batches; the last one may be smaller and counts as much as the others, unless it has so few
-        rows that there is nothing to choose among. Processes share the batches among them and all get the
-        same numbers.
+        Means over batches, of which processes share the work; a last one too small to choose among is left
+        out.
         """
         size, least = self.recipe.batch_size, self.recipe.smallest_batch
         parts = in_order(len(self.feed.data), size * self.recipe.accumulate)
@@ -231,9 +217,8 @@ class Validation:
 
 
 def better(measured: Mapping[str, float], measure: str, best: float | None) -> bool:
-    """Whether a validation is strictly better than the best so far by `measure`; of "loss" less is better.
-
-    A NaN is never better. Raises `InputError` where the measure was not measured.
+    """Whether a validation is strictly better than the best so far by `measure`; of "loss" less is better,
+    NaN never.
 
     >>> better({"loss": 0.5}, "loss", 0.6), better({"accuracy": 0.5}, "accuracy", 0.5)
     (True, False)
@@ -258,9 +243,9 @@ Task = Callable[[Backbone], float]
 class ForgettingGuard:
     """A task that training is not about, and how much may be lost on it.
 
-    `task` is a function of the backbone, or a benchmark, of which the accuracy is taken (group of quads,
-    accuracy of choices, the mean first measure of a gallery). A warning is given when it has fallen by more
-    than `margin` since the start. It is looked at whenever the training is validated.
+    `task` is a function of the backbone, or a benchmark, of which the accuracy is taken. A warning is given
+    when it has fallen by more than `margin` since the start. It is looked at whenever the training is
+    validated.
     """
 
     task: Task | Benchmark
@@ -282,10 +267,9 @@ class ForgettingGuard:
 def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha: float) -> dict[str, Tensor]:
     """Weights between two states of one network: (1 - alpha) start + alpha tuned, name by name.
 
-    `alpha` in [0, 1]; 0 and 1 give the ends to the last bit. Whole numbers (counters, positions) are those
-    of the nearer end, of `tuned` in the middle. Source: Wortsman et al., Robust fine-tuning of zero-shot
-    models (WiSE-FT), 2022. Raises `InputError` for another `alpha` and `ModelError` where the states are
-    not of one network.
+    0 and 1 give the ends to the last bit; whole numbers are those of the nearer end, of `tuned` in the
+    middle. Source: Wortsman et al., Robust fine-tuning of zero-shot models (WiSE-FT), 2022. Raises
+    `InputError` for another `alpha` and `ModelError` where the states are not of one network.
 
     >>> interpolate({"w": torch.zeros(2)}, {"w": torch.ones(2)}, 0.25)
     {'w': tensor([0.2500, 0.2500])}
@@ -329,10 +313,7 @@ def sweep(
     held_out: Callable[[Backbone], Any],
     alphas: Sequence[float] = tuple(np.linspace(0, 1, 11).round(2).tolist()),
 ) -> tuple[Mixture, ...]:
-    """Both tasks at each mixture of the weights, in the order of `alphas`.
-
-    The network is left as it was, whatever happens on the way; `start` and `tuned` may be its own state.
-    """
+    """Both tasks at each mixture of the weights, in the order of `alphas`; the network is left as it was."""
     # A state is of the network's own tensors, which every mixture is loaded into.
     before, start, tuned = (
         {name: tensor.detach().clone() for name, tensor in state.items()}

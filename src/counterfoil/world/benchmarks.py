@@ -1,7 +1,7 @@
 """Benchmarks of the world: galleries, clips, and all those of the catalog, drawn on the spot.
 
-A caption is written for one image and may be true of many. Collected benchmarks know of one (COCO) or of
-those that people verified (CxC, ECCV Caption); here every true pair is known.
+Collected galleries know of one right pair (COCO) or of those that people verified; here every true pair is
+known.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,9 +59,7 @@ def gallery(
 
     All captions differ. Right for an image are all captions that are true of it, right for a caption all
     images it is true of; `owners` says which image it was written for. Where only the "own" are `known`,
-    nothing else is right, as in COCO (`as_collected`). `lazy` pictures are drawn when they are read. Raises
-    `InputError` for numbers below 1, pictures too small to see, and more captions than there is to say,
-    `UnknownNameError` for unknown styles and another `known`.
+    nothing else is right, as in COCO. Raises `InputError` for more captions than there is to say.
 
     >>> made = gallery(4, captions_each=3, size=48)
     >>> len(made.images), len(made.captions), made.gallery.owners.tolist()
@@ -99,10 +97,7 @@ def gallery(
 
 
 def as_collected(benchmark: Benchmark) -> Benchmark:
-    """The same queries and items, where right is only what was written for the image, as COCO counts it.
-
-    What else is true counts as wrong. The benchmark is called "...-own", so that neither is taken for the
-    other.
+    """The same queries and items, where right is only what was written for the image; called "...-own".
 
     >>> collected = as_collected(gallery(4, captions_each=3, size=48))
     >>> collected.name, collected.gallery.t2i.positives.counts.tolist()
@@ -118,10 +113,7 @@ def as_collected(benchmark: Benchmark) -> Benchmark:
 def described(
     n: int, captions_each: int, rng: np.random.Generator, style: str
 ) -> tuple[list[Scene], list[Meaning], Items]:
-    """`n` different scenes, captions of them in their order, and the items they are.
-
-    Raises `InputError` for more captions of a scene than can be told apart.
-    """
+    """`n` different scenes, captions of them in their order, and the items they are."""
     items = Items()
     scenes: list[Scene] = []
     meanings: list[Meaning] = []
@@ -180,13 +172,9 @@ def clips(
     """`n` rated captions of moving scenes, three to a clip; the same seed gives the same clips.
 
     The rating is 1 where the caption is true of every frame, 1/2 where it is true of some (a fifth to four
-    fifths of them), 0 where it is true of none; where n is a multiple of 3 each comes as often, so that tau-c
-    can be 1. References are five other captions that are true of the whole clip and say other things than the
-    candidate does. Captions of one clip are a word apart in length, each grade being as often the
-    longest. Groupings: `motion`, one of `MOTIONS`.
-
-    Frames are drawn when they are looked at. Raises `InputError` for n below 1 and pictures too small to see,
-    `UnknownNameError` for unknown styles.
+    fifths), 0 where it is true of none. References are five other captions that are true of the whole clip.
+    Captions of one clip are a word apart in length, each grade being as often the longest. Grouping:
+    `motion`, one of `MOTIONS`. Frames are drawn when they are looked at.
 
     >>> made = clips(6, size=48)
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
@@ -232,7 +220,7 @@ def generate_clip(
 ) -> ClipCaptions | None:
     """A clip and its captions; None where too few can be made.
 
-    `rank` says of each grade how many words longer its caption is than the shortest (`ratings.in_order`).
+    `rank` says of each grade how many words longer its caption is than the shortest.
     """
     frames = moving(motion, rng)
     # Each begins alike, or how it begins would make it longer.
@@ -284,10 +272,7 @@ _DRAWN: Mapping[str, Callable[[int], Benchmark]] = {
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The benchmark of a card, of as many questions as it says, drawn on the spot and always the same.
-
-    Raises `DataError` where a file is named: there is none to read.
-    """
+    """The benchmark of a card, of as many questions as it says; raises `DataError` where a file is named."""
     if data is not None:
         raise DataError(
             f"{card.title} is drawn, not read",

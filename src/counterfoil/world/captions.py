@@ -1,8 +1,7 @@
 """Captions of scenes: a meaning first, English second; strict ones and loose ones.
 
-Captions are partial on purpose: they speak of some things and of some of their attributes, as people do.
-"A star" is at least one star, "two stars" are exactly two. But for numerals and closing clauses a caption
-is true of every scene that shows at least what it says.
+Captions are partial on purpose, as people's are. "A star" is at least one star, "two stars" are exactly two.
+But for numerals and closing clauses a caption is true of every scene that shows at least what it says.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -74,9 +73,9 @@ class Phrase:
 class Meaning:
     """What a caption claims.
 
-    There are distinct things that fit the `phrases`: at least one for "a star", exactly two in the whole
-    scene for "two stars". Where there is a `relation`, it holds from the first phrase to the second, and
-    from each to each where they are several. Where it is `closed` ("things"), there is nothing besides.
+    There are distinct things that fit the `phrases`: at least one for "a star", exactly two for "two stars".
+    A `relation` holds from the first phrase to the second, from each to each. Where it is `closed`, there is
+    nothing besides.
     """
 
     phrases: tuple[Phrase, ...]
@@ -95,11 +94,6 @@ class Meaning:
 
 
 def plural(noun: str) -> str:
-    """The noun for more than one.
-
-    >>> plural("star"), plural("box")
-    ('stars', 'boxes')
-    """
     return noun + ("es" if noun.endswith("x") else "s")
 
 
@@ -167,8 +161,6 @@ def text(meaning: Meaning, *, opening: str = "") -> str:
     """The meaning as one English sentence.
 
     >>> star, moon = Phrase("star", colour="red"), Phrase("moon", size="large")
-    >>> text(Meaning((star, moon), "above"))
-    'A red star is above a large moon.'
     >>> text(Meaning((star, moon), "above"), opening="there is ")
     'There is a red star above a large moon.'
     >>> text(Meaning((star, moon, Phrase("heart")), closed="things"), opening="a picture of ")
@@ -207,13 +199,6 @@ def describe(scene: Scene, rng: np.random.Generator) -> Meaning:
     """One loose caption of the scene: one to three phrases, at times with a relation or a numeral.
 
     It is true of the scene, and as a rule of many others.
-
-    >>> from counterfoil.world.captions import matches
-    >>> from counterfoil.world.scenes import sample_scene
-    >>> rng = np.random.default_rng(1)
-    >>> scene = sample_scene(rng)
-    >>> matches(describe(scene, rng), scene)
-    True
     """
     wanted = 1 + int(rng.random() * min(_PHRASES, len(scene.things)))
     order = [scene.things[i] for i in rng.permutation(len(scene.things))]
@@ -232,11 +217,7 @@ def describe(scene: Scene, rng: np.random.Generator) -> Meaning:
 def speak(
     things: Iterable[Thing], scene: Scene, rng: np.random.Generator, *, most: int | None = None
 ) -> list[tuple[Phrase, tuple[Thing, ...]]]:
-    """Phrases for `things`, one after the other, and the things of the scene each speaks of.
-
-    Things that one phrase fits may be counted in one, where none of them has been spoken of. No phrase
-    comes twice: what could only be said again ("a star and a star") is left out.
-    """
+    """Phrases for `things`, and the things that each speaks of; no phrase comes twice."""
     spoken: list[tuple[Phrase, tuple[Thing, ...]]] = []
     done: list[Thing] = []
     for thing in things:

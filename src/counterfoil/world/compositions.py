@@ -1,9 +1,4 @@
-"""Compositions: scenes of which a given caption is true.
-
-An image generator of the world. It draws what a caption claims and, where the caption leaves room, a few
-things besides. What comes out is checked by the exact rules of truth, so a scene is never believed to fit: it
-fits, or there is none.
-"""
+"""Compositions: scenes of which a given caption is true, checked by the exact rules of truth."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -47,18 +42,11 @@ _WRONG, _SPOILT = 60, 0.6
 
 
 def compose(meaning: Meaning, rng: np.random.Generator, *, unlike: Meaning | None = None) -> Scene | None:
-    """A scene of which `meaning` is true and, where it is given, `unlike` is not; as a rule of 2 to 4 things.
-
-    None where no such scene was found in 300 tries: nothing is both a star and a ring, a ring is never
-    striped, a container has room for one small thing, and more than nine things find no place. Captions that
-    describe scenes of the world are always drawn.
+    """A scene of which `meaning` is true and, where it is given, `unlike` is not; None after 300 tries.
 
     >>> from counterfoil.world.truth import read
-    >>> rng = np.random.default_rng(0)
     >>> caption = read("Two red stars are above a blue moon.")
-    >>> matches(caption, compose(caption, rng))
-    True
-    >>> compose(read("A star is inside a heart."), rng) is None
+    >>> matches(caption, compose(caption, np.random.default_rng(0)))
     True
     """
     for _ in range(_TRIES):
@@ -80,15 +68,9 @@ def imagine_caption(
     """What the world's image generator draws for a caption, and whether that is right.
 
     Right is a scene of which `meaning` is true and `unlike`, the caption that the picture must not fit, is
-    false. With probability `failure` the picture is wrong. Where there is an `unlike`, wrong pictures are
-    those of `generator.imagine`: 40 % show the original (drawn from `unlike` where `original` is not given),
-    the others are spoilt, show something else or fit both captions; `subset` is the kind of edit, which
-    decides how often the last can be. For a lone caption 60 % are spoilt and 40 % show something else. A
-    caption that everything fits ("a shape") has no wrong picture, and its right one is drawn.
-
-    A picture that can only be right by half, as that of "a star and a heart" is where it must not fit "a
-    star", is drawn for `meaning` and is not right. None where the world has no scene that `meaning` is true
-    of. Raises `InputError` where `failure` is no probability.
+    false. With probability `failure` the picture is wrong: as in `generator.imagine` where there is an
+    `unlike`, else 60 % are spoilt and 40 % show something else. A picture that can only be right by half is
+    drawn for `meaning` and is not right. None where no scene fits `meaning`.
 
     >>> from counterfoil.world.truth import read
     >>> said, negative = read("A star is above a moon."), read("A moon is above a star.")

@@ -1,8 +1,7 @@
 """Pictures and moving scenes of the world, drawn when they are read.
 
-In a moving scene a shape comes, goes or crosses the sheet, or the scene changes. A clip is the scene of every
-frame. What lies outside of the sheet is not in its frame's scene and is not drawn, so truth is known frame by
-frame as it is for pictures.
+In a moving scene a shape comes, goes or crosses the sheet, or the scene changes. What lies outside of the
+sheet is not in its frame's scene, so truth is known frame by frame.
 """
 
 import io
@@ -23,13 +22,7 @@ AS_PIXELS = 96
 
 @dataclass(frozen=True)
 class LazyDrawing:
-    """A scene that is drawn when its bytes are asked for; a source of images like any other.
-
-    >>> import numpy as np
-    >>> from counterfoil.world.scenes import sample_scene
-    >>> LazyDrawing(sample_scene(np.random.default_rng(0)), 48, "natural").read()[1:4]
-    b'PNG'
-    """
+    """A scene that is drawn when its bytes are asked for; a source of images like any other."""
 
     scene: Scene
     size: int
@@ -66,12 +59,7 @@ _CROSSINGS = {"right": (0, 2), "left": (2, 0), "down": (0, 2), "up": (2, 0)}
 
 @dataclass(frozen=True)
 class Animation:
-    """A moving scene as frames that are drawn when they are asked for: a `FrameStack`.
-
-    >>> reel = Animation(moving("right", np.random.default_rng(0)), 48, "natural")
-    >>> len(reel), reel.frame(3).size
-    (16, (48, 48))
-    """
+    """A moving scene as frames that are drawn when they are asked for: a `FrameStack`."""
 
     scenes: tuple[Scene, ...]
     size: int
@@ -87,7 +75,7 @@ class Animation:
         return draw(self.scenes[number], self.size, style=self.style, light=self.scenes[0])
 
     def read(self) -> bytes:
-        """What the frames show and how, as bytes: the same only for the same frames, and nothing is drawn."""
+        """What the frames show and how, as bytes; nothing is drawn."""
         return repr((self.size, self.style, self.scenes)).encode()
 
     def __str__(self) -> str:
@@ -96,8 +84,6 @@ class Animation:
 
 def moving(motion: str, rng: np.random.Generator, *, frames: int = FRAMES) -> tuple[Scene, ...]:
     """The scene of each frame of a clip of the kind `motion`, one of `MOTIONS`; two or three things.
-
-    Raises `UnknownNameError` for another.
 
     >>> clip = moving("enters", np.random.default_rng(0))
     >>> len(clip[-1].things) - len(clip[0].things)

@@ -1,10 +1,10 @@
-"""Minimal edits: one change made to a caption and to its scene together.
+"""Minimal edits: one change made to a caption and to its scene together, of SugarCrepe's seven kinds.
 
-The seven kinds are SugarCrepe's. Each gives two captions and two scenes of which the exact checker says
-that caption 0 is true of scene 0 only and caption 1 of scene 1 only, so the question has one answer in
-both directions. ADD needs care for that: "a heart" stays true when a star is laid beside it, so captions of
-added objects close what they say ("..., and nothing else"). An added attribute is one of things that are
-counted: "two stars" become "two striped stars", and a plain star beside them makes the shorter caption false.
+Each gives two captions and two scenes of which the exact checker says that caption 0 is true of scene 0 only
+and caption 1 of scene 1 only. ADD needs care for that: "a heart" stays true when a star is laid beside it, so
+captions of added objects close what they say ("..., and nothing else"). An added attribute is one of things
+that are counted: "two stars" become "two striped stars", and a plain star beside them makes the shorter
+caption false.
 """
 
 from collections.abc import Callable, Mapping
@@ -87,7 +87,6 @@ def with_things(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:
 
 
 def with_values(value: Said, values: Mapping[str, Any]) -> Said:
-    """The thing or phrase with some attributes, by name, of other values."""
     return replace(value, **values)
 
 
@@ -162,7 +161,7 @@ class Contrast:
 
     @property
     def reversed(self) -> "Contrast":
-        """The same question from the other side: what was changed comes first."""
+        """The same question from the other side."""
         return replace(self, captions=self.captions[::-1], scenes=self.scenes[::-1])
 
     def unambiguous(self) -> bool:
@@ -174,10 +173,9 @@ class Contrast:
 
 
 def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None:
-    """A caption of `scene` and one edit of both, of the kind `subset`.
+    """A caption of `scene` and one edit of both, of the kind `subset`, one of `SUBSETS`.
 
-    None where the scene has no room for such an edit (nothing in it to swap, say; fewer than two things).
-    Raises `UnknownNameError` for another `subset` than those of `SUBSETS`.
+    None where the scene has no room for such an edit.
 
     >>> from counterfoil.world.scenes import sample_scene
     >>> rng = np.random.default_rng(1)
@@ -252,8 +250,7 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
 
 
 def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Two things change places, with what lies in one cell with them, or one goes into a container
-    and the other comes out of it."""
+    """Two things change places, or one enters a container and the other leaves it."""
     first, second = _two_of(scene, rng)
     host = holder(first, scene)
     if (
@@ -314,8 +311,7 @@ def _add_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
 def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     """Stripes or dots on all of a kind that the caption counts, and one more of the kind, plain.
 
-    Only a texture can be added: whatever has no other size or colour has one already. Counted, because a
-    caption with one word less is true of all that the longer one is true of, unless it says how many.
+    Only a texture can be added: every thing has a size and colour already.
     """
     free = scene.free()
     plain = [t for t in scene.things if t.texture == "plain" and t.shape not in CONTAINERS]

@@ -1,8 +1,7 @@
 """An image generator that sometimes draws something other than its caption.
 
-Negative images of real data are drawn by a machine from the negative caption. Of TROHN-Img, BiVLC's authors
-(section 5.2) estimate that 61 % are wrong: they show the original, or something else, or fit both captions.
-Here the rate is chosen, and what is wrong is known.
+Of TROHN-Img, BiVLC's authors (section 5.2) estimate that 61 % of negative images are wrong: they show the
+original, or something else, or fit both captions. Here the rate is chosen, and what is wrong is known.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,16 +37,12 @@ _OPEN = sum(not subset.startswith("add") for subset in SUBSETS) / len(SUBSETS)
 
 
 def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.0) -> tuple[Scene, bool]:
-    """What the generator draws for the negative caption, and whether it is right.
+    """What the generator draws for the negative caption, and whether only the negative caption is true of it.
 
-    Right is a scene of which the negative caption is true and the positive one false. With probability
-    `failure` it is not. Of what is wrong, over equally many contrasts of each kind of edit, 40 % shows the
-    original (only the positive caption is true of it), 30 % the right scene with a thing spoilt and 20 %
-    another scene altogether (neither caption is true), and 10 % fits both captions. A scene fits both
-    captions of 14 % of the wrong pictures of REPLACE and SWAP and of none of ADD, whose captions cannot be
-    true together. Whatever comes out is checked, so the second part of the answer is the truth.
-
-    Raises `InputError` where `failure` is no probability.
+    With probability `failure` it is not. Of what is wrong, over equally many contrasts of each kind, 40 %
+    shows the original, 30 % the right scene with a thing spoilt, 20 % another scene (neither caption is
+    true), and 10 % fits both captions (14 % of REPLACE and SWAP, none of ADD, whose captions cannot be true
+    together).
 
     >>> from counterfoil.world.edits import edit
     >>> from counterfoil.world.scenes import sample_scene
@@ -55,8 +50,6 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
     >>> contrast = edit(sample_scene(rng), "replace_obj", rng)
     >>> imagine(contrast, rng) == (contrast.scenes[1], True)
     True
-    >>> imagine(contrast, rng, failure=1.0)[1]
-    False
     """
     if not 0 <= failure <= 1:
         raise InputError("the generator's failure is no probability", given=failure, allowed="0 to 1")
@@ -83,10 +76,7 @@ def shows(contrast: Contrast, scene: Scene) -> bool:
 
 
 def spoilt(scene: Scene, rng: np.random.Generator, tried: int) -> Scene:
-    """The scene with another shape, colour or texture on one thing.
-
-    On more things after some tries: "a heart" is still true where one of two hearts is spoilt.
-    """
+    """The scene with another shape, colour or texture on one thing, after some tries on more."""
     things = list(scene.things)
     for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
         things[at] = repainted(things[at], rng)
@@ -96,9 +86,8 @@ def spoilt(scene: Scene, rng: np.random.Generator, tried: int) -> Scene:
 def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
     """The original and what is changed in the right scene, beside each other.
 
-    What is changed stays where the right scene has it if that is free. Other tries lay it elsewhere: first
-    with what shares its cell ("inside a box"), then alone; and in the last third all things are laid anew,
-    since a relation may need the room.
+    Other tries lay it elsewhere: first with what shares its cell ("inside a box"), then alone; and in the
+    last third all things anew, since a relation may need the room.
     """
     original, right = contrast.scenes
     changed = [thing for thing in right.things if thing not in original.things]
@@ -117,10 +106,7 @@ def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
 def _laid(
     fixed: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
 ) -> tuple[Thing, ...]:
-    """The fixed things, and each of the `groups` laid to a free cell, or if small into an empty container.
-
-    What finds no room is left out.
-    """
+    """The fixed things, and each of the `groups` laid to a free cell or an empty container, if any."""
     things = list(fixed)
     for group in sorted(groups, key=lambda group: all(thing.shape not in CONTAINERS for thing in group)):
         scene = Scene(tuple(things))

@@ -1,7 +1,7 @@
 """Pictures of scenes: styles, outlines of shapes, stamps, sheets of paper and grain.
 
-Every thing is painted once per shape, size, texture, colour and angle, together with its shadow; a picture is
-then a copy of a sheet on which these stamps are laid at whole pixels, under a grain.
+Every thing is painted once, with its shadow; a picture is a copy of a sheet on which these stamps are laid at
+whole pixels, under a grain.
 """
 
 import io
@@ -294,14 +294,7 @@ SMALLEST = 16
 def draw(
     scene: Scene, size: int = 192, *, style: str = "natural", seed: int = 0, light: Scene | None = None
 ) -> PIL.Image.Image:
-    """The scene as an RGB picture of `size` x `size` pixels: the one that `draw_many` draws of it.
-
-    `light` is another scene whose light and grain it has: frames of a clip must not flicker.
-
-    >>> from counterfoil.world.scenes import sample_scene
-    >>> draw(sample_scene(np.random.default_rng(0)), 96).size
-    (96, 96)
-    """
+    """The scene as an RGB picture of `size` x `size` pixels, with the light and grain of `light`."""
     return PIL.Image.fromarray(draw_many([scene], size, style=style, seed=seed, light=light)[0])
 
 
@@ -315,11 +308,8 @@ def draw_many(
 ) -> NDArray[np.uint8]:
     """The scenes as RGB pictures, (scenes, size, size, 3).
 
-    `style` is one of `STYLES`, for all or one per scene. `seed` decides grain and light. A picture depends on
-    its scene, style, size and seed alone, not on what is drawn beside it; with `light` on that scene too.
-
-    Raises `UnknownNameError` for a style that is none, `InputError` where there is not one style per scene or
-    pictures would be smaller than `SMALLEST`.
+    `style` is one of `STYLES`, for all or one per scene; `seed` decides grain and light. A picture depends on
+    its scene, style, size and seed alone; with `light` on that scene too.
 
     >>> from counterfoil.world.scenes import sample_scene
     >>> rng = np.random.default_rng(0)

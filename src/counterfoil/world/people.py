@@ -1,8 +1,4 @@
-"""Simulated people who judge pairs: known error rates, known speed.
-
-What they hand in are the tables that real people's answers come in, so whatever reads answers can be tried
-on people of whom it is known how often they err, and in which direction.
-"""
+"""Simulated people who judge pairs: known error rates, known speed, answers in the tables of real people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +19,8 @@ _WORDS = ("100% NO", "100% YES")
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person. Where yes is right, they say yes with chance `accuracy` + `bias`, elsewhere no with
-    `accuracy` - `bias`; an answer takes `seconds` on average.
-
-    So accuracy is the mean of both chances (0.5 is guessing), and bias how much readier to say yes than no
-    an annotator is. Raises `InputError` where a chance would leave [0, 1] and for times that are not above 0.
+    """One person, who says yes with chance `accuracy` + `bias` where it is right, no with `accuracy` -
+    `bias`.
 
     >>> hasty = Annotator("hasty", accuracy=0.8, bias=0.15, seconds=2.5)
     >>> round(hasty.hits, 3), round(hasty.rejections, 3)
@@ -79,8 +72,6 @@ def annotate(
 ) -> Annotations:
     """Every annotator's answer to every item, errors independent of each other.
 
-    Two people share no more than the truth: what a third says tells nothing beyond it.
-
     >>> sure = annotate(np.array([True, False]), [Annotator("a")], np.random.default_rng(0))
     >>> sure.votes
     array([[ True, False]])
@@ -108,11 +99,7 @@ def judge(
 ) -> pa.Table:
     """A pool with all answers: its rows once per annotator, with `annotator`, `answer`, `seconds`.
 
-    `pool` has columns `image` and `caption` (`judgements.pool_table`); `right` knows of (image, caption)
-    whether they belong together, and what it leaves out does not. A person judges a pair once: rows of one
-    `pair` get one answer. `judgements.read_judgements` reads the result.
-
-    Raises `DataError` where the pool lacks a column.
+    `right` knows of (image, caption) whether they belong together. A person judges a pair once.
     """
     lacking = [name for name in ("image", "caption") if name not in pool.column_names]
     if lacking:

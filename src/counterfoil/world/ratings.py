@@ -33,8 +33,6 @@ GRADES = {"whole": 1.0, "part": 0.5, "nothing": 0.0}
 def claims(meaning: Meaning) -> tuple[Meaning, ...]:
     """What the caption claims, each a caption of its own: the shapes, the things as described, and all of it.
 
-    All of them are true exactly where the caption is.
-
     >>> from counterfoil.world.captions import text
     >>> from counterfoil.world.truth import read
     >>> [text(claim) for claim in claims(read("A red star is above a moon."))]
@@ -49,16 +47,7 @@ def claims(meaning: Meaning) -> tuple[Meaning, ...]:
 
 
 def level(meaning: Meaning, scene: Scene) -> int:
-    """How much of the caption is true of the scene, 1 to 4.
-
-    4 where all its claims are, 3 where half of them or more are, 2 where fewer are, 1 where none is.
-
-    >>> from counterfoil.world.truth import read
-    >>> from counterfoil.world.scenes import Thing
-    >>> scene = Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),))
-    >>> [level(read(said), scene) for said in ("A red star.", "A blue star.", "A star and a moon.")]
-    [4, 3, 2]
-    """
+    """How much of the caption is true: 4 where all its claims are, 3 where half or more, 2 fewer, 1 none."""
     true = [matches(claim, scene) for claim in claims(meaning)]
     return int(levels(np.asarray([sum(true)]), np.asarray([len(true)]))[0])
 
@@ -122,9 +111,8 @@ class GradedCaptions:
 def generate_captions(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[GradedCaptions]:
     """`n` different scenes with a candidate of each level and references.
 
-    Wrong captions are edits of a scene's own ("nearly" as a rule) and what was said of others. Candidates of
-    a scene are a word apart in length as a rule, each level as often the longest as any other, so that length
-    tells nothing, and does not tie either.
+    Wrong captions are edits of a scene's own ("nearly" as a rule) and what was said of others. Candidates are
+    a word apart in length as a rule, each level as often the longest, so that length tells nothing.
     """
     scenes: dict[Scene, list[Meaning]] = {}
     pool: list[Meaning] = []
@@ -178,10 +166,7 @@ def generate_captions(n: int, rng: np.random.Generator, progress: Progress = sil
 def in_order(
     lengths: Sequence[Float64[ndarray, "_"]], rank: Int64[ndarray, "kinds"], rng: np.random.Generator
 ) -> list[int]:
-    """One of each kind, by their lengths: the one of rank 0 the shortest, each next one a word longer.
-
-    Where no length to begin with gives just that, the one that comes nearest is taken, of several one by
-    chance.
+    """One of each kind, by their lengths: rank 0 the shortest, each next one a word longer if there is one.
 
     >>> rng = np.random.default_rng(0)
     >>> in_order([np.array([3.0, 8.0]), np.array([9.0, 5.0]), np.array([7.0, 2.0])], np.array([1, 2, 0]), rng)
@@ -205,7 +190,7 @@ _PER_IMAGE = 3
 
 @dataclass(frozen=True)
 class GradedDrawing(LazyDrawing):
-    """A scene drawn when it is read whose captions are right by degrees: `world:oracle` gives levels."""
+    """A scene drawn when it is read whose captions are right by degrees."""
 
 
 def rated(
@@ -214,15 +199,9 @@ def rated(
     """`n` rated captions, four to an image, one of each level; the same seed gives the same bytes.
 
     The rating is the level, 4 for right to 1 for wrong. With `people` there is a column per person instead:
-    each judges every claim of a caption by their own rates and gives the level of what they hold true.
-    Candidates of an image differ by a word or so in length, in every order equally often. References are five
-    other true captions, all of other meanings: the one that is asked about is left out of them (the policy
-    "drop-reference").
-    Groupings: `things`, how many the scene has.
-
-    Where n is a multiple of 4 the levels come equally often, so that tau-c can be 1. `lazy` pictures are
-    drawn when they are read. Raises `InputError` for n below 1 and pictures too small to see,
-    `UnknownNameError` for unknown styles.
+    each judges every claim of a caption by their own rates. Candidates of an image differ by a word or so in
+    length, in every order equally often. References are five other true captions. Grouping: `things`, how
+    many the scene has. Where n is a multiple of 4 the levels come equally often, so that tau-c can be 1.
 
     >>> made = rated(8, size=48)
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
@@ -255,12 +234,9 @@ def preferences(
 ) -> Benchmark:
     """`n` choices between two captions of an image of different levels, three to an image.
 
-    Each of `people` says whether the first is the better one, rightly or wrongly by their rates; the
-    label is what most say, and a coin where as many say both. By default that is what is so: that 13 of those
-    25 voters err has a chance of about one in ten million. Which caption is first is a coin too. References
-    as in `rated`, the same for both candidates. Groupings: `kind` ("right-nearly": of which levels they are).
-
-    `lazy` and errors as `rated`; people's names must differ.
+    Each of `people` says whether the first is the better one, rightly or wrongly by their rates; the label is
+    what most say, a coin where as many say both. By default that is what is so. Which caption is first is a
+    coin too. References as in `rated`. Grouping: `kind` ("right-nearly").
 
     >>> made = preferences(6, size=48)
     >>> made.questions.groupings["kind"][:3], len(made.images)
@@ -298,15 +274,7 @@ def preferences(
 def judged(
     pairs: Sequence[tuple[Meaning, Scene]], people: Sequence[Annotator], rng: np.random.Generator
 ) -> Float64[ndarray, "asked people"]:
-    """People's ratings of captions of scenes: each person judges each claim and gives the level of the sum.
-
-    >>> from counterfoil.world.truth import read
-    >>> from counterfoil.world.scenes import Thing
-    >>> scene = Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),))
-    >>> rng = np.random.default_rng(0)
-    >>> judged([(read("A blue star."), scene)], [Annotator("sure"), Annotator("contrary", accuracy=0.0)], rng)
-    array([[3., 3.]])
-    """
+    """People's ratings of captions of scenes: each judges each claim and gives the level of the sum."""
     claims_of = [claims(meaning) for meaning, _ in pairs]
     counts = np.asarray([len(part) for part in claims_of])
     truth = [

@@ -85,10 +85,7 @@ class DrawingSettings:
 
 
 def stream(name: str, seed: int, *more: int) -> np.random.Generator:
-    """The random numbers of one of `STREAMS` under a seed; `more` (1, 2, ...) keeps purposes apart in it.
-
-    Raises `InputError` for a seed below 0 or above 4,294,967,295.
-    """
+    """The random numbers of one of `STREAMS` under a seed; `more` (1, 2, ...) keeps purposes apart in it."""
     check_amount("seed", seed)
     # Counted from 1: numpy takes [seed, 0] for [seed].
     return np.random.default_rng([seed, 1 + STREAMS.index(name), *more])
@@ -99,12 +96,9 @@ def contrasts(
 ) -> list[Contrast]:
     """`n` unambiguous contrasts, the seven kinds of edit equally often, one to three to a scene.
 
-    Every second contrast of a kind is reversed, so what comes first is the scene before the edit as often as
-    the one after it, and the longer caption is right as often as the shorter one.
-
-    The same seed gives the same contrasts, and a larger `n` begins with those of a smaller one. `of` is one
-    of `STREAMS`. Where captions are `distinct`, none is used for two scenes, so questions share items only
-    where they are edits of one scene.
+    Every second contrast of a kind is reversed, so the scene before the edit comes first as often as the one
+    after it. The same seed gives the same contrasts, and a larger `n` begins with those of a smaller one.
+    Where captions are `distinct`, none is used for two scenes.
 
     >>> [contrast.type for contrast in contrasts(7)].count("replace")
     3
@@ -139,10 +133,8 @@ def quads(
 ) -> Benchmark:
     """A benchmark of `n` quads with pictures of `size` x `size` pixels; the same seed gives the same bytes.
 
-    `styles` are those of the first image of a question and of the second: BiVLC's are ("natural",
-    "synthetic"). `lazy` pictures are drawn when they are read. Groupings are `type` ("replace", "swap",
-    "add") and `subset` ("replace_obj", ...). Raises `InputError` for n below 1, pictures too small to see and
-    unknown styles.
+    `styles` are those of a question's two images: BiVLC's are ("natural", "synthetic"). `lazy` pictures are
+    drawn when they are read. Groupings are `type` and `subset` ("replace_obj", ...).
 
     >>> benchmark = quads(7, size=48)
     >>> len(benchmark), sorted(set(benchmark.questions.groupings["type"]))
@@ -158,10 +150,7 @@ def benchmark(
     styles: tuple[str, str] = ("natural", "natural"),
     **options: Unpack[DrawingOptions],
 ) -> Benchmark:
-    """The contrasts spoken and drawn; equal scenes become one image and equal sentences one caption.
-
-    `seed` decides how captions begin; both captions of a contrast begin alike.
-    """
+    """The contrasts spoken and drawn; equal scenes become one image and equal sentences one caption."""
     drawing, items = DrawingSettings(styles, **options), Items()
     images = [
         [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
@@ -179,13 +168,7 @@ def benchmark(
 def choices(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) -> Benchmark:
     """`n` choices between a caption of an image and its edit, as in SugarCrepe; same seed, same bytes.
 
-    The image shows the scene before the edit in every second question of a kind, else the one after it: what
-    is added is right as often as wrong, unlike in SugarCrepe, so the longer caption tells nothing. Scenes are
-    others than those of `quads`. `lazy` and groupings as there. Raises `InputError` as `quads` does.
-
-    >>> benchmark = choices(7, size=48)
-    >>> [benchmark.captions[i].text for i in benchmark.questions.candidates[0]]  # doctest: +SKIP
-    ['A heart and a star, and nothing else.', 'A heart, a star and a moon, and nothing else.']
+    What is added is right as often as wrong, unlike in SugarCrepe. Scenes are others than those of `quads`.
     """
     drawing = DrawingSettings.checked(n, "questions", [style], options)
     pairs = contrasts(n, seed=drawing.seed, of="choices")
@@ -202,10 +185,8 @@ def choices(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]
 def statements(n: int, *, style: str = "natural", **options: Unpack[DrawingOptions]) -> Benchmark:
     """`n` statements about pictures, a true and a false one in turn; the same seed gives the same bytes.
 
-    Two statements that differ in one thing are made of one picture: the caption of a scene, and that of the
-    edited scene, which is false of it. The picture shows the scene before the edit as often as the one
-    after it; edits of one scene share its picture. Scenes are others than those of `quads` and `choices`;
-    `lazy` and groupings as there. Raises `InputError` as `quads` does.
+    The caption of a scene, and that of the edited scene, which is false of it. Scenes are others than those
+    of `quads` and `choices`.
 
     >>> made = statements(7, size=48)
     >>> made.statements.truth.tolist(), len(made.images)
@@ -281,10 +262,7 @@ class Items:
 
 
 def painted(benchmark: Benchmark) -> Benchmark:
-    """A benchmark of `lazy` pictures with all of them drawn now: many at once take less than each by itself.
-
-    Raises `ValueError` where a picture is no drawing.
-    """
+    """A benchmark of `lazy` pictures with all of them drawn now, which takes less than each by itself."""
     drawn = [image.source for image in benchmark.images if isinstance(image.source, LazyDrawing)]
     images = zip(benchmark.images, _painted(drawn, silent), strict=True)
     return replace(benchmark, images=tuple(replace(image, source=source) for image, source in images))

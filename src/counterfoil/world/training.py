@@ -6,8 +6,7 @@
     trohn-img    the same, and negative_image, as a generator draws it for the negative caption
     pac          image, caption, and machine-made positives: generated_image, generated_caption
 
-At one seed coco, trohn-text and trohn-img have the same rows, and so do loose and pac. The generator fails as
-often as it is told to; the column `faithful` says where.
+At one seed coco, trohn-text and trohn-img have the same rows, and so do loose and pac.
 """
 
 import json
@@ -61,15 +60,9 @@ def training(
 ) -> TrainingSet:
     """`n` rows to learn from, with pictures of `size` x `size` pixels; the same seed gives the same bytes.
 
-    `kind` is one of `KINDS`. Positives are drawn in the `styles` in turn, negative and generated images in
-    the synthetic one, as in TROHN-Img; no scene is one of the benchmarks'. A generated image shows the row's
-    own scene, a generated caption is another one that is true of it. With chance `failure` a negative image
-    does not show its caption (BiVLC estimates 0.61 of SDXL's). Groupings are `type` and `subset` (empty in
-    "loose" and "pac") and `faithful` ("yes" or "no": whether the negative image shows its caption; empty
-    without one).
-
-    Raises `InputError` for n below 1, pictures too small to see, a failure outside [0, 1], and failures of a
-    kind without negative images; `UnknownNameError` for kinds and styles.
+    Positives are drawn in the `styles` in turn, negative and generated images in the synthetic one; no scene
+    is one of the benchmarks'. With chance `failure` a negative image does not show its caption (BiVLC
+    estimates 0.61 of SDXL's), and the grouping `faithful` says "no". Other groupings are `type` and `subset`.
 
     >>> made = training(14, kind="trohn-img", failure=0.5)
     >>> len(made), list(made.rows)
@@ -159,14 +152,10 @@ _GROUP = 1000
 def save_training(
     training_set: TrainingSet, folder: Path, *, share: float = 0.2, progress: Progress = silent
 ) -> tuple[int, int]:
-    """Write a training set in the layout of TROHN-Img: `train.parquet` and `validation.parquet`.
+    """Write a training set in the layout of TROHN-Img; the numbers of rows for training and for validation.
 
-    A row of either holds image, caption, negative_caption and negative_image, as far as there are any, and
-    the groupings; an image is its bytes and a name. The last rows, at least `share` of them, are for
-    validation: all rows of an image are on one side. Returns the number of rows of each. Files appear whole
-    or not at all, and replace those of a set saved there before.
-
-    Raises `InputError` where a side would be empty.
+    The last rows, at least `share`, are for validation: all rows of an image are on one side. Files appear
+    whole or not at all, and replace those of a set saved there before.
     """
     if not 0 < share < 1:
         raise InputError("a share of the rows is for validation", given=share, allowed="between 0 and 1")

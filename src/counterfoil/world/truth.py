@@ -1,7 +1,7 @@
 """The truth of captions: English read back to its meaning, and which captions are true of which scenes.
 
-The grammar of what is read is that of `captions.text`, and a little wider: an article may be "a" or "an",
-attributes may come in any order, and nothing depends on upper and lower case.
+What is read is the grammar of `captions.text`, and a little wider: "a" or "an", attributes in any order, any
+case.
 
     caption   := [opening] what [closing] "."
     what      := phrase ["is" | "are"] relation phrase ["; there is also" list] | list
@@ -27,10 +27,8 @@ from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, SHAPES, 
 
 
 def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
-    """Which meanings are true of which scenes: what `captions.matches` says of each pair.
-
-    How many things of every scene a phrase fits is counted for all scenes at once. That decides captions of
-    one phrase; others are looked at where each of their phrases fits what it needs, few of all pairs.
+    """Which meanings are true of which scenes: what `captions.matches` says of each pair, for all scenes at
+    once.
     """
     sizes = np.asarray([len(scene.things) for scene in scenes], dtype=np.int64)
     things = [thing for scene in scenes for thing in scene.things]
@@ -113,8 +111,6 @@ def read(text: str) -> Meaning:
 
     Raises `DataError` where the sentence cannot be read, naming the word it stumbled over.
 
-    >>> read("There are two red stars above a moon.").phrases[0]
-    Phrase(shape='star', size=None, texture=None, colour='red', count=2)
     >>> read("A picture of a ring around a heart.").relation
     'around'
     >>> try:
@@ -127,11 +123,7 @@ def read(text: str) -> Meaning:
 
 
 def understood(text: str) -> Meaning | None:
-    """What the sentence claims; None where it cannot be read.
-
-    >>> understood("A cat.") is None
-    True
-    """
+    """What the sentence claims; None where it cannot be read."""
     try:
         return read(text)
     except DataError:
@@ -139,23 +131,12 @@ def understood(text: str) -> Meaning | None:
 
 
 def matches(caption: Meaning | str, scene: Scene) -> bool:
-    """Whether the caption, or the sentence, is true of the scene: `captions.matches` for both.
-
-    Raises `DataError` for a sentence that cannot be read.
-    """
+    """Whether the caption, or the sentence, is true of the scene; `DataError` where it cannot be read."""
     return captions.matches(_meaning(caption), scene)
 
 
 def positives(captions: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
-    """Which captions are true of which scenes: what `matches` says of each pair, for all pairs at once.
-
-    Raises `DataError` for a sentence that cannot be read.
-
-    >>> from counterfoil.world.scenes import Thing
-    >>> star = Thing("star", "small", "plain", "red", x=0.2, y=0.5)
-    >>> positives(["A star.", "Two stars."], [Scene((star,))]).tolist()
-    [[True], [False]]
-    """
+    """Which captions are true of which scenes: what `matches` says of each pair, for all pairs at once."""
     return table([_meaning(caption) for caption in captions], scenes)
 
 
@@ -235,7 +216,6 @@ class _Reader:
         return self.words[self.at + ahead] if self.at + ahead < len(self.words) else ""
 
     def _take(self, words: Words) -> bool:
-        """Reads on over `words` where they come next."""
         if self.words[self.at : self.at + len(words)] != words:
             return False
         self.at += len(words)

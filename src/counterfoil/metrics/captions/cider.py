@@ -1,12 +1,9 @@
 """CIDEr of captions: how alike the n-grams of a candidate and of its references are, rare ones counting more.
 
-Two formulas carry the name. The **plain** one (Vedantam et al. 2015, section 4) is the cosine of tf-idf
-vectors. It can be gamed by captions that repeat confident words, so the same paper's section 6 brings
-**CIDEr-D**: counts are clipped to the reference's, captions of another length are punished by a Gaussian,
-and the value is ten times as large. What the COCO tool kit calls "CIDEr", and with it every table of
-captioning papers, is CIDEr-D. The metrics `cider` and `cider-d` are therefore one and the same number, under
-the name that tables use and under its right name; the plain formula is the option `variant="plain"`. Neither
-stems words here (the paper does, the tool kit does not).
+The **plain** formula (Vedantam et al. 2015, section 4) is the cosine of tf-idf vectors. **CIDEr-D** (section
+6) clips counts to the reference's, punishes other lengths by a Gaussian and is ten times as large. What the
+COCO tool kit and every table call "CIDEr" is CIDEr-D, so the metrics `cider` and `cider-d` are one number;
+the plain formula is `variant="plain"`. Words are not stemmed, as in the tool kit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,10 +41,9 @@ class DocumentFrequencies:
 
 
 def document_frequencies(references: Sequence[Sequence[str]]) -> DocumentFrequencies:
-    """What to weigh n-grams by, from the tokenised references of each image of a corpus.
+    """What to weigh n-grams by, from the tokenised references of each image of a corpus; once for an image.
 
-    An n-gram counts once for an image, however many of its references have it. Raises `InputError` for fewer
-    than two images, of which every weight would be 0.
+    Raises `InputError` for fewer than two images, of which every weight would be 0.
 
     >>> corpus = document_frequencies([["a dog", "a big dog"], ["a cat"]])
     >>> corpus.documents, corpus.counts["a",], corpus.counts["dog",]
@@ -75,16 +71,14 @@ def cider(
                                      / (|g_n(c)| |g_n(s_j)|)
         plain   = mean_n mean_j g_n(c) . g_n(s_j) / (|g_n(c)| |g_n(s_j)|)
 
-    over n = 1 to 4 and the references s_j; g_n has for each n-gram its count times log(documents / those
-    that have it), n-grams of no document being taken as in one. l is the number of pairs of neighbouring
-    tokens, as in the tool kit, which is the length less 1. CIDEr-D is from 0 to 10, plain CIDEr from 0 to 1;
-    a caption that equals its reference has the most, less a quarter for each n for which it has no n-gram of
-    any weight. A candidate without tokens gets 0.
+    over n = 1 to 4 and the references s_j; g_n has for each n-gram its count times log(documents / those that
+    have it), at least one. l is the length less 1, as in the tool kit. CIDEr-D is from 0 to 10, plain CIDEr
+    from 0 to 1; a caption that equals its reference has the most, less a quarter for each n without a weighty
+    n-gram. A candidate without tokens gets 0.
 
-    `frequencies` are those of a named corpus; without them the documents are the references of the items at
-    hand: of the items `documents` (positions; one item of each image, where several candidates are of one),
-    else of every item, even where two share an image. Values then depend on the whole load, and of a single
-    document every weight is log 1 = 0. Raises `InputError` for that, and as `ngrams.load` does.
+    `frequencies` are those of a named corpus; without them the documents are the references of the items
+    `documents` (positions, one item of each image), else of every item. Values then depend on the whole load.
+    Raises `InputError` for a single document, and as `ngrams.load` does.
 
     Source: R. Vedantam et al., CIDEr, 2015, sections 4 and 6; the tool kit's `cider_scorer.py`.
 

@@ -1,8 +1,7 @@
 """CLIP-S, PAC-S and their kin with references: from one embedding per item to one number per row.
 
-Both are a weight times the cosine of caption and image, not below 0; they differ in the model that embeds
-and in the weight (2.5 and 2). With references it is the harmonic mean of that and of the largest cosine of
-the candidate with a reference. The prefix of captions is the embedder's affair.
+A weight times the cosine of caption and image, not below 0: 2.5 for CLIP-S, 2 for PAC-S. With references the
+harmonic mean of that and of the largest cosine of the candidate with a reference.
 
 Sources: J. Hessel et al., CLIPScore: a reference-free evaluation metric for image captioning, EMNLP 2021;
 PAC-S equations 1, 5 and 6 and section 3.1.
@@ -37,8 +36,8 @@ def clip_s(
 ) -> Float[ndarray, "rows"]:
     """CLIP-S of each candidate: `weight` times its cosine with the image, 0 where that is negative.
 
-    In [0, weight], or [-weight, weight] without `clip`; higher is better. Embeddings may have any length,
-    and one of length 0 has a cosine of 0. Hessel et al., section 3; PAC-S equation 1.
+    In [0, weight], or [-weight, weight] without `clip`; higher is better. Embeddings may have any length; one
+    of length 0 has a cosine of 0. Hessel et al., section 3; PAC-S equation 1.
 
     >>> clip_s(np.array([[3.0, 4.0], [-1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 0.0]]))
     array([1.5, 0. ])
@@ -62,10 +61,9 @@ def ref_clip_s(
 ) -> Float[ndarray, "rows"]:
     """RefCLIP-S: the harmonic mean of CLIP-S and of the largest cosine with a reference.
 
-    The references of row i are `references[starts[i]:starts[i + 1]]`. In [0, 2 weight / (1 + weight)], 10/7
-    for 2.5, where nothing is negative; with `negative` "released" a candidate that all references contradict
-    gets `harmonic_mean` of a negative number, which has no bound; with "paper" it gets 0. 0 wherever CLIP-S
-    is 0. Raises `DataError` naming the first row without references. PAC-S equations 5 and 6.
+    The references of row i are `references[starts[i]:starts[i + 1]]`. In [0, 2 weight / (1 + weight)] where
+    nothing is negative, 0 wherever CLIP-S is; `negative` says what becomes of a candidate that all references
+    contradict. Raises `DataError` naming the first row without references. PAC-S equations 5 and 6.
 
     >>> image, reference = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [0.8, 0.6]])
     >>> ref_clip_s(np.array([[1.0, 0.0]]), image, reference, np.array([0, 2])).round(4)
@@ -115,9 +113,7 @@ def best_cosines(
 def harmonic_mean(first: Float[ndarray, "rows"], second: Float[ndarray, "rows"]) -> Float[ndarray, "rows"]:
     """2ab / (a + b), and 0 where a + b is 0: never a NaN, never infinite.
 
-    For numbers that are not negative it lies between them and is 0 where one of them is. Where one is
-    negative it is what the formula gives, as in the released codes, and means little: it grows without bound
-    as a + b nears 0, and is positive again where b < -a.
+    Where one is negative it is what the formula gives, as in the released codes, and has no bound.
 
     >>> harmonic_mean(np.array([1.0, 0.0, 0.0, 0.5]), np.array([0.5, 0.7, 0.0, -0.5])).round(4)
     array([0.6667, 0.    , 0.    , 0.    ])

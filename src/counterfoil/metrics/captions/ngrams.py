@@ -1,9 +1,7 @@
 """BLEU and ROUGE-L of captions as the COCO tool kit computes them, and the n-grams that they and CIDEr count.
 
-BLEU is of n-grams up to 1, 2, 3, 4, per item and of a corpus; ROUGE-L of the longest common subsequence of
-tokens. Texts come tokenised (`metrics.captions.ptb`): tokens parted by blanks. A load of captions names few
-distinct texts many times, so everything that belongs to a text alone is computed for distinct texts, and what
-belongs to a candidate and a reference for all pairs at once.
+Texts come tokenised (`metrics.captions.ptb`). What belongs to a text alone is computed once for distinct
+texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +27,9 @@ BLOCK = 2048
 class Grams:
     """How often each n-gram (n = 1 to 4) stands in each text.
 
-    `counts` is a sparse (texts, n-grams) matrix of whole numbers with one empty row at the end, `orders`
-    (n-grams,) is n - 1, `lengths` (texts + 1,) the number of tokens. `words` are the distinct tokens;
-    n-gram g is n-gram `stems[g]` followed by token `last[g]`, single tokens having the stem -1.
+    `counts` is a sparse (texts, n-grams) matrix with one empty row at the end, `orders` is n - 1, `lengths`
+    the number of tokens. `words` are the distinct tokens; n-gram g is n-gram `stems[g]` (-1 for none)
+    followed by token `last[g]`.
     """
 
     counts: sparse.csr_matrix
@@ -105,7 +103,7 @@ def count(texts: Sequence[str]) -> Grams:
 class Load:
     """Candidates and their references as positions in `texts`, where no text stands twice.
 
-    `candidates` is (items,); the references of item i are `references[starts[i]:starts[i + 1]]`, one or more.
+    The references of item i are `references[starts[i]:starts[i + 1]]`, one or more.
     """
 
     texts: tuple[str, ...]
@@ -138,8 +136,7 @@ class Load:
 def load(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Load:
     """Tokenised candidates and the tokenised references of each.
 
-    Raises `InputError` for no candidates, for a different number of candidates and lists of references, and
-    naming the first candidate without a reference.
+    Raises `InputError` for no candidates, other numbers of lists of references, and a candidate without one.
 
     >>> pairs = load(["a dog", "a cat"], [["a dog", "dogs"], ["a dog"]])
     >>> pairs.texts, pairs.candidates.tolist(), pairs.references.tolist(), pairs.starts.tolist()
@@ -187,21 +184,18 @@ class Bleu:
 def bleu(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, length: Length = "closest"
 ) -> Bleu:
-    """BLEU-1 to BLEU-4 of tokenised candidates, each against its references.
+    """BLEU-1 to BLEU-4 of tokenised candidates, each against its references, from 0 to 1.
 
         BLEU-N = BP * (p_1 * ... * p_N)^(1/N),  BP = min(1, exp(1 - r/c))
 
-    p_n is the share of the candidate's n-grams that a reference has too, an n-gram counting at most as often
-    as in the reference that has it most; c and r are the lengths of the candidate and of its references, see
-    `Length`. Of a corpus, n-grams and lengths are summed over items first. Values are from 0 to 1.
+    p_n is the share of the candidate's n-grams that a reference has too, counted at most as often as in the
+    reference that has it most; c and r are the lengths of the candidate and of its references (`Length`). Of
+    a corpus, n-grams and lengths are summed over items first.
 
-    As in the tool kit every p_n is (matches + 1e-15) / (n-grams + 1e-9), which makes a caption that equals
-    its reference fall short of 1 by about 1e-9, and one without matches nearly but not quite 0. A candidate
-    with fewer than N tokens has no n-gram for BLEU-N and gets next to nothing even when it is right. A
-    candidate without tokens gets 0.
-
-    Raises `InputError` as `ngrams.load` does. Source: K. Papineni et al., BLEU, 2002, section 2; the tool
-    kit's `bleu_scorer.py`.
+    As in the tool kit p_n is (matches + 1e-15) / (n-grams + 1e-9): a caption that equals its reference falls
+    short of 1 by about 1e-9, and fewer than N tokens get next to nothing. A candidate without tokens gets 0.
+    Raises `InputError` as `load` does. Source: K. Papineni et al., BLEU, 2002, section 2; the tool kit's
+    `bleu_scorer.py`.
 
     >>> result = bleu(["a dog runs on grass"], [["a dog runs on the grass", "dogs run"]])
     >>> result.items.round(4).tolist()
@@ -263,17 +257,14 @@ BETA = 1.2
 def rouge_l(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA
 ) -> Float[ndarray, "items"]:
-    """(items,) ROUGE-L of tokenised candidates, each against its references.
+    """(items,) ROUGE-L of tokenised candidates, each against its references, from 0 to 1.
 
         P = max_j lcs(c, s_j) / |c|,  R = max_j lcs(c, s_j) / |s_j|,  F = (1 + b^2) P R / (R + b^2 P)
 
-    with lcs the length of the longest common subsequence of tokens. The best precision and the best recall
-    may come from different references. Values are from 0 to 1; 1 where the candidate equals a reference; 0
-    where no token is shared, so also for a candidate without tokens, unless a reference has none either: the
-    tool kit sees one empty token in both and gives 1.
-
-    Raises `InputError` as `ngrams.load` does. Source: C.-Y. Lin, ROUGE, 2004, section 3.1; the tool kit's
-    `rouge.py`.
+    with lcs the length of the longest common subsequence of tokens; best precision and recall may come from
+    different references. 0 where no token is shared; a candidate and a reference without tokens give 1, as in
+    the tool kit. Raises `InputError` as `load` does. Source: C.-Y. Lin, ROUGE, 2004, section 3.1; the tool
+    kit's `rouge.py`.
 
     >>> rouge_l(["a dog runs"], [["a big dog", "the dog runs fast"]]).round(4).tolist()
     [0.6667]
@@ -300,9 +291,9 @@ def _common(
 ) -> Int[ndarray, "pairs"]:
     """The length of the longest common subsequence of each pair of texts; each two texts are compared once.
 
-    A row of the table that is filled in to find it changes from column to column by 0 or 1. With these steps
-    as the bits of one number, a row follows from the one above by four operations (M. Crochemore et al., A
-    fast and practical bit-vector algorithm for the longest common subsequence problem, 2001).
+    A row of the table changes from column to column by 0 or 1: with these steps as bits of one number a row
+    follows from the one above (M. Crochemore et al., A fast and practical bit-vector algorithm for the
+    longest common subsequence problem, 2001).
     """
     low, high = np.minimum(left, right), np.maximum(left, right)
     keys, which = np.unique(low * len(texts) + high, return_inverse=True)

@@ -1,14 +1,11 @@
 """Captions cut into the tokens that the COCO tool kit scores, without Java.
 
-BLEU, ROUGE and CIDEr compare tokens, so their published numbers hold for one tokenizer only: the tool kit's,
-which is the Penn Treebank tokenizer of Stanford CoreNLP 3.4.1 (run with `-preserveLines -lowerCase`), after
-which marks of punctuation are dropped. The same tokens come out here.
+BLEU, ROUGE and CIDEr compare tokens, so published numbers hold for one tokenizer only: Stanford CoreNLP
+3.4.1's (`-preserveLines -lowerCase`), after which marks of punctuation are dropped.
 
-A rule is (what is done with what it matches, the pattern of a token, what must follow without being part of
-it). At any place the rule that matches the most, counting what must follow, wins; of equals the first. Where
-a rule has alternatives that begin alike the longer comes first, so that the greedy match of `re` is the
-longest. The rules describe what the tokenizer inside `pycocoevalcap` was seen to do; names of months, titles
-and states count as abbreviations, some only when written with a capital.
+A rule is (what is done with what it matches, the pattern of a token, what must follow). At any place the rule
+that matches the most, counting what must follow, wins; of equals the first. Where a rule has alternatives
+that begin alike the longer comes first, so that the greedy match of `re` is the longest.
 """
 
 import re
@@ -306,8 +303,8 @@ _WRITTEN: Mapping[str, Callable[[str], str]] = {
 def _scanner() -> tuple[re.Pattern[str], tuple[str, ...]]:
     """A pattern that tries every rule at one place, with two groups for each, and the rules' actions.
 
-    The first group of a rule is the token, the second ends where what must follow ends. `re` has no way to
-    ask for the longest of alternatives, so all of them look ahead from one place, and the caller compares.
+    The first group of a rule is the token, the second ends where what must follow ends: `re` cannot ask for
+    the longest of alternatives, so all look ahead from one place and the caller compares.
     """
     listed = rules()
     tries = (f"(?:(?=({token})(?:{follows})())|)" for _, token, follows in listed)
@@ -358,14 +355,12 @@ def tokenize(text: str) -> str:
     >>> tokenize("A man's dog can't jump (high), at 5 p.m. on the U.S. coast...")
     "a man 's dog ca n't jump -lrb- high -rrb- at 5 p.m. on the u.s. coast"
 
-    All white space that breaks lines counts as a blank. The same tokens as the tool kit's come out for any
-    caption given to it on its own followed by a line that begins with a small letter. Known differences:
+    The same as the tool kit's for a caption given on its own followed by a line that begins with a small
+    letter. Known differences:
 
-    * The tool kit reads all captions as one text, so the end of a caption can depend on the start of the
-      next: "plan V." gives "v" before "The dog" and "v." before "a dog", and "page no." keeps its point only
-      where the next caption begins with a digit. Here a caption depends on itself alone: "v." and "no".
-    * Other line breaks than "\\n" (as "\\r") split a caption in the tool kit, after which its captions and
-      their tokens no longer belong together. Here they are blanks.
+    * In the tool kit the end of a caption can depend on the start of the next: "plan V." gives "v" before
+      "The dog" and "v." before "a dog". Here it depends on itself alone: "v.".
+    * Other line breaks than "\\n" split a caption in the tool kit; here they are blanks.
     * Letters that Unicode gained after its version 6 are dropped there and kept here.
     * A capital sigma beside a digit is one or the other small sigma; an address of a single emoji is none.
     """

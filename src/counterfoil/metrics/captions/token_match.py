@@ -1,24 +1,18 @@
-"""Captions compared token by token: each token matched to the most similar one (BERTScore).
+"""Captions compared token by token (BERTScore), and with videos (EMScore).
 
-Precision asks of every token of the candidate how near the nearest token of the other side is; recall asks
-the same of every token of the other side. Tokens are unit vectors of any text encoder; weights say how much
-each counts, such as inverse document frequencies.
+Precision asks of every token of the candidate how near the nearest token of the other side is; recall the
+same of the other side. Tokens are unit vectors; weights say how much each counts, such as inverse document
+frequencies.
 
-Source: T. Zhang et al., BERTScore: evaluating text generation with BERT, ICLR 2020.
+EMScore is the mean of coarse, the cosine of the caption with the mean of a video's frames, and fine, the F1
+of tokens matched with frames. A picture is a video of one frame. What its released code does and no paper
+says: the mark of the begin has weight 0 and still may be found; the mark of the end weighs the mean of all
+weights (`Frequencies.with_end`); of several references the largest P, R, F1 and coarse are taken each on its
+own (`best`); padding is a token whose cosine is 0 (`padding`).
 
-EMScore: a caption against a video, whole against whole and words against frames.
-
-Coarse is the cosine of the caption with the video, which is the mean of its frames. Fine matches tokens and
-frames greedily, tokens weighed by how rare they are. The score is the mean of coarse and fine F1. A picture
-is a video of one frame. PAC-S scores videos with the same formulae and its own encoder.
-
-Sources: Y. Shi et al., EMScore: evaluating video captioning via coarse-grained and fine-grained embedding
-matching, CVPR 2022, section 3; PAC-S section 3.2, equations 7 and 8.
-
-What the released code does and no paper says: the mark of the begin is left with the weight of its document
-frequency, 0, and still is a token that frames may find; the mark of the end weighs the mean of all weights
-(`Frequencies.with_end`); of several references the largest P, R, F1 and coarse are taken each on its own
-(`best`); and padding is a token whose cosine is 0 (`padding`).
+Sources: T. Zhang et al., BERTScore: evaluating text generation with BERT, ICLR 2020; Y. Shi et al., EMScore:
+evaluating video captioning via coarse-grained and fine-grained embedding matching, CVPR 2022, section 3;
+PAC-S section 3.2, equations 7 and 8.
 """
 
 from collections import Counter
@@ -38,8 +32,7 @@ from counterfoil.metrics.captions.clip_score import harmonic_mean
 class TokenizedCaption:
     """A caption token by token, from the mark of its begin to that of its end.
 
-    `vectors` (tokens, width) are unit vectors; `weights` (tokens,) are 0 or more and need not sum to 1;
-    `whole` (width,) is the unit embedding of the caption.
+    `vectors` are unit vectors, `weights` 0 or more, `whole` the unit embedding of the caption.
     """
 
     vectors: Float[ndarray, "tokens width"]
@@ -48,12 +41,10 @@ class TokenizedCaption:
 
     @property
     def shares(self) -> Float[ndarray, "tokens"]:
-        """(tokens,) the weights over their sum; where all are 0 every token counts alike.
+        """The weights over their sum; where all are 0 every token counts alike.
 
         >>> TokenizedCaption(np.eye(2), np.array([1.0, 3.0]), np.ones(2)).shares
         array([0.25, 0.75])
-        >>> TokenizedCaption(np.eye(2), np.zeros(2), np.ones(2)).shares
-        array([0.5, 0.5])
         """
         weights = self.weights.astype(np.float64)
         total = weights.sum()
@@ -64,7 +55,7 @@ class TokenizedCaption:
 class Frequencies:
     """How rare the tokens of a corpus are: ln((N + 1) / (df + 1)), df of N documents hold the token.
 
-    `ids` are sorted, `values` are theirs; a token that no document holds has `unseen`, ln(N + 1).
+    `ids` are sorted; a token that no document holds has `unseen`, ln(N + 1).
     """
 
     ids: Int64[ndarray, "known"]
@@ -73,9 +64,8 @@ class Frequencies:
 
     @classmethod
     def of(cls, documents: Sequence[Int64[ndarray, "_"]]) -> "Frequencies":
-        """Those of a corpus; a document is all ids that the tokenizer gave, each counted once.
-
-        Raises `DataError` for a corpus without documents. Zhang et al., section 3.
+        """Those of a corpus; a document is all ids that the tokenizer gave, each counted once. Zhang et al.,
+        section 3.
 
         >>> found = Frequencies.of([np.array([1, 5, 5, 9]), np.array([1, 7, 9])])
         >>> found.ids.tolist(), found.values.round(3).tolist(), round(found.unseen, 3)
@@ -92,10 +82,8 @@ class Frequencies:
         return cls(ids, np.log((n + 1) / (held + 1)), float(np.log(n + 1)))
 
     def with_end(self) -> "Frequencies":
-        """The same, but the token of the highest id (CLIP's mark of the end) has the mean of all values.
-
-        The mean is taken before that one changes, as EMScore's code does it: the mark stands for the whole
-        caption and would have 0.
+        """The same, but the token of the highest id (CLIP's mark of the end) has the mean of all values, as
+        in EMScore's code.
 
         >>> found = Frequencies.of([np.array([1, 5, 9]), np.array([1, 7, 9])]).with_end()
         >>> found.values.round(4).tolist()
@@ -128,8 +116,8 @@ def token_match(
 ) -> Matched:
     """Each candidate against its references; of P, R and F1 the largest over them, each on its own.
 
-    A caption without words (nothing between its two marks) has 0 with everything, as in BERTScore's code.
-    Raises `DataError` naming the first row without references. Zhang et al., section 3.
+    A caption without words has 0 with everything. Raises `DataError` naming the first row without references.
+    Zhang et al., section 3.
 
     >>> cat = TokenizedCaption(np.eye(3), np.array([0.0, 1.0, 0.0]), np.ones(3))
     >>> dog = TokenizedCaption(np.eye(3)[[0, 2, 2]], np.array([0.0, 1.0, 0.0]), np.ones(3))
@@ -155,9 +143,9 @@ def greedy(
 ) -> Matched:
     """A candidate against each of several others: P = Σ w_t max_r cos(t, r), R = Σ w_r max_t cos(t, r).
 
-    Each weight w is its share of the sum over its own side. `floored` says, for each other, whether the
-    largest cosine is not below 0, in P and in R: what padding does in released codes (see `em_score`). Raises
-    `DataError` where a side has no tokens at all. Zhang et al., section 3.
+    Each w is its share of the sum over its side. `floored` says of each other whether the largest cosine is
+    not below 0, in P and in R (`padding`). Raises `DataError` where a side has no tokens. Zhang et al.,
+    section 3.
 
     >>> two, one = (TokenizedCaption(np.eye(2)[:n], np.ones(n), np.ones(2)) for n in (2, 1))
     >>> found = greedy(two, [one])
@@ -222,11 +210,10 @@ def with_videos(
     padding: Padding = "none",
     batch: int = RELEASED_BATCH,
 ) -> EMScore:
-    """EMScore(X, V) of each caption with its video, (frames, width) unit vectors.
+    """EMScore(X, V) of each caption with its video, (frames, width) unit vectors, all frames alike.
 
-    Every frame weighs the same. F1 is 0 where P + R is 0; where all weights of a caption are 0 its tokens
-    count alike. `batch` matters to `padding` "released" alone. Raises `DataError` for a video without frames,
-    naming the row, and for vectors of another width than the caption's.
+    F1 is 0 where P + R is 0. `batch` matters to `padding` "released" alone. Raises `DataError` for a video
+    without frames and for vectors of another width.
 
     >>> caption = TokenizedCaption(np.eye(2), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     >>> with_videos([caption], [np.array([[0.6, 0.8]])]).full
@@ -263,11 +250,8 @@ def with_references(
 ) -> EMScore:
     """EMScore(X, X*) of each caption with its references, of which there may be any number.
 
-    Recall weighs the tokens of references as precision does those of candidates. With `best` "whole" the
-    parts are those of the reference with the largest score (the first of those that tie), so that `full` is
-    PAC-S's max over references; with "component" each part is the largest, so that `full` may join two of
-    them. `batch` counts pairs of caption and reference. Raises `DataError` naming the first row without
-    references.
+    With `best` "whole" the parts are those of the reference with the largest score (PAC-S's max); with
+    "component" each part is the largest. Raises `DataError` naming the first row without references.
     """
     counts = [len(own) for own in references]
     pairs = [len(caption.vectors) for caption, n in zip(captions, counts, strict=True) for _ in range(n)]
@@ -301,9 +285,8 @@ def mean_of(first: EMScore, second: EMScore) -> EMScore:
 
 
 def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width"]:
-    """The unit vector of a video: the mean of its frames' unit vectors, made as long as they are.
-
-    Frames that cancel out have the vector 0. PAC-S section 3.2.
+    """The unit vector of a video: the mean of its frames' unit vectors; frames that cancel out have 0. PAC-S
+    3.2.
 
     >>> video_whole(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
     array([0.7071, 0.7071])
@@ -316,9 +299,8 @@ def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width
 def _floors(
     captions: Sequence[int], others: Sequence[int], padding: Padding, batch: int
 ) -> tuple[ndarray, ndarray]:
-    """For each pair whether cosines over the other side, and over the caption, are not below 0.
-
-    In the released code that is where something in the same batch is longer.
+    """For each pair whether cosines over the other side, and the caption, are not below 0: a longer one is in
+    the batch.
     """
     shorter = np.zeros((2, len(captions)), dtype=bool)
     if padding == "released":

@@ -1,9 +1,7 @@
 """Recipes of the papers: contrastive training, retrieval models, and detectors.
 
-Contrastive are BiVLC's three, NegCLIP's and PAC-S's positives; the detectors are BiVLC's. Retrieval models
-(triplets, several vectors, distributions) follow ECCV Caption Appendix D.2, which follows PCME's released
-code: AdamP, a cosine over epochs, first what was added with the backbone frozen, then everything with a tenth
-of the learning rate.
+Retrieval models follow ECCV Caption Appendix D.2, which follows PCME's released code: AdamP, a cosine over
+epochs, first what was added with the backbone frozen, then everything with a tenth of the learning rate.
 """
 
 from collections.abc import Mapping
@@ -91,11 +89,7 @@ class NegativePairs(Recipe):
 
 @dataclass(frozen=True)
 class PositiveAugmented(Recipe):
-    """Contrast with generated images and captions as further positives, as PAC-S (PAC-S section 4.1, eq.
-    2-4).
-
-    Of the network only the final projections move.
-    """
+    """Contrast with generated images and captions as further positives (PAC-S section 4.1, eq. 2-4)."""
 
     objective: ClassVar[str] = "counterfoil.train.objectives:positive_augmented"
     about: ClassVar[str] = "generated images and captions as further positives; final projections only"

@@ -16,10 +16,7 @@ RECIPES: Registry[Recipe] = Registry("recipe", Recipe, "counterfoil.recipes", SH
 
 
 def read(name: str | Path, **overrides: Any) -> Recipe:
-    """The recipe called `name`, or that of a TOML file, with some fields of another value.
-
-    A field that is overridden has that value in all stages. Raises `UnknownNameError` for an unknown
-    recipe, and `InputError` for a field it does not have or a value that is of the wrong type or range.
+    """The recipe called `name`, or that of a TOML file, with some fields of another value in all stages.
 
     >>> read("trohn-img", steps=100).steps
     100
@@ -50,9 +47,6 @@ def read_file(name: str | Path) -> Read:
         trains = "projections"
         [run]
         data = "trohn/"
-
-    Raises `UnknownNameError` for a name that no recipe has, and `DataError` or `InputError`, naming the key,
-    for what is wrong in the file.
     """
     path = Path(name)
     if path.suffix != ".toml":
@@ -89,10 +83,7 @@ def overridden(recipe: Recipe, values: Mapping[str, Any], *, where: object = Non
 
 
 def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
-    """The value of a field as the recipe holds it, from TOML's or the caller's.
-
-    Raises `InputError` for a key that the recipe does not have, and a value of the wrong type.
-    """
+    """The value of a field as the recipe holds it, from TOML's or the caller's."""
     if key != "stages":
         return field_value(kind, key, value, where=where)
     if not isinstance(value, Sequence) or not all(isinstance(stage, Mapping) for stage in value):
