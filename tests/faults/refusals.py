@@ -165,9 +165,6 @@ REFUSALS: dict[str, dict[str, str]] = {
     "cache limit --": {
         **dict.fromkeys(("much", "'5 cats'", "-1GB", "1e99", "9" * 40), "no size; given:"),
     },
-    "annotate prolific create campaign": {
-        "--url https://study.example.org": 'another way; given: entry = link; write entry = "prolific"',
-    },
     "annotate create --images photos --out new --from pairs.csv": {
         "choose": ": --from pairs --data",
         "yes-no --sample 20": "--sample is of ",

@@ -74,10 +74,8 @@ _REMOVED = {
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
     "annotate import --labelling-config": "name questions with several answers by --many",
     "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
-    **{
-        f"annotate prolific create {name}": f"set it {_ON_PROLIFIC}, before you publish the draft"
-        for name in ("--approve", "--description", "--device", "--filter-set", "--project")
-    },
+    "annotate prolific create": "make the study at app.prolific.com with the address that 'annotate serve' "
+    'prints, and write completion = "completed=CODE, study=ID" into campaign.toml',
     "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
     "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
     "annotate prolific start": f"start it again {_ON_PROLIFIC}",
