@@ -20,7 +20,7 @@ from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
 from counterfoil.annotate.golden import is_golden_place, own_order
-from counterfoil.annotate.participants import BY_TOKEN, Person, token_hash
+from counterfoil.annotate.participants import Person
 from counterfoil.annotate.tables import (
     ROUND,
     answers,
@@ -58,25 +58,6 @@ class Lease:
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
 
 
-class Writes:
-    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
-
-    Their values come by name; no name is a column's, which SQLAlchemy would set.
-    """
-
-    def __init__(self, *statements: Any) -> None:
-        *first, last = statements
-        self.statements = statements
-        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
-        self.together = last.add_cte(*parts)
-
-    def run(self, connection: sa.Connection, **values: Any) -> None:
-        """Write all of them."""
-        in_turn = connection.dialect.name == "sqlite"
-        for statement in self.statements if in_turn else (self.together,):
-            connection.execute(statement, values)
-
-
 # Statements that every answer runs are built once: to build one takes longer than to run it.
 LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
 _POSITION = sa.bindparam("item_position", type_=sa.Integer)
@@ -108,14 +89,14 @@ _STORE = sa.insert(answers).values(
 )
 #: What is written of a new lease, and of the answer to one, by the role of its item.
 _ISSUE = {
-    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
-    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
-    "onboarding": Writes(_INSERT.inline()),
+    "work": (_COUNT_LEASED, _COUNT_PAGE, _INSERT),
+    "golden": (_COUNT_PAGE, _INSERT),
+    "onboarding": (_INSERT,),
 }
 _ANSWER = {
-    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
-    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
-    "onboarding": Writes(_SET_STATE, _STORE.inline()),
+    "work": (_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE),
+    "golden": (_SET_STATE, _COUNT_DONE, _STORE),
+    "onboarding": (_SET_STATE, _STORE),
 }
 # A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
@@ -130,41 +111,16 @@ _NEW = (
 #: The next item of the queue that is new to a person, and the golden items that are.
 NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
 GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
-_OPEN = (
-    (leases.c.person == people.c.id)
-    & (leases.c.state != sa.literal_column("'answered'"))
-    & (leases.c.role != sa.literal_column("'onboarding'"))
-)
-
-
-def _before(next_item: Any) -> Any:
-    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
-    return (
-        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
-        .select_from(people)
-        .outerjoin(leases, _OPEN)
-        .where(people.c.id == PERSON_ID)
-        .order_by(leases.c.place)
+#: A person's leases without an answer, in the order of their pages.
+UNANSWERED = (
+    sa.select(*COLUMNS)
+    .where(
+        leases.c.person == PERSON_ID,
+        leases.c.state != sa.literal_column("'answered'"),
+        leases.c.role != sa.literal_column("'onboarding'"),
     )
-
-
-#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
-#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
-QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
-#: A person by a token, with a lease of theirs.
-BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
-    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
-).add_columns(*COLUMNS)
-
-
-def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
-    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
-    values = {"token_hash": token_hash(token), "lease_id": lease}
-    row = connection.execute(BY_TOKEN_AND_LEASE, values).first()
-    if row is None:
-        return None
-    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
-    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
+    .order_by(leases.c.place)
+)
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
@@ -182,7 +138,10 @@ def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float
 def issue(connection: sa.Connection, lease: Lease) -> Lease:
     """Store a new lease, and count it where its item and its person are counted."""
     values = {f"lease_{name}": value for name, value in vars(lease).items()}
-    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
+    for statement in _ISSUE[lease.role]:
+        connection.execute(
+            statement, {"person_id": lease.person, "item_position": lease.item, "more": 1, **values}
+        )
     return lease
 
 
@@ -203,16 +162,17 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
     # Work may have a known answer too, for the researcher alone: only golden items count against a person.
     golden = lease.role == "golden"
     columns = {**row, **own, "lease": lease.id}
-    _ANSWER[lease.role].run(
-        connection,
-        lease_id=lease.id,
-        new_state="answered",
-        person_id=lease.person,
-        item_position=lease.item,
-        is_right=int(golden and row["right"] is True),
-        is_wrong=int(golden and row["right"] is False),
+    values = {
+        "lease_id": lease.id,
+        "new_state": "answered",
+        "person_id": lease.person,
+        "item_position": lease.item,
+        "is_right": int(golden and row["right"] is True),
+        "is_wrong": int(golden and row["right"] is False),
         **{f"answer_{name}": value for name, value in columns.items()},
-    )
+    }
+    for statement in _ANSWER[lease.role]:
+        connection.execute(statement, values)
     if lease.role == "work" and campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
 
@@ -341,12 +301,9 @@ def next_items(
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
     recipe = campaign.recipe
-    query = BLOCKS if recipe.design == "blocks" else QUEUE
-    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
-    if rows[0].expired:
+    if connection.execute(EXPIRED, {"now": now}).first() is not None:
         release_expired(connection, now)
-        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
-    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
+    unanswered = [Lease(*row) for row in connection.execute(UNANSWERED, {"person_id": person.id})]
     if recipe.design == "blocks":
         return _items_of_block(connection, campaign, person, unanswered, now, ahead)
     before: list[Lease] = []
@@ -355,8 +312,11 @@ def next_items(
     for lease in unanswered:
         if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
             before.append(extend(connection, lease, now, expires))
-    item, pages, most = rows[0].next_item, person.pages, recipe.per_person or float("inf")
-    while item is not None and len(before) < ahead and person.done + len(before) < most:
+    pages, most = person.pages, recipe.per_person or float("inf")
+    while len(before) < ahead and person.done + len(before) < most:
+        item = connection.execute(NEXT, {"person_id": person.id}).scalar()
+        if item is None:
+            break
         # Golden items stand among the work, and are not shown for their own sake.
         if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
             known = positions_of(campaign, "golden")
@@ -367,8 +327,6 @@ def next_items(
         lease = new_lease(campaign, person.id, item, pages, now, expires)
         before.append(issue(connection, lease))
         pages += 1
-        if len(before) < ahead:
-            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
     return tuple(before)
 
 

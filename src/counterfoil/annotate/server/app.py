@@ -1,6 +1,7 @@
 """The application of a campaign's server, and the process that serves it."""
 
 import gc
+import resource
 import signal
 import socket
 import sys
@@ -29,10 +30,11 @@ except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "fastapi", "annotate") from None
 
 from counterfoil.annotate.server import research, work_api, work_pages
-from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
 
+#: Files that are asked for, where the system allows them: each connection is one.
+_FILES = 65_536
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
 TOLD = (
@@ -146,7 +148,8 @@ def run(
         ) from None
     config = uvicorn.Config(
         app,
-        http=BoundedConnection,
+        # What is kept open by those who ask nothing takes no file from the database.
+        limit_concurrency=_allowed_connections(),
         # Headers of proxies are read by the application, of those that were named.
         proxy_headers=False,
         log_level="warning",
@@ -185,6 +188,15 @@ def run(
         finally:
             if ours:
                 signal.signal(signal.SIGINT, before)
+
+
+def _allowed_connections() -> int:
+    """Three quarters of the files that this process may open, as many as the system allows, within reason."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if 0 <= soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return max(soft, most) * 3 // 4
 
 
 def _listen(host: str, port: int) -> socket.socket:

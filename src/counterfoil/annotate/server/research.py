@@ -4,9 +4,9 @@ Access is by the campaign's token, by a signed cookie, and by a header against f
 no secret but a signature of its own end, keyed by the token, so that no session is stored and a new token
 ends all of them. A script sends the token itself (`Authorization: Bearer ...`).
 
-The overview is made in a thread of its own, at most every few seconds, and never twice at once. Agreement of
-a hundred thousand answers takes seconds, which no request waits for; the longer an overview takes the
-seldomer it is made, so that it never takes more than a twentieth of the time.
+The overview is made at most every few seconds, and never twice at once. Agreement of a hundred thousand
+answers takes seconds; the longer an overview takes the seldomer it is made, so that at most a twentieth of the
+time goes into it.
 """
 
 import hashlib
@@ -113,71 +113,33 @@ class ResearcherAccess:
 
 #: Seconds between two overviews, at least, and how many times as long as one took.
 _LEAST, _TIMES = 5.0, 20.0
-#: Seconds that a request waits for one.
-PATIENCE = 3.0
 
 
 @dataclass(eq=False)
 class OverviewCache:
-    """The latest overview; `make` makes one."""
+    """The latest overview; `make` makes one, in the request that asks when it is due."""
 
     make: Callable[[], CampaignOverview]
     _latest: CampaignOverview | None = None
-    _error: BaseException | None = None
     _next: float = 0.0
-    #: How many decisions there were, and how many of them the one begun last and the latest one know of.
+    #: How many decisions there were, and how many of them the latest overview knows of.
     _decided: int = 0
-    _begun: int = 0
     _known: int = 0
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-    _working: bool = False
+    _making: threading.Lock = field(default_factory=threading.Lock)
 
-    def latest(self) -> CampaignOverview | None:
-        """The latest finished overview, and a newer one begun where it is time for one.
-
-        Waits up to `PATIENCE` seconds for one where there is none, or where `outdate` was
-        called since. Where that was too short it is the one of before (`behind` then), None where there never
-        was one. Raises what the last attempt raised where there never was one.
-        """
-        with self._changed:
-            if self._begun < self._decided and self._working:
-                # The one that is being made may have read before the decision.
-                self._changed.wait_for(lambda: not self._working, PATIENCE)
-            due = time.monotonic() >= self._next or self._begun < self._decided
-            if due and not self._working:
-                self._working, self._begun = True, self._decided
-                threading.Thread(target=self._work, name="overview", daemon=True).start()
-            if self.behind or self._latest is None:
-                self._changed.wait_for(lambda: not self._working, PATIENCE)
-            if self._latest is None and self._error is not None:
-                raise self._error
+    def latest(self) -> CampaignOverview:
+        """An overview that knows of every decision."""
+        with self._making:
+            if self._latest is None or time.monotonic() >= self._next or self._known < self._decided:
+                begun, known = time.monotonic(), self._decided
+                self._latest, self._known = self.make(), known
+                took = time.monotonic() - begun
+                self._next = time.monotonic() + max(_LEAST, _TIMES * took)
             return self._latest
 
-    @property
-    def behind(self) -> bool:
-        """Whether something was decided that the latest finished overview may not know of."""
-        return self._known < self._decided
-
     def outdate(self) -> None:
-        """Something was decided: the next reader waits for an overview that knows of it."""
-        with self._changed:
-            self._decided += 1
-
-    def _work(self) -> None:
-        begun = time.monotonic()
-        overview, error = None, None
-        try:
-            overview = self.make()
-        except Exception as raised:
-            error = raised
-        took = time.monotonic() - begun
-        with self._changed:
-            if overview is not None:
-                self._latest, self._known = overview, self._begun
-            self._error = error
-            self._working = False
-            self._next = time.monotonic() + max(_LEAST, _TIMES * took)
-            self._changed.notify_all()
+        """Something was decided: the next reader gets an overview that knows of it."""
+        self._decided += 1
 
 
 #: Reweightings behind the intervals of agreement on the page.
@@ -235,7 +197,7 @@ PROBLEMS = problems(
         413: "too much was sent",
         422: "refused, with the reason",
         429: "too many wrong tokens from this address",
-        503: "not ready, or the database cannot be written at this moment",
+        503: "the database cannot be written at this moment",
         507: "the disk is full; nothing was stored",
     }
 )
@@ -256,8 +218,6 @@ class ResearcherPages:
         if not self.access.may_read(request):
             return self._login()
         latest = self.cache.latest()
-        if latest is None:
-            return self._page("research_wait.html", status=503)
         quality = {person.person: person for person in latest.quality}
         rows = [
             {"row": row, "quality": quality.get(row.person), "review": latest.reviews.get(row.person)}
@@ -278,12 +238,11 @@ class ResearcherPages:
             categories=CATEGORIES,
             shortest=SHORTEST,
             platform=self.campaign.recipe.entry not in OWN_ENTRIES,
-            behind=self.cache.behind,
         )
 
     def dispute(self, request: Request, item: str = "") -> Response:
         """One item that people disagree on; by default the most undecided one without a decision."""
-        disputes, campaign = self._overview().disputes, self.campaign
+        disputes, campaign = self.cache.latest().disputes, self.campaign
         places = {dispute.item: at for at, dispute in enumerate(disputes)}
         if item and item not in places:
             raise HTTPException(404, "no such item among those that people disagree on")
@@ -335,7 +294,7 @@ class ResearcherPages:
 
     def overview(self) -> dict[str, Any]:
         """Status, agreement, people and disputes."""
-        return self._overview().to_json()
+        return self.cache.latest().to_json()
 
     def state(self, given: StateGiven) -> DoneView:
         """Go on, pause or stop: paused and stopped campaigns hand out nothing; what is under way is taken."""
@@ -381,15 +340,6 @@ class ResearcherPages:
     def _login(self, problem: str = "") -> Response:
         """The page that asks for the token; 401, since nothing else is there without it."""
         return self._page("research_login.html", status=401, problem=problem)
-
-    def _overview(self) -> CampaignOverview:
-        """The overview; raises a 503 where it takes too long to make the first one."""
-        overview = self.cache.latest()
-        if overview is None:
-            raise HTTPException(
-                503, "the overview is being made; try again in a few seconds", {"Retry-After": "3"}
-            )
-        return overview
 
     def _done(self, done: str) -> DoneView:
         self.cache.outdate()

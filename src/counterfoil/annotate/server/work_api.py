@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answering import Assignment, Receipt, State, WorkState
-from counterfoil.annotate.assignment import person_and_lease
+from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Shown
 from counterfoil.annotate.languages import language_for, phrase_in
@@ -299,8 +299,11 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
         def record(db: sa.Connection) -> answering.Receipt | None:
-            sender = person_and_lease(db, caller.token, sent.lease)
-            return None if sender is None else answering.record_answer(db, campaign, *sender, sent, clock())
+            person = participants.person_of(db, caller.token)
+            if person is None:
+                return None
+            lease = find_lease(db, person.id, sent.lease)
+            return answering.record_answer(db, campaign, person, lease, sent, clock())
 
         return await reply_after(caller, record, views.receipt)
 

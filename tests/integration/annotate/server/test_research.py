@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import threading
 
 import pytest
 
@@ -12,9 +11,8 @@ from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import counts
 from counterfoil.annotate.review import reviews
-from counterfoil.annotate.server import research
 from counterfoil.annotate.server.research import BY, COOKIE, CSRF_HEADER, SESSION, OverviewCache
-from counterfoil.annotate.status import moment, read_overview
+from counterfoil.annotate.status import read_overview
 from refusals import refuses
 
 
@@ -158,23 +156,3 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged):
     assert cache.latest() is made[1]
     assert len(made) == 2
     refuses("", OverviewCache(lambda: 1 / 0).latest, error=ZeroDivisionError)
-
-
-def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judged, monkeypatch):
-    header = logged_in(judged)
-    monkeypatch.setattr(research, "PATIENCE", 0.0)
-    made, may_go_on = read_overview, threading.Event()
-
-    def slow(*args, **options):
-        may_go_on.wait(300)
-        return made(*args, **options)
-
-    monkeypatch.setattr(research, "read_overview", slow)
-    judged.clock[0] += 7200
-    judged.client.post("/api/research/state", json={"state": "paused"}, headers=header)
-    before = f"as of {moment(judged.clock[0] - 7200)}; newer figures are being made"
-    assert before in judged.client.get("/research").text
-    may_go_on.set()
-    monkeypatch.setattr(research, "PATIENCE", 300.0)
-    # The one that was begun knows of the decision, and its time.
-    assert f"as of {moment(judged.clock[0])}</p>" in judged.client.get("/research").text

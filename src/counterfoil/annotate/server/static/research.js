@@ -43,26 +43,18 @@ function page(path) {
 // What is being read by keyboard, or has a form open, stays as it is.
 const busy = (part) => part.contains(document.activeElement) || part.querySelector("details[open]") !== null;
 
-// The time of the overview that was shown when something was decided, until there is a newer one: it may take
-// longer than the server lets a page wait.
-let outdated = null;
-const shown = () => document.querySelector("#when")?.dataset.at ?? null;
-
 async function refresh(decided = false) {
-  if (decided) outdated = shown();
-  const always = outdated !== null;
   const found = await page("/research");
   if (found.status === 401) return location.reload();
   if (found.status !== 200 || !found.document) return;
   for (const part of document.querySelectorAll("#when, #controls, main > section")) {
     const newer = found.document.getElementById(part.id);
-    if (!newer || newer.isEqualNode(part) || (!always && busy(part))) continue;
+    if (!newer || newer.isEqualNode(part) || (!decided && busy(part))) continue;
     const focused = part.contains(document.activeElement);
     const made = document.importNode(newer, true);
     part.replaceWith(made);
     if (focused) (made.querySelector("button, a, summary") ?? document.body).focus();
   }
-  if (shown() !== outdated) outdated = null;
 }
 
 if (document.querySelector("#controls")) {
