@@ -51,7 +51,6 @@ class SimulatedPerson:
     bot always exactly that.
 
     Wrong answers are spread evenly over the other options; on a scale they are the step beside the right one.
-    Raises `InputError` for chances outside [0, 1] or of more than 1 together, and times that are not above 0.
     """
 
     name: str
@@ -61,20 +60,6 @@ class SimulatedPerson:
     guesses: float = 0.0
     seconds: float = 1.0
     even: bool = False
-
-    def __post_init__(self) -> None:
-        chances = self.accuracy, self.first, self.guesses, self.first + self.guesses
-        if not all(0 <= chance <= 1 for chance in chances):
-            raise InputError(
-                "a simulated person's chances are out of range",
-                where=self.name,
-                given=f"accuracy {self.accuracy}, first {self.first}, guesses {self.guesses}",
-                allowed="0 to 1, the last two together",
-            )
-        if not self.seconds > 0:
-            raise InputError(
-                "an answer takes time", where=self.name, given=f"{self.seconds}", allowed="above 0"
-            )
 
 
 #: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,

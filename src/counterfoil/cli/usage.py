@@ -83,6 +83,7 @@ _REMOVED = {
     "annotate prolific places": f"increase places {_ON_PROLIFIC}",
     "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
+    "annotate preferences --self-votes": "leave it out: such votes are left out, with a warning",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "

@@ -4,9 +4,8 @@ Access is by the campaign's token, by a signed cookie, and by a header against f
 no secret but a signature of its own end, keyed by the token, so that no session is stored and a new token
 ends all of them. A script sends the token itself (`Authorization: Bearer ...`).
 
-The overview is made at most every few seconds, and never twice at once. Agreement of a hundred thousand
-answers takes seconds; the longer an overview takes the seldomer it is made, so that at most a twentieth of the
-time goes into it.
+Agreement of a hundred thousand answers takes seconds, so the overview is never made twice at once, and at
+most for a twentieth of the time.
 """
 
 import hashlib
