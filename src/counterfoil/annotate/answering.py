@@ -1,8 +1,8 @@
-"""Answering: what a person has before them, and their answers, taken once and for good.
+"""What a person has before them, and their answers, taken once and for good.
 
-An answer that was acknowledged is on the disk. A submission that comes twice, by its key, changes nothing and
-gets the same receipt, so that a page can send again whatever it has no receipt for. Functions that take a
-connection work within a writing transaction; what they did is on the disk once it has ended.
+An answer that was acknowledged is on the disk. One that comes twice, by its key, changes nothing and gets the
+same receipt, so that a page can send again whatever it has no receipt for. Functions that take a connection
+work within a writing transaction.
 """
 
 import json
@@ -64,9 +64,8 @@ NOTICES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Assignment:
-    """An item before a person: its page in the order in which they see it, and the lease to answer with.
-
-    `position` counts from 1. `item` and `role` are for the server alone.
+    """An item before a person, its page in the order in which they see it, and the lease to answer with;
+    counted from 1.
     """
 
     item: WorkItem
@@ -78,10 +77,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class WorkState:
-    """Where a person stands: what is before them, how many of how many are done, what they should know.
-
-    `code` is the campaign's completion code, once the person is done.
-    """
+    """Where a person stands: what is before them, how many of how many are done, what they should know."""
 
     state: State
     assignments: tuple[Assignment, ...] = ()
@@ -103,9 +99,7 @@ class SpanIn(BaseModel):
 
 class AnswerIn(BaseModel):
     """An answer to a leased item: options as places on the page, `key` the same however often it is sent.
-
-    `unseen` stands in place of an answer where the person cannot see the item; `replaces` is the key of their
-    last answer where this one takes its place.
+    `replaces` is the key of the person's last answer where this one takes its place.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -174,11 +168,9 @@ def record_answer(
 ) -> Receipt:
     """Take an answer to a lease, None where the person has none with the id that was sent.
 
-    Not accepted, with the reason as notice: an answer to an item that this person has answered, one that came
-    so late that others have the item, one that is to replace another than the person's last answer or comes
-    after the end of its lease, and one of a person who withdrew or was disqualified. Raises
-    `InputError` for a lease that is not this person's, what is no answer to the page, and a key that
-    another answer had.
+    Not accepted, with the reason as notice: answers that come twice or too late, and those of people who
+    withdrew or were disqualified. Raises `InputError` for another person's lease, no answer to the page, and
+    another answer's key.
     """
     if lease is None:
         if person.state != "withdrawn":
@@ -239,9 +231,8 @@ def record_answer(
 
 
 def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
-    """Let a person end with what they did: it counts, and others get what was before them.
-
-    A block that was begun waits for another person, and its answers are set aside once one takes it.
+    """Let a person end with what they did: it counts, and others get what was before them, a begun block
+    whole.
     """
     at_work = people.c.state.in_(("onboarding", "work"))
     if set_person(connection, person.id, at_work, state="ended", finished=now):

@@ -1,7 +1,4 @@
-"""Assignment: who gets which item, from the issue of a lease to its answer or its release.
-
-The next items of a person come from the queue, from their block, or from the test before the work. A block of
-items is one person's at a time, and goes to another where it was not finished.
+"""Who gets which item: from the queue, from a block of their own, or from the test before the work.
 
 All functions work within a writing transaction, which holds the whole database, so that what was read stays
 true. An item's counts (`answered`, `leased`) change here, and where all people are deleted (`privacy`).
@@ -154,10 +151,7 @@ def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) 
 
 
 def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
-    """Store the answer to a lease, and count it where its item and its person are counted.
-
-    An item of an adaptive design may want more answers after it.
-    """
+    """Store the answer to a lease, and count it where its item and its person are counted."""
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
     # Work may have a known answer too, for the researcher alone: only golden items count against a person.
     golden = lease.role == "golden"
@@ -250,8 +244,8 @@ def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None
 def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:
     """The chance of each answer to be the right one, from votes (answer, person's right, wrong golden ones).
 
-    A person answers right with one chance for all items, the posterior mean from their golden answers, and
-    every wrong answer is as likely (the one-coin model). Answers without a vote share what is left.
+    By the one-coin model, with each person's posterior mean accuracy from golden answers; answers without a
+    vote share what is left.
 
     >>> found = posterior([("yes", 0, 0), ("yes", 0, 0), ("no", 0, 0)], 2)
     >>> round(found["yes"], 3)
@@ -275,10 +269,8 @@ def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str
 def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: CampaignRecipe) -> int:
     """How many answers of an item are wanted in all, given its votes as in `posterior`.
 
-    The overlap first; in an adaptive design one more as long as no answer is as likely as `certainty`, up to
-    `most`. An item that is decided wants no more than it has. With `first_to` it is as many as it takes until
-    one answer has so many, if all that come are equal; so several people can be at work on the item at once,
-    and none is asked in vain.
+    With `first_to` as many as it takes if all that come are equal, so that several people can be at work on
+    the item at once and none is asked in vain.
 
     >>> recipe = CampaignRecipe(form="yes-no", title="", design="adaptive", overlap=3, most=5)
     >>> yes, no = ("yes", 9, 1), ("no", 9, 1)
@@ -333,10 +325,7 @@ def next_items(
 def qualification_items(
     connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
 ) -> tuple[Lease, ...]:
-    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed.
-
-    An item that was answered wrongly is leased once more, as the next attempt.
-    """
+    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed."""
     recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
     order = own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
     own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
@@ -368,10 +357,7 @@ def _items_of_block(
     now: float,
     ahead: int,
 ) -> tuple[Lease, ...]:
-    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free.
-
-    `unanswered` are the person's leases without an answer.
-    """
+    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free."""
     mine = connection.execute(sa.select(blocks).where(blocks.c.person == person.id)).all()
     block = next((row.id for row in mine if not row.done), None)
     if block is None and len(mine) < person.wanted:

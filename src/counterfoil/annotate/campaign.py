@@ -128,10 +128,7 @@ class Campaign:
         return pay_of(self.recipe, self.form)
 
     def image(self, name: str) -> Path:
-        """The file of an image that an item names.
-
-        Raises `InputError` for a name that no item has, whatever path it is.
-        """
+        """The file of an image that an item names; any other name raises `InputError`."""
         if name not in self.image_names:
             raise InputError("no such image in this campaign", given=name)
         return self.folder / IMAGES / name
@@ -162,12 +159,10 @@ def create_folder(
     source: pa.Table | None = None,
     salt: str = "",
 ) -> Campaign:
-    """Write the folder of a campaign. Until it is whole it cannot be opened.
+    """Write the folder of a campaign, which cannot be opened until it is whole.
 
-    `images` are the bytes of every image that items name, by that name; one is read at a time. `figures` are
-    those of images that the texts show, `source` the rows that items are of. A `salt` is that of another
+    `images` by name are read one at a time, `figures` are those that texts show. A `salt` is that of another
     campaign whose people are to be known again.
-    Raises `InputError` for no items, an id twice, and where the folder has answers to other items.
     """
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)

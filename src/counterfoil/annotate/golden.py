@@ -1,7 +1,4 @@
-"""Golden items, whose right answer is known: how they are drawn, where people meet them, and who is right.
-
-Which fields have a right answer, and which it is, says `golden` of an item.
-"""
+"""Golden items, whose right answer is known: how they are drawn, where people meet them, and who is right."""
 
 import json
 from collections import Counter, defaultdict
@@ -28,10 +25,8 @@ TRUTHS: Mapping[str, tuple[str, str]] = {
 
 
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
-    """Whether an answer to an item of known answer is right; None where no answer is known.
-
-    Every field that `golden` names must hold one of the values named there; of a field with several values,
-    all of them.
+    """Whether every field named in `golden` has one of the values there (of several values all); None without
+    `golden`.
 
     >>> item = WorkItem("1", {}, golden={"match": ("yes", "weak yes")})
     >>> is_right(item, {"match": "yes"}), is_right(item, {"match": "no"}), is_right(WorkItem("2", {}), {})
@@ -126,11 +121,8 @@ def drawn_golden(
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> tuple[WorkItem, ...]:
-    """Golden items of a match: true pairs of the gallery, and random pairs that are none (ECCV Caption 3.2).
-
-    `n` of each, of the images and captions that are asked about. A random pair is neither right in the
-    gallery nor among `proposed`, the (image, caption) ids of a model. Fewer than `n` come back where
-    there are no more true pairs. Raises `InputError` for forms that do not judge pairs.
+    """`n` true pairs of the gallery, and `n` random ones that are neither right nor `proposed` (ECCV Caption
+    3.2), of the images and captions that are asked about; fewer where there are no more.
     """
     # A server reads this module too, and draws nothing.
     from counterfoil.evaluation.judged_pairs import right_pairs

@@ -116,10 +116,7 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str,
 
 
 def _whole_questions(columns: Mapping[str, list[Any]], where: str) -> dict[str, list[Any]]:
-    """The rows of questions of which every pair has a score: as many as most questions have.
-
-    Raises `InputError` where no question has them all.
-    """
+    """The rows of questions of which every pair has a score: as many as most questions have."""
     slots = [_SLOT.search(id) for id in columns["id"]]
     questions = [_SLOT.sub("", id) for id in columns["id"]]
     counts = Counter(questions)

@@ -142,10 +142,8 @@ def _refuse(name: str, value: object, allowed: str) -> None:
 
 @dataclass(frozen=True)
 class Pay:
-    """What an item pays, and what that is per hour of a person who takes `seconds` for each.
-
-    `by_item` is whether items have a price of their own. `least` is the least pay per hour that `limited_by`
-    (a platform, or the recipe itself) allows in this currency; 0 where there is none.
+    """What an item pays, and what that is per hour of a person who takes `seconds` for each; `least` is what
+    `limited_by` (a platform, or the recipe) allows, 0 where there is none.
     """
 
     per_item: float

@@ -1,8 +1,4 @@
-"""Status of a campaign: people, answers, what is still needed, time, pay, golden items.
-
-The overview has beside it agreement, signs of careless answers, decisions and disputes. Command line and
-researcher's page show the same. Reading holds up no one who works (`Database.reading`).
-"""
+"""Status of a campaign for the command line and the researcher's page, and the overview of that page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -39,10 +35,7 @@ class WorkerRow:
 
 @dataclass(frozen=True)
 class PersonProgress(WorkerRow):
-    """What one person did: items, golden ones among them, median seconds per item, and pay per hour.
-
-    `seconds` and `pay` are None where no time is known.
-    """
+    """What one person did; `seconds` (median per item) and `pay` (per hour) are None without times."""
 
     items: int = 0
     golden_right: int = 0
@@ -55,14 +48,9 @@ class PersonProgress(WorkerRow):
 class CampaignStatus:
     """Where a campaign stands at one moment.
 
-    `items` and `finished` are items of the work, `answers` the answers that count, `needed` those still to be
-    given; of an adaptive campaign that is the least that it can be, and `saved` is by how many answers the
-    finished items stay below the most that each could have had. `pace` is answers per hour, `ends` when the
-    work is expected to be done (seconds since the epoch); None where there is no pace. `seconds` is the
-    median time per item. Pay is per hour: what people got in the median, the least, and what was aimed at;
-    `pay_item` is the price of an item, None where there is none, and `pay_warning` says where pay is below
-    the platform's least. `database` is a file's name, or an address without its password, `overdue` whether
-    answers are kept too long.
+    `needed` answers are the least of an adaptive campaign, and `saved` is by how many its finished items stay
+    below the most. `pace` is answers per hour, `ends` when the work is expected to be done (seconds since the
+    epoch), `seconds` the median time per item. `pay`, `pay_least` and `pay_aim` are per hour.
     """
 
     title: str
@@ -102,10 +90,7 @@ def campaign_status(
     state: str = "open",
     database: str,
 ) -> CampaignStatus:
-    """The status at `now`, from all judgements (a column `counted` takes those out that do not count).
-
-    `entered` are all people, and `far` is how far the campaign is.
-    """
+    """The status at `now`, from all judgements, all people who `entered`, and how far the campaign is."""
     recipe, done = campaign.recipe, Submissions.of(table)
     most = recipe.most * far.complete
     # Answers that count per hour: of the last hour, else the last day, else the last week.
@@ -160,11 +145,7 @@ def campaign_status(
 
 @dataclass(frozen=True)
 class CampaignOverview:
-    """What a researcher sees at one moment (`at`, seconds since the epoch).
-
-    `agreement` is None where nothing counts yet; `quality` has everyone who answered, `reviews` the decisions
-    by person, `disputes` the items that people disagree on, most undecided first.
-    """
+    """What a researcher sees at one moment; `agreement` is None where nothing counts yet."""
 
     at: float
     status: CampaignStatus
@@ -269,9 +250,5 @@ def kept_too_long(keep_until: str, now: float) -> bool:
 
 
 def moment(at: float) -> str:
-    """A time in words, to the minute.
-
-    >>> moment(86_400.0)
-    '1970-01-02 00:00 UTC'
-    """
+    """A time in words, to the minute, in UTC."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"

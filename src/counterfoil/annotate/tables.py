@@ -1,8 +1,7 @@
-"""Tables of a campaign's database: people, items, leases, answers, and what happened.
+"""Tables of a campaign's database.
 
-Ids of people are keyed hashes, of tokens only hashes are kept. What must never happen is refused by the
-database itself: an item with more answers and leases than are wanted, a person with two items of an instance,
-two answers of a person to an item.
+What must never happen is refused by the database itself: an item with more answers and leases than are
+wanted, a person with two items of an instance, two answers of a person to an item.
 """
 
 from typing import Any

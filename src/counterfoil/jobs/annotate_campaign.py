@@ -36,10 +36,8 @@ PERSON = Option("The id of the person here, or how it begins.")
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a campaign is served: `site` is the address of the server as people see it.
-
-    `people` is the address for annotators, or of personal links, `researcher` that of the researcher's page,
-    and `token` what that page asks for.
+    """Where a campaign is served: the address of the site, those of people and researcher, and the
+    researcher's token.
     """
 
     site: str

@@ -1,7 +1,4 @@
-"""Jobs on Prolific for a campaign: the submissions of its study, and their review.
-
-Each is a command of `counterfoil annotate prolific`, and gives a `Change`.
-"""
+"""Jobs on Prolific for a campaign: the submissions of its study, and their review."""
 
 import os
 import time

@@ -40,10 +40,8 @@ CAREFUL = ("able",)
 
 @dataclass(frozen=True)
 class KindOutcome:
-    """What came of the people of one kind: how many came, who was disqualified, who was flagged.
-
-    `flagged` are those of whom `annotate review` says that they show a sign of careless work; `right` is the
-    share of their answers to items of work that were right, NaN where they gave none.
+    """What came of the people of one kind; `right` is the share of their answers to work, NaN where they gave
+    none.
     """
 
     kind: str

@@ -315,7 +315,7 @@ def test_people_answer_quads_by_single_directions(here):
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
     assert catalog.scorer("people:campaign").described == "40 answers of 4 people (choose)"
-    with pytest.raises(InputError, match="people:campaign/export/judgements.csv with --set campaign=DIR"):
+    with pytest.raises(InputError, match=r"people:campaign/export/judgements\.csv with --set campaign=DIR"):
         catalog.scorer("people:campaign/export")
 
 

@@ -33,10 +33,9 @@ MOST_SPANS = 100
 class WorkItem:
     """One item of a campaign: the cells of the form's columns, and what is not shown.
 
-    `golden` maps fields to the values that are right there, of an item whose answer is known. Items of one
-    `instance` would give each other away, so that one person judges at most one of them. `kind` groups items
-    in reports (a direction, a category). `truth` is the right answer where a simulation knows it; neither it
-    nor `golden` is ever sent to a page.
+    `golden` maps fields to the values that are right there. Items of one `instance` would give each other
+    away, so that a person judges one of them at most. `kind` groups items in reports. `truth` is the right
+    answer where a simulation knows it; neither it nor `golden` is ever sent to a page.
     """
 
     id: str
@@ -76,14 +75,12 @@ class Shown:
 class FormField:
     """One field of an answer.
 
-    `options` of kind `one` and `many`, and the labels of `spans`. Where `shuffled`, each person sees the
-    options in an order of their own, except those that stand `last` ("none of them"). Where `exchangeable`
-    these options are not the same thing from item to item, so that which stands first says nothing: labels
-    and agreement treat them alike. `alike_in` is how many each item has, of a field joined over items that
-    differ in this. The field is open only where, for each field named in `when`, the answer has one of the
-    values named there. `level` says how near two answers are, options in order; agreement and aggregation use
-    it. `coarser` names readings that join options, each with the part of every value, for agreement. `text`
-    names the text of spans.
+    Where `shuffled`, each person sees the options in an order of their own, except those that stand `last`
+    ("none of them"). Where `exchangeable`, options are not the same thing from item to item: labels and
+    agreement treat them alike; `alike_in` is how many each item has, of a field joined over items. The field
+    is open only where, for each field named in `when`, the answer has one of the values there. `level` says
+    how near two answers are. `coarser` names readings that join options, for agreement. `text` names the text
+    of spans.
     """
 
     name: str
@@ -182,12 +179,7 @@ class WorkForm(Protocol):
 
 
 def needed(item: WorkItem, column: str) -> Any:
-    """The cell of an item; raises `DataError` where it is empty.
-
-    >>> needed(WorkItem("1", {"caption": ""}), "caption")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: item '1': no caption
-    """
+    """The cell of an item; raises `DataError` where it is empty."""
     cell = item.cells.get(column)
     if not cell:
         raise DataError(f"no {column.replace('_', ' ')}", where=f"item '{item.id}'")
@@ -233,7 +225,7 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with its fields checked, in the page's order; closed fields are left out.
 
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
-    `work.AnswerIn`. Raises `InputError` in one line for what is no answer to this page.
+    `AnswerIn`.
 
     >>> page = WorkPage((), (FormField("best", "Which?", options=(AnswerOption("a"), AnswerOption("none"))),))
     >>> check_answer(page, {"best": 1})

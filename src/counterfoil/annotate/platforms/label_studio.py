@@ -1,10 +1,7 @@
-"""Annotations of Label Studio as judgements.
+"""Annotations of Label Studio, as it exports them (JSON, not JSON-MIN), as judgements.
 
-An export (JSON, not JSON-MIN) is a list of tasks with annotations, each with `completed_by`, `lead_time` and
-a `result` of regions: one for a choice, a rating or a text, one for every span. An annotation that is marked
-as ground truth is no person's judgement: the others are held to it, and it fills their column `golden`.
-
-Source: labelstud.io, tags and task format.
+An annotation that is marked as ground truth is no person's judgement: the others are held to it, and it fills
+their column `golden`. Source: labelstud.io, tags and task format.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,12 +22,10 @@ _TYPES = ("choices", "rating", "pairwise", "textarea", "labels")
 def read_export(
     path: Path, many: AbstractSet[str] = frozenset(), *, identify: Callable[[str], str] = str
 ) -> tuple[pa.Table, dict[str, int]]:
-    """The judgements in an export (see the module), and what was left out; a task's `item` is its data's, or
-    else its own id.
+    """The judgements in an export, and what was left out; a task's `item` is its data's, or else its own id.
 
-    Cancelled annotations were skipped by their people; of several by one person for one task the last counts.
-    The answers of a control are lists where it marks spans, is one of `many`, or any annotation has other
-    than one choice. Raises `DataError` naming task and annotation for what does not fit.
+    Of several annotations by one person for one task the last counts. The answers of a control are lists
+    where it marks spans, is one of `many`, or any annotation has other than one choice.
     """
     tasks = parse_json(decoded(read_bytes(path), where=path), where=path)
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):

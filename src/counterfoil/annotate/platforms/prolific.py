@@ -51,13 +51,8 @@ class ProlificSubmission:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A submission to reject, with the message to the person and the category that sum it up.
-
-    Prolific refuses messages of fewer than 100 characters; so does this, before anything is sent.
-
-    >>> Rejection("61b", "Too fast.", "TOO_QUICKLY")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: rejection of 61b: the message is too short; given: 9 characters; ...
+    """A submission to reject; Prolific refuses messages of fewer than 100 characters, so this does before
+    anything is sent.
     """
 
     submission: str
@@ -84,10 +79,9 @@ class Rejection:
 class Reconciled:
     """What a list of submissions means for a campaign.
 
-    `free` are people of the campaign whose place is free again, so that their open items go to others;
-    `payable` submissions that wait for review and whose person is done; `rejected` those that wait though
-    their person's work was rejected; `unfinished` those whose person is not done; `unseen` those of people
-    who never entered. `strangers` are people of the campaign who have no submission: those who typed a link.
+    `free` are people whose place is free again; `payable`, `rejected` and `unfinished` submissions that wait
+    for review, by what their person did here; `unseen` those of people who never entered. `strangers` are
+    people of the campaign without a submission: those who typed a link.
     """
 
     free: tuple[str, ...]
@@ -106,9 +100,7 @@ def reconcile(
 ) -> Reconciled:
     """Submissions beside the people of a campaign, by the campaign's ids, with whether they are done.
 
-    `identify` gives that id for one of Prolific's; `rejected` has message and category of rejected work. A
-    person may have several submissions: the place is free only where each of them was given back, and not
-    where the person is done.
+    A person may have several submissions: the place is free only where each of them was given back.
 
     >>> made = [ProlificSubmission("s1", "p", "RETURNED"), ProlificSubmission("s2", "q", "AWAITING REVIEW")]
     >>> found = reconcile(made, {"p": False, "q": True, "r": False})

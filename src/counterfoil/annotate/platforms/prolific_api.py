@@ -1,8 +1,7 @@
 """Client of Prolific's API: submissions of a study, listed, approved and rejected.
 
-All requests may safely be sent twice, so those that fail for now are tried again with growing waits.
-
-Source: docs.prolific.com/api-reference, July 2026.
+All requests may safely be sent twice, so those that fail for now are tried again with growing waits. Source:
+docs.prolific.com/api-reference, July 2026.
 """
 
 import json
@@ -36,9 +35,8 @@ _HINTS = {
 
 
 class ProlificClient:
-    """Prolific with a researcher's token, which is sent and never written or shown.
-
-    `retries` are tries after the first.
+    """Prolific with a researcher's token, which is sent and never written or shown; `retries` are tries after
+    the first.
     """
 
     def __init__(

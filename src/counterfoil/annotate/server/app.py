@@ -57,10 +57,8 @@ def make_app(
 ) -> FastAPI:
     """The application, guarded, with every page and route of a campaign.
 
-    `public_url` is the address under which people reach it where that is not this machine's own. What headers
-    say of the visitor's address is believed of `proxies` alone (addresses or networks). `log` is told of
-    each request, `trouble` of a database that fails, of which visitors learn nothing else. Raises
-    `InputError` for another address than a site's and a way in that is no platform's.
+    What headers say of a visitor's address is believed of `proxies` alone. `log` is told of each request,
+    `trouble` of a database that fails, of which visitors learn nothing else.
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
@@ -134,10 +132,8 @@ def run(
     key: Path | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until the process is stopped; requests that are under way are answered first.
-
-    `ready` is called with the server's own address once it listens; with port 0 the system chooses one.
-    Raises `InputError` where the port is taken or the certificate cannot be used.
+    """Serve until the process is stopped; requests that are under way are answered first. `ready` is called
+    with the server's own address once it listens.
     """
     try:
         listening = _listen(host, port)

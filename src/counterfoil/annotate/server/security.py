@@ -130,8 +130,6 @@ def is_address(host: str) -> bool:
 def check_public_url(address: str) -> str:
     """The address under which people reach the server, without a slash at its end.
 
-    Raises `InputError` for what is not the root of a site.
-
     >>> check_public_url("https://study.example/")
     'https://study.example'
     """
@@ -169,11 +167,10 @@ def for_scripts(path: str) -> bool:
 class Guard:
     """The application behind its guard.
 
-    `public_url` is the address that people see. Asked it may be under that name and those of `hosts`, besides
-    addresses in numbers and localhost: another name may be one that was pointed here to read answers through
-    a visitor's browser. A proxy asks by names without a dot, too, which no site of the internet has.
-    `page` shows a refusal to a person. `log` is told of each request: method, route without any token in it,
-    status, milliseconds.
+    Asked it may be under `public_url` and the names in `hosts`, besides addresses in numbers and localhost:
+    another name may be one that was pointed here to read answers through a visitor's browser. A proxy asks by
+    names without a dot, too. `page` shows a refusal to a person; `log` is told of each request, without
+    tokens.
     """
 
     app: ASGIApp

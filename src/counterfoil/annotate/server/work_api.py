@@ -1,8 +1,7 @@
 """JSON of the annotators' page: views of a campaign, and the routes that send them.
 
 A view shows an item and nothing that gives its answer away: options are places in the order of the page,
-images are numbers of their own, and neither roles, kinds, ids of items nor file names are in it. The models
-are the schema of the routes, each of which is about the person whose token its path holds.
+images are numbers of their own, and neither roles, kinds, ids of items nor file names are in it.
 """
 
 import hashlib
@@ -116,10 +115,7 @@ class Views:
 
     @cached_property
     def platform(self) -> Platform | None:
-        """The platform that people come from; None where they come by links of ours.
-
-        Raises `InputError` for an unknown one.
-        """
+        """The platform that people come from; None where they come by links of ours."""
         recipe = self.campaign.recipe
         return None if recipe.entry in OWN_ENTRIES else campaign_platform(recipe.entry, recipe.completion)
 
