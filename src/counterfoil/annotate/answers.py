@@ -31,7 +31,6 @@ class Counts:
     set_aside: int
     items: int
     complete: int
-    complete_answers: int
     wanted: int
     leased: int
 
@@ -87,7 +86,6 @@ def counts(db: Database) -> Counts:
         sa.select(
             count(),
             where(full),
-            total(sa.case((full, items.c.answered), else_=0)),
             total(items.c.target - items.c.answered),
             total(items.c.leased),
         ).where(items.c.role == "work"),

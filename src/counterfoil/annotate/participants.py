@@ -36,7 +36,6 @@ class Person:
     id: str
     state: str
     warned: int
-    language: str
     platform: str
     wrong: int
     pages: int
@@ -89,10 +88,6 @@ def enter(
     if platform == "open" and not worker:
         worker = secrets.token_hex(16)
     id = person_id(campaign, platform, worker)
-    given = sorted(parameters.get("language", "").lower().split("-"))
-    languages = campaign.recipe.languages
-    usual = languages[0] if languages else "en"
-    language = next((offered for offered in languages if offered.lower() in given), usual)
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
     stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
     text = json.dumps(stored)
@@ -101,7 +96,8 @@ def enter(
     if row is None:
         values = {
             "platform": platform,
-            "language": language,
+            # Earlier versions kept one; the page takes the browser's.
+            "language": "",
             "parameters": text,
             "browser": token_hash(browser),
         }

@@ -83,6 +83,10 @@ _REMOVED = {
     "annotate prolific places": f"increase places {_ON_PROLIFIC}",
     "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
+    **{
+        f"annotate create {name}": "leave it out: every item gets as many answers as --overlap says"
+        for name in ("--certainty", "--first-to", "--most")
+    },
     "annotate preferences --self-votes": "leave it out: such votes are left out, with a warning",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
