@@ -5,5 +5,4 @@ registry          platforms by name, those of other packages among them
 links             a link with parameters of any name (a class, SONA, Connect), and Prolific's
 prolific          studies and submissions of Prolific; prolific_api sends the requests
 mturk_files       results of Mechanical Turk's requester site
-label_studio      exported annotations of Label Studio
 """
