@@ -372,7 +372,6 @@ annotate create yes-no --from pairs.csv --images photos --out new
     --keep-until soon
     --entry nothing mturk ''
     --set x rationale=yes
-    --instructions nowhere.md photos
     --out photos pairs.csv
 annotate serve photos
     --public-url study.example 'https://study.example/a?b'

@@ -58,7 +58,9 @@ def campaign_of(folder, form, *, n=3, onboarding=None, instructions="Look **clos
         recipe["onboarding"] = 2
     values = {"title": "Discs & <grounds>", "overlap": 30, "completion": "DONE-1", **recipe}
     made = CampaignRecipe(form=form, **values)
-    return create_folder(folder, made, items, PICTURES, instructions=instructions)
+    campaign = create_folder(folder, made, items, PICTURES)
+    (folder / "instructions.md").write_text(instructions)
+    return campaign
 
 
 @dataclass

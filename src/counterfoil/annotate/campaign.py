@@ -153,16 +153,12 @@ def create_folder(
     items: Sequence[WorkItem],
     images: Mapping[str, bytes],
     *,
-    instructions: str = "",
-    consent: str = "",
-    figures: Mapping[str, bytes] = {},
     source: pa.Table | None = None,
     salt: str = "",
 ) -> Campaign:
     """Write the folder of a campaign, which cannot be opened until it is whole.
 
-    `images` by name are read one at a time, `figures` are those that texts show. A `salt` is that of another
-    campaign whose people are to be known again.
+    `images` are read one at a time. A `salt` is that of a campaign whose people are to be known again.
     """
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)
@@ -179,10 +175,8 @@ def create_folder(
         (folder / SOURCE).unlink(missing_ok=True)
     else:
         write_parquet(folder / SOURCE, source)
-    write_text(folder / INSTRUCTIONS, instructions or form.instructions)
-    write_text(folder / CONSENT, consent or package_text("phrases", CONSENT))
-    for name, data in figures.items():
-        write_bytes(folder / FIGURES / name, data)
+    write_text(folder / INSTRUCTIONS, form.instructions)
+    write_text(folder / CONSENT, package_text("phrases", CONSENT))
     if not (folder / SECRETS).exists():
         secret_values = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
         with writing(folder / SECRETS, private=True) as file:

@@ -87,6 +87,10 @@ _REMOVED = {
         f"annotate create {name}": "leave it out: every item gets as many answers as --overlap says"
         for name in ("--certainty", "--first-to", "--most")
     },
+    **{
+        f"annotate create --{name}": f"write it into {name}.md of the campaign's folder, images into figures/"
+        for name in ("instructions", "consent")
+    },
     "annotate preferences --self-votes": "leave it out: such votes are left out, with a warning",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",

@@ -78,9 +78,7 @@ def serve_campaign(
     --verbose, without the tokens in them.
 
     The `Addresses` go to the feedback's `result` once the server listens, and to its `note` why a database
-    fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
-    `InputError` for a campaign that is served already, a port that is taken, an address that is none and a
-    certificate that cannot be used.
+    fails.
 
     Arguments:
         host: Where to listen; 0.0.0.0 is every network.
@@ -157,8 +155,7 @@ def campaign_links(
 ) -> Change:
     """Personal links that cannot be guessed, one for each person.
 
-    They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
-    campaign and `InputError` for an address that is none.
+    They are the `value`. Who opens one takes part as that person.
 
     Arguments:
         n: How many.
@@ -239,8 +236,6 @@ def annotate_status(
     """Where a campaign stands: people, answers, what is needed, expected end, time, pay, golden items.
 
     It reads the database, also while the campaign is served, and changes nothing.
-
-    `now` is the present by default. Raises `DataError` for a folder without a campaign.
     """
     feedback = feedback_of(options)
     with opened(campaign, options["database"]) as (source, connected):
@@ -361,8 +356,6 @@ def annotate_approve(
 ) -> Change:
     """Approve people's work, so that they are paid.
 
-    Raises `InputError` for an id that no person or several have, and for a person who is at work.
-
     Arguments:
         people: Ids of people, or how they begin; see 'annotate review'.
         suggested: All who are done, without a sign and not decided yet.
@@ -408,8 +401,6 @@ def annotate_reject(
 ) -> Change:
     """Reject a person's work: their answers leave the labels, and their items are open to others again.
 
-    Raises as `annotate.review.reject`.
-
     Arguments:
         person: The id of a person, or how it begins.
         reason: What was wrong, with examples: the person reads it.
@@ -437,8 +428,6 @@ def annotate_withdraw(
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
-
-    Raises `InputError` for a person who is not there.
 
     Arguments:
         worker: The platform's id of the person, or their personal link.
@@ -468,8 +457,6 @@ def annotate_readmit(
 
     Anybody can type an id, so a person whom a platform sent goes on in the browser that came first. The next
     browser that comes with the id is taken for it: see first that it is the person who asks.
-
-    Raises `InputError` for a person who is not there.
 
     Arguments:
         worker: The platform's id of the person.
@@ -600,8 +587,6 @@ def annotate_adjudicate(
     """Items that people disagree on, most undecided first; or decide one of them.
 
     A decision stands beside the answers, and is the item's label.
-
-    Raises as `annotate.adjudication.adjudicate`.
 
     Arguments:
         item: The id of an item to decide.

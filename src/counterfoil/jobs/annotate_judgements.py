@@ -223,9 +223,6 @@ def annotate_agreement(
     Per question and kind of item. Golden items and the test before the work do not count. Intervals (95 %)
     are over items and people.
 
-    Raises `DataError` for what is neither a campaign nor a table, and as `read_judgements` and
-    `campaign_agreement`.
-
     Arguments:
         source: A campaign's folder, or a table of judgements.
         campaign: Of a table: the campaign whose questions it answers, for scales and readings.
@@ -288,8 +285,8 @@ class ImportedJudgements:
   --question-column "match=Answer.match{n}" --out judgements.parquet
 
 The table that comes out has a row per item, person and question (columns item, person, question, answer,
-seconds, golden); all that analyses judgements reads it, and a table of your own with these columns. {n} stands
-for the number of an item in its HIT.""",
+seconds, golden). Other commands read it, and a table of your own with these columns. {n} stands for the
+number of an item in its HIT.""",
 )
 def import_judgements(
     path: Annotated[Path, option(metavar="FILE")],
@@ -304,10 +301,7 @@ def import_judgements(
 ) -> ImportedJudgements:
     """Read judgements of Mechanical Turk into the one table of judgements.
 
-    Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
-
-    People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `DataError` for what cannot
-    be read.
+    Ids of people lead to profiles, so people are numbered (`p1`, `p2`, ...) unless ids are asked for.
 
     Arguments:
         path: Results.
@@ -412,13 +406,9 @@ def annotate_export(
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Unpack[StoredAnswers],
 ) -> CampaignExport:
-    """Write a campaign's answers as tables: judgements, labels with their posterior, and what other commands
-    of counterfoil read.
+    """Write a campaign's answers as tables: judgements, labels with posterior, and what other commands read.
 
     Which tables there are depends on the form of work. People are hashes that only this campaign has.
-
-    Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
-    Raises `InputError` for a campaign without answers that count and for another model of labels.
 
     Arguments:
         out: The folder to write.

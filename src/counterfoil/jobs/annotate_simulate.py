@@ -205,8 +205,6 @@ def annotate_simulate(
     as their kind does; items whose truth is not known get one at random.
 
     What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
-    Kinds of people are `annotate.simulation.KINDS`. Raises `DataError` for a folder without a campaign,
-    `InputError` for unknown kinds and shares that are none.
 
     Arguments:
         people: How many people come.

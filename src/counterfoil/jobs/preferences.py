@@ -130,7 +130,7 @@ def preferences(
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.
 
-    Raises `DataError` for a table without votes, `InputError` where the votes leave strengths open.
+    Raises `InputError` where the votes leave strengths open.
 
     Arguments:
         votes: Votes: CSV, TSV, JSON, JSON Lines or Parquet.

@@ -32,9 +32,7 @@ from counterfoil.annotate.answers import answers_of, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import encoded, write_judgement_table
-from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
-from counterfoil.annotate.platforms.registry import OWN_ENTRIES
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
@@ -177,12 +175,6 @@ class AdjudicationGiven(_Given):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
 
-class ReadmissionGiven(_Given):
-    """A person who may come with another browser, by the platform's id of them."""
-
-    worker: Annotated[str, Field(min_length=1, max_length=200)]
-
-
 class DoneView(BaseModel):
     """What was done, in a line."""
 
@@ -236,7 +228,6 @@ class ResearcherPages:
             undecided=sum(dispute.decided is None for dispute in latest.disputes),
             categories=CATEGORIES,
             shortest=SHORTEST,
-            platform=self.campaign.recipe.entry not in OWN_ENTRIES,
         )
 
     def dispute(self, request: Request, item: str = "") -> Response:
@@ -309,14 +300,6 @@ class ResearcherPages:
         aside = reject(self.database, self.campaign, given.person, category=given.category, **how)
         return self._done(f"rejected; {aside:,} answers set aside, their items are open again")
 
-    def let_in(self, given: ReadmissionGiven) -> DoneView:
-        """Let a person in from another browser; pages of theirs that are open elsewhere end."""
-        worker = given.worker.strip()
-        person = person_id(self.campaign, self.campaign.recipe.entry, worker)
-        with self.database.writing() as connection:
-            readmit(connection, person, self.clock(), named=worker)
-        return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
-
     def decide(self, given: AdjudicationGiven) -> DoneView:
         """Decide an item that people disagree on."""
         decision = adjudicate(self.database, self.campaign, **given.model_dump(), by=BY, now=self.clock())
@@ -362,7 +345,6 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     scripts.get("/overview", dependencies=reading)(pages.overview)
     scripts.post("/state", dependencies=deciding)(pages.state)
     scripts.post("/reviews", dependencies=deciding)(pages.review)
-    scripts.post("/readmissions", dependencies=deciding)(pages.let_in)
     scripts.post("/adjudications", dependencies=deciding)(pages.decide)
     scripts.get("/judgements.csv", dependencies=reading, response_class=Response)(pages.export)
     router = APIRouter()

@@ -74,12 +74,6 @@ if (document.querySelector("#controls")) {
     }
   });
   document.addEventListener("submit", async (event) => {
-    if (event.target.matches("form.readmit")) {
-      event.preventDefault();
-      const reply = await post("/api/research/readmissions", { worker: new FormData(event.target).get("worker") });
-      if (reply) say(reply.done);
-      return;
-    }
     const asked = event.target.closest("form.review");
     if (!asked) return;
     event.preventDefault();
