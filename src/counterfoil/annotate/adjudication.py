@@ -47,9 +47,7 @@ class DisputedItem:
 
 
 def disputed_items(
-    table: pa.Table,
-    field: FormField,
-    decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None,
+    table: pa.Table, field: FormField, decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None
 ) -> tuple[DisputedItem, ...]:
     """Items that got different answers to a question of one option: most undecided first, ties by id, decided
     ones last.

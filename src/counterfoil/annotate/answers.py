@@ -84,10 +84,7 @@ def counts(db: Database) -> Counts:
     queries = (
         sa.select(where(answers.c.counted & (answers.c.role == "work")), where(~answers.c.counted)),
         sa.select(
-            count(),
-            where(full),
-            total(items.c.target - items.c.answered),
-            total(items.c.leased),
+            count(), where(full), total(items.c.target - items.c.answered), total(items.c.leased)
         ).where(items.c.role == "work"),
     )
     with db.reading() as connection:

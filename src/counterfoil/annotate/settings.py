@@ -152,10 +152,7 @@ class Pay:
         """
         english = UNPAID if not self.per_item else BY_ITEM if self.by_item else BY_HOUR
         return phrase_in(language, english).format(
-            currency=self.currency,
-            item=self._price,
-            hour=f"{self.per_hour:.2f}",
-            seconds=f"{self.seconds:g}",
+            currency=self.currency, item=self._price, hour=f"{self.per_hour:.2f}", seconds=f"{self.seconds:g}"
         )
 
     @property

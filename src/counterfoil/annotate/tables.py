@@ -32,10 +32,7 @@ versions = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.Str
 
 #: What the database belongs to and how it was planned, by key.
 meta = sa.Table(
-    "meta",
-    METADATA,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
+    "meta", METADATA, sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
 )
 
 #: `right` and `wrong` count golden answers, `pages` items that were shown and `done` those that were answered

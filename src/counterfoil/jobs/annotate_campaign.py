@@ -59,7 +59,7 @@ class Addresses:
   counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
 Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
-that people see with --public-url, and its own with --proxy.""",
+that people see with --public-url, and its own with --proxy."""
 )
 def serve_campaign(
     campaign: Annotated[Path, CAMPAIGN],

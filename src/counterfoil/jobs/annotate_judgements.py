@@ -11,11 +11,7 @@ import pyarrow as pa
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
-from counterfoil.annotate.judgement_table import (
-    check_table_kind,
-    read_judgement_table,
-    write_judgement_table,
-)
+from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import InputError

@@ -73,8 +73,7 @@ def test_the_digest_depends_on_items_and_settings(campaign, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("of", "message"),
-    [([], "a campaign needs items"), ([items()[0]] * 2, "an id is there twice; given: 1")],
+    ("of", "message"), [([], "a campaign needs items"), ([items()[0]] * 2, "an id is there twice; given: 1")]
 )
 def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
     refuses(message, create_folder, tmp_path / "new", RECIPE_OF_TWO, of, IMAGES, error=InputError)
