@@ -375,7 +375,6 @@ annotate create yes-no --from pairs.csv --images photos --out new
     --out photos pairs.csv
 annotate serve photos
     --public-url study.example 'https://study.example/a?b'
-    --certificate nowhere.pem
     nothing
 annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
@@ -386,7 +385,6 @@ annotate import hits.csv --format mturk --out new.csv
     --many nothing
     --golden-column 'Input.golden{{n}}'
     --format nothing table
-    --many nothing
     --out photos judgements.csv x.gif
     --json photos judgements.csv
 annotate prolific reject photos | nothing

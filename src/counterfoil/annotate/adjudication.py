@@ -98,27 +98,13 @@ def decided_answers(db: Database, campaign: Campaign) -> dict[tuple[str, str], s
 
 
 def adjudicate(
-    db: Database,
-    campaign: Campaign,
-    item: str,
-    answer: str,
-    *,
-    by: str,
-    now: float,
-    note: str = "",
-    question: str = "",
+    db: Database, campaign: Campaign, item: str, answer: str, *, by: str, now: float, note: str = ""
 ) -> AdjudicatedAnswer:
-    """Decide an item: the value of an option of `question`, by default the form's main one; it replaces an
-    earlier decision.
-    """
-    place = campaign.places.get(item)
+    """Decide an item: the value of an option of the form's main question; it replaces an earlier decision."""
+    place, question = campaign.places.get(item), campaign.form.main
     if place is None:
         raise InputError("no such item in this campaign", given=item)
-    question = question or campaign.form.main
-    fields = {field.name: field for field in campaign.form.page(campaign.items[place]).fields}
-    if question not in fields:
-        raise InputError("no such question", where=f"item '{item}'", given=question, allowed=[*fields])
-    field = fields[question]
+    field = next(f for f in campaign.form.page(campaign.items[place]).fields if f.name == question)
     if field.kind != "one":
         raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
     if answer not in field.values:

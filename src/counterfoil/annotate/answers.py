@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,19 +41,13 @@ def judgement_table(db: Database, campaign: Campaign, *, everything: bool = Fals
     With `everything` also those that were set aside (`counted` is false), and first answers of the test
     before the work (role onboarding). `golden` is null but for golden items.
     """
-    return pa.Table.from_batches(judgement_batches(db, campaign, everything=everything), _SCHEMA)
-
-
-def judgement_batches(
-    db: Database, campaign: Campaign, *, everything: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """The table of judgements in batches, so that memory does not grow with the number of answers."""
     names = ("item", "person", "role", "answer", "seconds", "submitted", "right", "counted", "comment")
     query = sa.select(*(answers.c[name] for name in names)).order_by(answers.c.number)
     if everything:
         query = query.where(answers.c.attempt == 0)
     else:
         query = query.where(answers.c.counted, answers.c.role != "onboarding")
+    batches = []
     with db.reading() as connection:
         rows = connection.execution_options(stream_results=True, max_row_buffer=_ROWS).execute(query)
         for part in rows.partitions(_ROWS):
@@ -70,7 +64,8 @@ def judgement_batches(
                 for row in part
                 for question, value in json.loads(row.answer).items()
             ]
-            yield pa.RecordBatch.from_pylist(cells, _SCHEMA)
+            batches.append(pa.RecordBatch.from_pylist(cells, _SCHEMA))
+    return pa.Table.from_batches(batches, _SCHEMA)
 
 
 def counts(db: Database) -> Counts:

@@ -25,18 +25,12 @@ _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
 
 
 @dataclass(frozen=True)
-class WorkerRow:
-    """A person as the database has them: id, state, and the decision about their work ("" for none)."""
+class PersonProgress:
+    """A person: id, state, the decision about their work ("" for none), what they did and in what time."""
 
     person: str
     state: str
     review: str = ""
-
-
-@dataclass(frozen=True)
-class PersonProgress(WorkerRow):
-    """What one person did; `seconds` (median per item) and `pay` (per hour) are None without times."""
-
     items: int = 0
     golden_right: int = 0
     golden: int = 0
@@ -81,7 +75,7 @@ class CampaignStatus:
 def campaign_status(
     campaign: Campaign,
     table: pa.Table,
-    entered: Sequence[WorkerRow],
+    entered: Sequence[PersonProgress],
     far: Counts,
     *,
     now: float,
@@ -102,7 +96,7 @@ def campaign_status(
         for name, *cells in zip(done.people, *columns, strict=True)
     }
     known = {worker.person for worker in entered}
-    others = (WorkerRow(name, "") for name in done.people if name not in known)
+    others = (PersonProgress(name, "") for name in done.people if name not in known)
     persons = [
         PersonProgress(worker.person, worker.state, worker.review, *figures.get(worker.person, ()))
         for worker in (*entered, *others)
@@ -190,14 +184,14 @@ def read_status(
     )
 
 
-def workers(db: Database, decisions: dict[str, Review]) -> tuple[WorkerRow, ...]:
+def workers(db: Database, decisions: dict[str, Review]) -> tuple[PersonProgress, ...]:
     """Everyone who entered, in the order in which they came; who finished the work is "done"."""
     done = (people.c.state == "work") & people.c.finished.is_not(None)
     state = sa.case((done, "done"), else_=people.c.state)
     with db.reading() as connection:
         rows = connection.execute(sa.select(people.c.id, state).order_by(people.c.entered, people.c.id)).all()
     decided = {person: review.decision for person, review in decisions.items()}
-    return tuple(WorkerRow(person, state, decided.get(person, "")) for person, state in rows)
+    return tuple(PersonProgress(person, state, decided.get(person, "")) for person, state in rows)
 
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:

@@ -91,6 +91,11 @@ _REMOVED = {
         f"annotate create --{name}": f"write it into {name}.md of the campaign's folder, images into figures/"
         for name in ("instructions", "consent")
     },
+    **{
+        f"annotate serve {name}": "let nginx, Caddy or a tunnel speak https, and name it with --public-url"
+        for name in ("--certificate", "--key")
+    },
+    "annotate adjudicate --question": "leave it out: the form's main question is decided, which has labels",
     "annotate preferences --self-votes": "leave it out: such votes are left out, with a warning",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",

@@ -56,7 +56,6 @@ class Addresses:
     examples="""Examples:
   counterfoil annotate serve campaign/
   counterfoil annotate serve campaign/ --public-url https://study.example
-  counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
 Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
 that people see with --public-url, and its own with --proxy."""
@@ -68,8 +67,6 @@ def serve_campaign(
     port: Annotated[int, option(low=0, high=65_535)] = 8750,
     public_url: Annotated[str | None, option(metavar="URL")] = None,
     proxies: Annotated[Sequence[str], option(flag="--proxy", metavar="ADDRESS")] = (),
-    certificate: Path | None = None,
-    key: Path | None = None,
     **options: Unpack[StoredAnswers],
 ) -> None:
     """Serve a campaign: a page for those who annotate, one for the researcher.
@@ -85,15 +82,7 @@ def serve_campaign(
         port: 0 takes any that is free.
         public_url: The address that people see, where it is another than this one's.
         proxies: A server before this one, or a network: what it says of visitors is believed.
-        certificate: For https: the certificate, with --key.
-        key: For https: the certificate's private key.
     """
-    if (certificate is None) != (key is None):
-        raise InputError(
-            "a certificate and its key belong together",
-            where="--certificate" if key is None else "--key",
-            hint="give both or neither",
-        )
     from counterfoil.annotate.database import open_database
     from counterfoil.annotate.server.app import make_app, run
     from counterfoil.annotate.server.security import check_proxy, check_public_url
@@ -117,7 +106,7 @@ def serve_campaign(
                 )
             feedback.note("Ctrl-C stops the server.")
 
-        run(app, host=host, port=port, certificate=certificate, key=key, ready=listening)
+        run(app, host=host, port=port, ready=listening)
 
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
@@ -579,7 +568,6 @@ def annotate_adjudicate(
     item: str | None = None,
     answer: str | None = None,
     *,
-    question: str = "",
     why: Annotated[str, option(flag="--note")] = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
@@ -591,7 +579,6 @@ def annotate_adjudicate(
     Arguments:
         item: The id of an item to decide.
         answer: The value of an option.
-        question: The question. Default: the form's main one.
         why: Why, kept with the decision.
     """
     from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
@@ -601,9 +588,9 @@ def annotate_adjudicate(
             raise InputError("no answer", where=f"item '{item}'", hint="give the value of an option after it")
         from counterfoil.annotate.database import open_database
 
-        source, decision = open_campaign(campaign), {"question": question, "note": why, "by": by}
+        source = open_campaign(campaign)
         with closing(open_database(source, options["database"])) as database:
-            decided = adjudicate(database, source, item, answer, **decision, now=time.time())
+            decided = adjudicate(database, source, item, answer, note=why, by=by, now=time.time())
         return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.agreement import fields_of

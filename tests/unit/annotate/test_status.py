@@ -9,7 +9,7 @@ from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
-from counterfoil.annotate.status import WorkerRow, campaign_status, facts_of
+from counterfoil.annotate.status import PersonProgress, campaign_status, facts_of
 
 HOUR = 3600.0
 NOW = 1_000 * HOUR
@@ -44,7 +44,7 @@ TABLE = rows(
 )
 
 
-PEOPLE = [WorkerRow("ann", "working"), WorkerRow("bo", "done"), WorkerRow("cy", "done")]
+PEOPLE = [PersonProgress("ann", "working"), PersonProgress("bo", "done"), PersonProgress("cy", "done")]
 
 
 #: One of four items has both of its answers, and another one of them.

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
@@ -128,8 +127,6 @@ def run(
     *,
     host: str,
     port: int,
-    certificate: Path | None = None,
-    key: Path | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until the process is stopped; requests that are under way are answered first. `ready` is called
@@ -154,19 +151,11 @@ def run(
         timeout_keep_alive=75,
         server_header=False,
         timeout_graceful_shutdown=5,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
     )
     with listening:
-        try:
-            config.load()
-        except (OSError, ValueError) as error:
-            raise InputError(
-                "cannot be used", where=f"--certificate {certificate}", given=str(error)
-            ) from None
         if ready is not None:
             name = f"[{host}]" if ":" in host else host
-            ready(f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}")
+            ready(f"http://{name}:{listening.getsockname()[1]}")
         # Work is done in two threads: the one that writes gets Python back from the other within half a
         # millisecond, not five, after each statement.
         sys.setswitchinterval(0.0005)

@@ -171,7 +171,6 @@ class AdjudicationGiven(_Given):
 
     item: Annotated[str, Field(min_length=1, max_length=500)]
     answer: Annotated[str, Field(min_length=1, max_length=500)]
-    question: Annotated[str, Field(max_length=200)] = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
 
 

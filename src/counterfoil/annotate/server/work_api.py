@@ -63,12 +63,6 @@ class ItemView(BaseModel):
     fields: list[FieldView]
 
 
-class LeaveView(_View):
-    """Where a person goes at the end."""
-
-    address: str
-
-
 class WorkView(BaseModel):
     """Where a person stands, and the items to do now and next."""
 
@@ -77,7 +71,7 @@ class WorkView(BaseModel):
     of: int
     notice: str
     code: str
-    leave: LeaveView | None
+    leave: dict[Literal["address"], str] | None
     items: list[ItemView]
 
 
@@ -177,7 +171,7 @@ class Views:
             of=state.of,
             notice=phrase_in(language, state.notice),
             code=(leave.code or state.code) if state.state in ("done", "ended") else "",
-            leave=LeaveView.model_validate(leave) if leave.address else None,
+            leave={"address": leave.address} if leave.address else None,
             items=[self._item(assignment, language) for assignment in state.assignments],
         )
 

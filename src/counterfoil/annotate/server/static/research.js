@@ -94,9 +94,9 @@ const decision = document.querySelector("#decision");
 if (decision) {
   decision.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const { item, question, next } = decision.dataset;
+    const { item, next } = decision.dataset;
     const given = new FormData(decision);
-    const reply = await post("/api/research/adjudications", { item, question, answer: given.get("answer"), note: given.get("note") });
+    const reply = await post("/api/research/adjudications", { item, answer: given.get("answer"), note: given.get("note") });
     if (!reply) return;
     if (next) location.assign(`/research/disputes?item=${encodeURIComponent(next)}`);
     else say(`${reply.done}. This was the last one.`);
