@@ -132,12 +132,6 @@ def campaign_agreement(
     """Agreement per question of a table of judgements, with 95 % intervals over items and people.
 
     Of a question that is not among `fields` answers are compared by equality. Undefined values are NaN.
-
-    >>> rows = {"item": list("aabbcc"), "person": list("xyxyxy"), "question": ["best"] * 6,
-    ...         "answer": ["0", "1", "none", "none", "2", "2"]}
-    >>> found = campaign_agreement(pa.table(rows), draws=50).questions[0]
-    >>> found.question, found.people.items, round(found.people.raw.value, 4)
-    ('best', 3, 0.6667)
     """
     table = counted(table)
     if not len(table):

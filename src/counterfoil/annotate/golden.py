@@ -27,10 +27,6 @@ TRUTHS: Mapping[str, tuple[str, str]] = {
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
     """Whether every field named in `golden` has one of the values there (of several values all); None without
     `golden`.
-
-    >>> item = WorkItem("1", {}, golden={"match": ("yes", "weak yes")})
-    >>> is_right(item, {"match": "yes"}), is_right(item, {"match": "no"}), is_right(WorkItem("2", {}), {})
-    (True, False, None)
     """
     if not item.golden:
         return None
@@ -54,11 +50,7 @@ def by_right_answer(items: Iterable[WorkItem]) -> list[list[int]]:
 
 
 def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
-    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random.
-
-    >>> sum(is_golden_place(0, "p", place, 0.1) for place in range(100))
-    10
-    """
+    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random."""
     if share <= 0:
         return False
     stretch = int(np.floor((place + 0.5) * share))
@@ -67,12 +59,7 @@ def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
 
 
 def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> tuple[int, ...]:
-    """A person's own order of items of known answer, in which right answers alternate.
-
-    >>> items = [WorkItem(str(i), {}, "golden", {"match": [("yes", "no")[i // 2]]}) for i in range(4)]
-    >>> [items[at].golden["match"] for at in own_order(items, 0, "p", "golden")[:2]].count(["yes"])
-    1
-    """
+    """A person's own order of items of known answer, in which right answers alternate."""
     rng = random_numbers(seed, what, person)
     groups = [rng.permutation(members) for members in by_right_answer(items)]
     keyed = [(at, rng.random(), int(item)) for members in groups for at, item in enumerate(members)]

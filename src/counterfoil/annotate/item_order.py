@@ -25,12 +25,6 @@ def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[in
     """The order of a field's options for a person: shuffled where the form says so, the last ones last.
 
     It follows from the arguments alone, so that an answer by shown places needs no order from the browser.
-
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> options = AnswerOption("0"), AnswerOption("1"), AnswerOption("none")
-    >>> each = FormField("best", "", options=options, shuffled=True, last=1)
-    >>> shown_order(0, "p", "item", each)[-1]
-    2
     """
     n = len(field.options)
     if not field.shuffled:
@@ -41,13 +35,7 @@ def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[in
 
 
 def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
-    """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue.
-
-    >>> items = [WorkItem(str(i), {}, kind="ab"[i // 3]) for i in range(6)]
-    >>> order = np.argsort(work_order(items, CampaignRecipe(form="yes-no", title="")))
-    >>> sorted(items[at].kind for at in order[:2])
-    ['a', 'b']
-    """
+    """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue."""
     rng = random_numbers(recipe.seed, "queue")
     places = np.empty(len(items))
     kinds = _grouped(item.kind for item in items)
@@ -64,11 +52,6 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
 
     No block has an instance twice; kinds, and right answers of golden items, are as even as the numbers
     allow. Where the numbers do not divide some blocks have one work item fewer.
-
-    >>> items = [WorkItem(f"{i}{k}", {}, instance=str(i), kind=k) for i in range(4) for k in "ab"]
-    >>> recipe = CampaignRecipe(form="yes-no", title="", design="blocks", overlap=1, per_person=4)
-    >>> [sorted(items[at].kind for at in block) for block in plan_blocks(items, recipe)]
-    [['a', 'a', 'b', 'b'], ['a', 'a', 'b', 'b']]
     """
     rng = random_numbers(recipe.seed, "blocks")
     work = [at for at, item in enumerate(items) if item.role == "work"]

@@ -186,15 +186,7 @@ class Submissions:
 
     @classmethod
     def of(cls, table: pa.Table) -> "Submissions":
-        """From a table of judgements; an item with a wrong golden answer to any question was answered wrong.
-
-        >>> rows = {"item": ["a", "a", "b"], "person": ["p"] * 3, "question": ["q", "why", "q"],
-        ...         "answer": ["no", "size", "yes"], "seconds": [4.0, 4.0, 6.0],
-        ...         "golden": [None, None, False]}
-        >>> found = Submissions.of(pa.table(rows))
-        >>> found.seconds.tolist(), found.right.tolist(), found.counts.tolist()
-        ([4.0, 6.0], [-1, 0], [True, False])
-        """
+        """From a table of judgements; a wrong golden answer to any question makes the item wrong."""
         items, item = encoded(table.column("item"))
         people, person = encoded(table.column("person"))
         _, first, group = np.unique(

@@ -105,14 +105,6 @@ def item_labels(
 
     Where no item has two answers the model is "majority". Raises `UnknownNameError` for another model,
     `InputError` for a question that is not answered by one option, and no answers.
-
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
-    ...         "answer": ["yes", "yes", "no", "no"]}
-    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
-    >>> found = item_labels(pa.table(rows), match, model="majority")
-    >>> found.items, found.labels, found.posterior.round(2).tolist()
-    (('a', 'b'), ('yes', 'no'), [[0.67, 0.33], [0.0, 1.0]])
     """
     if model not in MODELS:
         raise UnknownNameError("model of labels", model, MODELS)
@@ -156,12 +148,6 @@ def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.floa
 
     "Partially YES" is what `partly` says: ECCV Caption counts it as positive, with half the gain where gains
     are graded (sections 3.2 and E).
-
-    >>> import numpy as np
-    >>> found = ItemLabels("match", "majority", ("a", "b"), ("100% YES", "Partially YES"), np.eye(2),
-    ...                    np.eye(2, dtype=np.int64), ("100% YES", "Partially YES"), np.zeros(2, bool), 1)
-    >>> merged_gains(found), merged_gains(found, "none")
-    (array([1. , 0.5]), array([1., 0.]))
     """
     known = {value: gain_of(value) for value in labels.values}
     odd = next((value for value, gain in known.items() if gain is None), None)
@@ -193,15 +179,7 @@ class LabelOutcome:
 def label_outcomes(
     judgements: pa.Table, field: FormField, truth: Mapping[str, str]
 ) -> tuple[LabelOutcome, ...]:
-    """Each model's labels of a question of one option, of items whose truth is one of the options.
-
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
-    ...         "answer": ["yes", "yes", "no", "no"]}
-    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
-    >>> label_outcomes(pa.table(rows), match, {"a": "yes", "b": "yes"})[0].right
-    0.5
-    """
+    """Each model's labels of a question of one option, of items whose truth is one of the options."""
     rows = of_question(judgements, field)
     known = [item for item, right in truth.items() if right in field.values]
     rows = rows.filter(pc.is_in(rows.column("item"), pa.array(known, pa.string())))

@@ -29,14 +29,6 @@ class Pictures(Mapping[str, bytes]):
     """The images that were added, by name: a digest of the pixels and an ending.
 
     Images are read to name them and again to give them out, so that a campaign needs the memory of one image.
-
-    >>> import numpy as np
-    >>> from counterfoil.benchmarks.records import PixelSource
-    >>> found = Pictures()
-    >>> square = Image("red", PixelSource(np.zeros((8, 8, 3), np.uint8)))
-    >>> name = found.add(square)
-    >>> name.endswith(".png"), found.add(square) == name, len(found), found[name][:4]
-    (True, True, 1, b'\x89PNG')
     """
 
     _images: dict[str, Image] = field(default_factory=dict)
@@ -71,13 +63,7 @@ class Pictures(Mapping[str, bytes]):
 
 
 def as_png(picture: PIL.Image.Image) -> bytes:
-    """A picture in RGB as PNG: its pixels and nothing else.
-
-    >>> from counterfoil.inputs.pictures import open_picture
-    >>> picture = PIL.Image.new("RGB", (2, 2)); picture.info["parameters"] = "a prompt"
-    >>> open_picture(io.BytesIO(as_png(picture))).info
-    {}
-    """
+    """A picture in RGB as PNG: its pixels and nothing else."""
     buffer = io.BytesIO()
     bare = PIL.Image.frombytes("RGB", picture.size, picture.tobytes())
     bare.save(buffer, format="PNG", compress_level=_LEVEL)

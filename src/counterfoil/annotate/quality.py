@@ -68,11 +68,6 @@ def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[P
 
     Straight lines are looked for in what was shown first, second, ... where a campaign shuffles options, else
     in values. Answers that are no single options are only looked at for speed and golden items.
-
-    >>> rows = {"item": ["a"], "person": ["p"], "question": ["q"], "answer": ["yes"], "seconds": [5.0],
-    ...         "golden": pa.nulls(1, pa.bool_())}
-    >>> people_quality(pa.table(rows))
-    (PersonQuality(person='p', items=1, reasons=(), not_visible=0),)
     """
     field = None if campaign is None else fields_of(campaign).get(campaign.form.main)
     if "role" in table.column_names:

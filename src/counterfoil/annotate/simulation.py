@@ -76,11 +76,7 @@ KINDS: Mapping[str, SimulatedPerson] = {
 def crowd(
     shares: Mapping[str, float], n: int, *, seconds: float = 1.0, accuracy: float | None = None
 ) -> tuple[SimulatedPerson, ...]:
-    """So many people of several kinds, by their shares; what is left over by rounding is of the first kind.
-
-    >>> [person.name for person in crowd({"able": 0.6, "bot": 0.4}, 4)]
-    ['able-1', 'able-2', 'bot-1', 'bot-2']
-    """
+    """So many people of several kinds, by their shares; what rounding leaves over is of the first kind."""
     odd = next((kind for kind in shares if kind not in KINDS), None)
     total = sum(shares.values())
     if odd is not None or not total > 0 or min(shares.values()) < 0:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -143,14 +143,6 @@ class CampaignOverview:
     quality: tuple[PersonQuality, ...]
     reviews: dict[str, Review]
     disputes: tuple[DisputedItem, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return {
-            **asdict(self),
-            "agreement": None if self.agreement is None else self.agreement.to_json(),
-            "quality": [person.to_json() for person in self.quality],
-        }
 
 
 def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -> CampaignOverview:

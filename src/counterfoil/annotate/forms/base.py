@@ -113,12 +113,7 @@ class FormField:
         return tuple(option.value for option in self.options)
 
     def is_open(self, answer: Mapping[str, Any]) -> bool:
-        """Whether the field is to be filled in, given the fields before it.
-
-        >>> why = FormField("why", "Why?", when={"match": ("no",)})
-        >>> why.is_open({"match": "no"}), why.is_open({"match": "yes"}), why.is_open({})
-        (True, False, False)
-        """
+        """Whether the field is to be filled in, given the fields before it."""
         for name, values in self.when.items():
             chosen = answer.get(name)
             chosen_values = chosen if isinstance(chosen, list) else [chosen]
@@ -192,11 +187,7 @@ def image_and_caption(item: WorkItem, label: str = "Description") -> tuple[Shown
 
 
 def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
-    """An option for each of several images or texts, whose value is its place, from 0.
-
-    >>> numbered(texts=["A cat.", "A dog."])[1]
-    AnswerOption(value='1', label='', images=(), texts=('A dog.',))
-    """
+    """An option for each of several images or texts, whose value is its place, from 0."""
     ((kind, several),) = contents.items()
     shown: list[dict[str, Any]] = [{kind: (one,)} for one in several]
     return tuple(AnswerOption(str(at), **own) for at, own in enumerate(shown))
@@ -226,13 +217,6 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
 
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
     `AnswerIn`.
-
-    >>> page = WorkPage((), (FormField("best", "Which?", options=(AnswerOption("a"), AnswerOption("none"))),))
-    >>> check_answer(page, {"best": 1})
-    {'best': 'none'}
-    >>> check_answer(page, {"best": 2})
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: field 'best': no such option; given: 2; allowed: 0 to 1
     """
     known = {question.name for question in page.fields}
     odd = next((name for name in raw if name not in known), None)

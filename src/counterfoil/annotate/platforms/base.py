@@ -87,14 +87,7 @@ class Platform(Protocol):
 def parameter(
     parameters: Sequence[tuple[str, str]], name: str, *, platform: str, required: bool = True
 ) -> str:
-    """The id in a parameter; empty where it is not there and not required.
-
-    >>> parameter([("PROLIFIC_PID", "5f8a")], "PROLIFIC_PID", platform="prolific")
-    '5f8a'
-    >>> parameter([("id", "%SURVEY_CODE%")], "id", platform="sona")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: sona, parameter 'id': the placeholder was not replaced by an id; ...
-    """
+    """The id in a parameter; empty where it is not there and not required."""
     where = f"{platform}, parameter '{name}'"
     values = {value.strip() for key, value in parameters if key == name} - {""}
     if not values:
@@ -116,11 +109,7 @@ def parameter(
 
 
 def with_parameters(address: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """`address` with parameters added as they are, so that placeholders survive; its own ones stay.
-
-    >>> with_parameters("https://example.org/enter?c=7#top", [("PID", "{{%PROLIFIC_PID%}}")])
-    'https://example.org/enter?c=7&PID={{%PROLIFIC_PID%}}'
-    """
+    """`address` with parameters added as they are, so that placeholders survive; its own ones stay."""
     base, _, _ = address.partition("#")
     sign = "&" if urlsplit(base).query else "?"
     return base.rstrip("?&") + sign + "&".join(f"{name}={value}" for name, value in parameters)

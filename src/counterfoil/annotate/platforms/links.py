@@ -26,10 +26,6 @@ class LinkPlatform(Coded):
 
     `person`, `study` and `submission` are the parameters' names. `person_placeholder` is what the platform
     replaces by an id. A person who does not consent goes to `done` only where there is a code for that.
-
-    >>> sona = LinkPlatform(person="sona_id", done="https://uni.example/credit?survey_code={person}")
-    >>> sona.leave(sona.visit([("sona_id", "123")]), "completed").address
-    'https://uni.example/credit?survey_code=123'
     """
 
     name: str = "panel"
@@ -89,11 +85,6 @@ class ProlificPlatform(Coded):
     """People of a Prolific study; with `study` set, people of another one are refused.
 
     A person who does not consent and for whom there is no code is asked to return the submission.
-
-    >>> prolific = ProlificPlatform(completed="C1X2")
-    >>> visit = prolific.visit([("PROLIFIC_PID", "5f8a"), ("STUDY_ID", "60a"), ("SESSION_ID", "61b")])
-    >>> visit.submission, prolific.leave(visit, "completed").address
-    ('61b', 'https://app.prolific.com/submissions/complete?cc=C1X2')
     """
 
     name: str = "prolific"

@@ -28,10 +28,6 @@ class HitLayout:
 
     `item` are the columns that together name an item. `golden` is a column with the right answer of the first
     question where it is known, several with "|" between them.
-
-    >>> HitLayout(("Input.image{n}", "Input.caption{n}"), {"match": "Answer.match{n}"}).numbers(
-    ...     ["Input.image1", "Input.image2", "Input.caption1", "Input.caption2"])
-    ('1', '2')
     """
 
     item: tuple[str, ...] = ("Input.item{n}",)

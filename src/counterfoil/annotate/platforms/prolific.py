@@ -101,11 +101,6 @@ def reconcile(
     """Submissions beside the people of a campaign, by the campaign's ids, with whether they are done.
 
     A person may have several submissions: the place is free only where each of them was given back.
-
-    >>> made = [ProlificSubmission("s1", "p", "RETURNED"), ProlificSubmission("s2", "q", "AWAITING REVIEW")]
-    >>> found = reconcile(made, {"p": False, "q": True, "r": False})
-    >>> found.free, [each.id for each in found.payable], found.strangers
-    (('p',), ['s2'], ('r',))
     """
     of_person: dict[str, list[ProlificSubmission]] = {}
     for submission in submissions:

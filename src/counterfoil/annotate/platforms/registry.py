@@ -67,11 +67,6 @@ def campaign_platform(entry: str, completion: str = "") -> Platform:
 
     That is the code of completed work, the address to go back to, or settings as "key=value" with commas
     between them.
-
-    >>> campaign_platform("prolific", "completed=C1X2, failed_checks=F3").code("failed_checks")
-    'F3'
-    >>> campaign_platform("sona", "https://uni.example/credit?survey_code={person}").done
-    'https://uni.example/credit?survey_code={person}'
     """
     platform = PLATFORMS.find(entry, where="entry of the campaign")
     text = completion.strip()

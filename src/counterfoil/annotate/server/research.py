@@ -11,27 +11,22 @@ most for a twentieth of the time.
 import hashlib
 import hmac
 import math
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answering import Running, set_running
-from counterfoil.annotate.answers import answers_of, judgement_table
+from counterfoil.annotate.answers import answers_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.judgement_table import encoded, write_judgement_table
 from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
@@ -281,10 +276,6 @@ class ResearcherPages:
         except InputError as error:
             raise HTTPException(404, str(error)) from None
 
-    def overview(self) -> dict[str, Any]:
-        """Status, agreement, people and disputes."""
-        return self.cache.latest().to_json()
-
     def state(self, given: StateGiven) -> DoneView:
         """Go on, pause or stop: paused and stopped campaigns hand out nothing; what is under way is taken."""
         set_running(self.database, given.state, self.clock())
@@ -303,16 +294,6 @@ class ResearcherPages:
         """Decide an item that people disagree on."""
         decision = adjudicate(self.database, self.campaign, **given.model_dump(), by=BY, now=self.clock())
         return self._done(f"{decision.item}: {decision.answer}")
-
-    def export(self) -> Response:
-        """The answers that count as CSV; people are numbered, and their ids are not in it."""
-        table = without_ids(judgement_table(self.database, self.campaign))
-        with tempfile.TemporaryDirectory(prefix="counterfoil-export-") as folder:
-            path = Path(folder) / "judgements.csv"
-            write_judgement_table(path, table)
-            content = path.read_bytes()
-        headers = {"content-disposition": 'attachment; filename="judgements.csv"'}
-        return Response(content, 200, headers, "text/csv; charset=utf-8")
 
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         values |= {"title": self.campaign.recipe.title, "short": SHORT_ID, "moment": moment}
@@ -341,23 +322,10 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     html.get("/people/{person}", dependencies=reading)(pages.answers)
     html.get("/image/{name}", dependencies=reading)(pages.image)
     scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
-    scripts.get("/overview", dependencies=reading)(pages.overview)
     scripts.post("/state", dependencies=deciding)(pages.state)
     scripts.post("/reviews", dependencies=deciding)(pages.review)
     scripts.post("/adjudications", dependencies=deciding)(pages.decide)
-    scripts.get("/judgements.csv", dependencies=reading, response_class=Response)(pages.export)
     router = APIRouter()
     router.include_router(scripts)
     router.include_router(html)
     return router
-
-
-def without_ids(table: pa.Table) -> pa.Table:
-    """The judgements with numbers in place of the people's ids, in the order of appearance.
-
-    >>> without_ids(pa.table({"person": ["b81c", "03fe", "b81c"]})).column("person").to_pylist()
-    ['1', '2', '1']
-    """
-    _, codes = encoded(table.column("person"))
-    numbers = pc.cast(pa.array(codes + 1), pa.string())
-    return table.set_column(table.column_names.index("person"), "person", numbers)

@@ -63,13 +63,7 @@ FORM_PAGE = {"referrer-policy": "same-origin"}
 
 @dataclass
 class Attempts:
-    """Wrong attempts by address, or by what else they have in common, within the last `window` seconds.
-
-    >>> attempts = Attempts(most=2, window=60)
-    >>> attempts.wrong("1.2.3.4", now=0.0); attempts.wrong("1.2.3.4", now=1.0)
-    >>> attempts.wait("1.2.3.4", now=10.0), attempts.wait("1.2.3.4", now=61.5), attempts.wait("::1", now=2.0)
-    (50, 0, 0)
-    """
+    """Wrong attempts by address, or by what else they have in common, within the last `window` seconds."""
 
     most: int = MOST_WRONG
     window: float = WINDOW
@@ -107,11 +101,7 @@ def network_of(address: str) -> str:
 
 
 def host_of(authority: str) -> str:
-    """The host of "host:port" in lower case, without a port; empty for what is none.
-
-    >>> host_of("Study.Example:8750"), host_of("[::1]:80"), host_of("a@b")
-    ('study.example', '::1', '')
-    """
+    """The host of "host:port" in lower case, without a port; empty for what is none."""
     try:
         parts = urlsplit(f"//{authority}")
         valid = parts.port is None or parts.port >= 0
@@ -128,11 +118,7 @@ def is_address(host: str) -> bool:
 
 
 def check_public_url(address: str) -> str:
-    """The address under which people reach the server, without a slash at its end.
-
-    >>> check_public_url("https://study.example/")
-    'https://study.example'
-    """
+    """The address under which people reach the server, without a slash at its end."""
     try:
         parts = urlsplit(address)
         sound = parts.scheme in ("http", "https") and bool(host_of(parts.netloc))

@@ -56,9 +56,6 @@ def environment() -> Any:
 def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
     """Markdown as HTML, in which HTML of its own is text and links open beside the page; `figures` are
     addresses of images.
-
-    >>> prose("**Look** <b>twice</b> ![at this](a.png).", {"a.png": "/media/1"}).strip()
-    '<p><strong>Look</strong> &lt;b&gt;twice&lt;/b&gt; <img src="/media/1" alt="at this" />.</p>'
     """
     parser, tokens = tokens_of(markdown)
     for child in inner(tokens):
