@@ -1,4 +1,4 @@
-"""What a person has before them, and their answers, taken once and for good.
+"""Answering: what a person has before them, and their answers, taken once and for good.
 
 An answer that was acknowledged is on the disk. One that comes twice, by its key, changes nothing and gets the
 same receipt, so that a page can send again whatever it has no receipt for. Functions that take a connection
