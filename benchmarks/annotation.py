@@ -27,7 +27,7 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.annotate import answering, participants
-from counterfoil.annotate.answers import counts, judgement_batches, judgement_table
+from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database, open_database
@@ -186,9 +186,6 @@ def main() -> None:
         )
 
         timed("counts", lambda: counts(db))
-        timed(
-            "judgements in batches", lambda: sum(batch.num_rows for batch in judgement_batches(db, campaign))
-        )
         table = timed("judgement table", lambda: judgement_table(db, campaign))
         print(f"{table.num_rows:,} judgements, {table.nbytes / 2**20:.0f} MiB")
         db.close()

@@ -165,9 +165,6 @@ REFUSALS: dict[str, dict[str, str]] = {
     "cache limit --": {
         **dict.fromkeys(("much", "'5 cats'", "-1GB", "1e99", "9" * 40), "no size; given:"),
     },
-    "annotate prolific create campaign": {
-        "--url https://study.example.org": 'another way; given: entry = link; write entry = "prolific"',
-    },
     "annotate create --images photos --out new --from pairs.csv": {
         "choose": ": --from pairs --data",
         "yes-no --sample 20": "--sample is of ",
@@ -375,11 +372,9 @@ annotate create yes-no --from pairs.csv --images photos --out new
     --keep-until soon
     --entry nothing mturk ''
     --set x rationale=yes
-    --instructions nowhere.md photos
     --out photos pairs.csv
 annotate serve photos
     --public-url study.example 'https://study.example/a?b'
-    --certificate nowhere.pem
     nothing
 annotate links photos
     --out photos pairs.csv pairs.csv/x.csv
@@ -389,9 +384,7 @@ annotate import hits.csv --format mturk --out new.csv
     --question-column answer = 'why=Answer.why{{n}}'
     --many nothing
     --golden-column 'Input.golden{{n}}'
-annotate import annotated.json --format label-studio --out new.csv
     --format nothing table
-    --many nothing
     --out photos judgements.csv x.gif
     --json photos judgements.csv
 annotate prolific reject photos | nothing

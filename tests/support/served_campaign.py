@@ -15,7 +15,6 @@ from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
-from counterfoil.annotate.server.connections import BoundedConnection
 
 #: A text that would run or end something if a page forgot to escape it, and a path that no file may have.
 NASTY = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -59,7 +58,9 @@ def campaign_of(folder, form, *, n=3, onboarding=None, instructions="Look **clos
         recipe["onboarding"] = 2
     values = {"title": "Discs & <grounds>", "overlap": 30, "completion": "DONE-1", **recipe}
     made = CampaignRecipe(form=form, **values)
-    return create_folder(folder, made, items, PICTURES, instructions=instructions)
+    campaign = create_folder(folder, made, items, PICTURES)
+    (folder / "instructions.md").write_text(instructions)
+    return campaign
 
 
 @dataclass
@@ -82,9 +83,7 @@ def serving(campaign, **more):
     database = open_database(campaign, serve=True)
     log = []
     app = make_app(campaign, database, log=log.append, **more)
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="error", http=BoundedConnection, proxy_headers=False)
-    )
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", proxy_headers=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

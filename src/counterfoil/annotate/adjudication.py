@@ -1,8 +1,5 @@
-"""Adjudication of items on which people disagree: which they are, and a researcher's decision about each.
-
-Items are put in the order of how undecided their label is: the entropy of its posterior by the one-coin
-model, which weighs each person by how often they agree with the rest. A decision stands beside the answers,
-with who took it, when and why; labels take it instead of the posterior.
+"""Items on which people disagree, most undecided first (entropy of the label by the one-coin model), and a
+researcher's decisions about them, which stand beside the answers.
 """
 
 import math
@@ -50,22 +47,10 @@ class DisputedItem:
 
 
 def disputed_items(
-    table: pa.Table,
-    field: FormField,
-    decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None,
+    table: pa.Table, field: FormField, decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None
 ) -> tuple[DisputedItem, ...]:
-    """Items that got different answers to a question, those most undecided first, ties by id.
-
-    `table` are judgements; `field` the question, one option each. Items decided before come last. Empty where
-    all agree, and for a question of another kind.
-
-    >>> rows = {"item": list("aabb"), "person": list("pqpq"), "question": ["match"] * 4,
-    ...         "answer": ["yes", "yes", "yes", "no"], "golden": pa.nulls(4, pa.bool_())}
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> options = AnswerOption("yes"), AnswerOption("no")
-    >>> found = disputed_items(pa.table(rows), FormField("match", "?", options=options))
-    >>> [(each.item, each.votes) for each in found]
-    [('b', {'yes': 1, 'no': 1})]
+    """Items that got different answers to a question of one option: most undecided first, ties by id, decided
+    ones last.
     """
     rows, values = of_question(table, field), field.values
     if field.kind != "one" or len(values) < 2:
@@ -113,29 +98,13 @@ def decided_answers(db: Database, campaign: Campaign) -> dict[tuple[str, str], s
 
 
 def adjudicate(
-    db: Database,
-    campaign: Campaign,
-    item: str,
-    answer: str,
-    *,
-    by: str,
-    now: float,
-    note: str = "",
-    question: str = "",
+    db: Database, campaign: Campaign, item: str, answer: str, *, by: str, now: float, note: str = ""
 ) -> AdjudicatedAnswer:
-    """Decide an item: the value of an option of `question`, by default the form's main one.
-
-    A later decision replaces an earlier one. Raises `InputError` for an item, a question or an option that
-    the campaign does not have, and for a question that is not answered by one option.
-    """
-    place = campaign.places.get(item)
+    """Decide an item: the value of an option of the form's main question; it replaces an earlier decision."""
+    place, question = campaign.places.get(item), campaign.form.main
     if place is None:
         raise InputError("no such item in this campaign", given=item)
-    question = question or campaign.form.main
-    fields = {field.name: field for field in campaign.form.page(campaign.items[place]).fields}
-    if question not in fields:
-        raise InputError("no such question", where=f"item '{item}'", given=question, allowed=[*fields])
-    field = fields[question]
+    field = next(f for f in campaign.form.page(campaign.items[place]).fields if f.name == question)
     if field.kind != "one":
         raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
     if answer not in field.values:

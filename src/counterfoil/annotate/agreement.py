@@ -44,10 +44,8 @@ _OF_DIRECTION = re.compile(r"(i2t|t2i)-\d+")
 
 @dataclass(frozen=True)
 class PairwiseKappa:
-    """Cohen's kappa of every two people who share enough items: mean, lowest, highest, number of pairs.
-
-    A pair whose kappa is not defined is in none of them. `each` are all pairs by id of the two people, with
-    an interval over items; empty where there are more than `MOST_LISTED`.
+    """Cohen's kappa of every two people who share enough items; `each` pair has an interval over items, and
+    is empty where there are more than `MOST_LISTED`.
     """
 
     mean: float
@@ -99,10 +97,7 @@ class CampaignAgreement:
 
 
 def fields_of(campaign: Campaign) -> dict[str, FormField]:
-    """The fields of a campaign by name, each with the options of all its items, those that stand last last.
-
-    Pages of one form differ in their options, such as numbers of images to choose from.
-    """
+    """The fields of a campaign by name, with the options of all its items, those that stand last last."""
     fields: dict[str, FormField] = {}
     alike: dict[str, dict[str, int]] = {}
     for item in campaign.items:
@@ -136,17 +131,7 @@ def campaign_agreement(
 ) -> CampaignAgreement:
     """Agreement per question of a table of judgements, with 95 % intervals over items and people.
 
-    `fields` are the form's, by question; exchangeable options of one agree by chance once in as many as an
-    item has. Of a question without a field the answers are compared as they are, by equality. `scale` stands
-    for the questions' own. With `by_kind` each kind of item (a column `kind`) has rows of its own where there
-    are several. Undefined values are NaN (`evaluation.agreement`). Raises `InputError` for a table without
-    answers that count, and answers that have no place on the scale.
-
-    >>> rows = {"item": list("aabbcc"), "person": list("xyxyxy"), "question": ["best"] * 6,
-    ...         "answer": ["0", "1", "none", "none", "2", "2"]}
-    >>> found = campaign_agreement(pa.table(rows), draws=50).questions[0]
-    >>> found.question, found.people.items, round(found.people.raw.value, 4)
-    ('best', 3, 0.6667)
+    Of a question that is not among `fields` answers are compared by equality. Undefined values are NaN.
     """
     table = counted(table)
     if not len(table):
@@ -189,11 +174,8 @@ def campaign_agreement(
 
 
 def counted(table: pa.Table) -> pa.Table:
-    """The judgements that count: not set aside, not of golden items nor of the test before the work, and not
-    of people who could not see the item.
-
-    >>> counted(pa.table({"item": ["a", "b"], "golden": [None, True]})).column("item").to_pylist()
-    ['a']
+    """The judgements of work that count: not set aside, not golden, and not of people who could not see the
+    item.
     """
     if "counted" in table.column_names:
         table = table.filter(pc.fill_null(table.column("counted"), True))

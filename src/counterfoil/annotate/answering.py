@@ -1,8 +1,8 @@
 """Answering: what a person has before them, and their answers, taken once and for good.
 
-An answer that was acknowledged is on the disk. A submission that comes twice, by its key, changes nothing and
-gets the same receipt, so that a page can send again whatever it has no receipt for. Functions that take a
-connection work within a writing transaction; what they did is on the disk once it has ended.
+An answer that was acknowledged is on the disk. One that comes twice, by its key, changes nothing and gets the
+same receipt, so that a page can send again whatever it has no receipt for. Functions that take a connection
+work within a writing transaction.
 """
 
 import json
@@ -20,7 +20,6 @@ from counterfoil.annotate.assignment import (
     qualification_items,
     reclaim,
     release,
-    set_target,
     store_answer,
 )
 from counterfoil.annotate.budget import items_per_person, positions_of
@@ -64,9 +63,8 @@ NOTICES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Assignment:
-    """An item before a person: its page in the order in which they see it, and the lease to answer with.
-
-    `position` counts from 1. `item` and `role` are for the server alone.
+    """An item before a person, its page in the order in which they see it, and the lease to answer with;
+    counted from 1.
     """
 
     item: WorkItem
@@ -78,10 +76,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class WorkState:
-    """Where a person stands: what is before them, how many of how many are done, what they should know.
-
-    `code` is the campaign's completion code, once the person is done.
-    """
+    """Where a person stands: what is before them, how many of how many are done, what they should know."""
 
     state: State
     assignments: tuple[Assignment, ...] = ()
@@ -103,9 +98,7 @@ class SpanIn(BaseModel):
 
 class AnswerIn(BaseModel):
     """An answer to a leased item: options as places on the page, `key` the same however often it is sent.
-
-    `unseen` stands in place of an answer where the person cannot see the item; `replaces` is the key of their
-    last answer where this one takes its place.
+    `replaces` is the key of the person's last answer where this one takes its place.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -174,11 +167,9 @@ def record_answer(
 ) -> Receipt:
     """Take an answer to a lease, None where the person has none with the id that was sent.
 
-    Not accepted, with the reason as notice: an answer to an item that this person has answered, one that came
-    so late that others have the item, one that is to replace another than the person's last answer or comes
-    after the end of its lease, and one of a person who withdrew or was disqualified. Raises
-    `InputError` for a lease that is not this person's, what is no answer to the page, and a key that
-    another answer had.
+    Not accepted, with the reason as notice: answers that come twice or too late, and those of people who
+    withdrew or were disqualified. Raises `InputError` for another person's lease, no answer to the page, and
+    another answer's key.
     """
     if lease is None:
         if person.state != "withdrawn":
@@ -208,9 +199,9 @@ def record_answer(
     }
     try:
         if lease.state == "answered":
-            person = _replace_answer(connection, campaign, person, lease, row)
+            person = _replace_answer(connection, person, lease, row)
         else:
-            store_answer(connection, campaign, lease, row)
+            store_answer(connection, lease, row)
             if lease.role != "onboarding":
                 wrong = person.wrong + (lease.role == "golden" and right is False)
                 person = replace(person, done=person.done + 1, wrong=wrong)
@@ -228,20 +219,19 @@ def record_answer(
         set_person(connection, person.id, warned=errors)
         if errors > campaign.recipe.onboarding_warnings:
             why = f"{errors} errors in the test before the work"
-            person = _disqualified(connection, campaign, person, now, why)
+            person = _disqualified(connection, person, now, why)
         else:
             log_event(connection, now, "warned", person.id, item.id)
             notice = _ERROR
     elif lease.role == "golden" and not right and 0 < misses <= person.wrong:
-        person = _disqualified(connection, campaign, person, now, f"{person.wrong} golden answers were wrong")
+        person = _disqualified(connection, person, now, f"{person.wrong} golden answers were wrong")
     after = work_state(connection, campaign, person, now)
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
 def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
-    """Let a person end with what they did: it counts, and others get what was before them.
-
-    A block that was begun waits for another person, and its answers are set aside once one takes it.
+    """Let a person end with what they did: it counts, and others get what was before them, a begun block
+    whole.
     """
     at_work = people.c.state.in_(("onboarding", "work"))
     if set_person(connection, person.id, at_work, state="ended", finished=now):
@@ -255,7 +245,7 @@ def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
 def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
     """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
     if person.state != "withdrawn":
-        invalidate(connection, campaign, person.id)
+        invalidate(connection, person.id)
         connection.execute(sa.delete(answers).where(answers.c.person == person.id))
         connection.execute(sa.delete(leases).where(leases.c.person == person.id))
         counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
@@ -325,9 +315,7 @@ def _repeated_or_late(
     return None
 
 
-def _replace_answer(
-    connection: sa.Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
-) -> Person:
+def _replace_answer(connection: sa.Connection, person: Person, lease: Lease, row: dict[str, Any]) -> Person:
     """Put an answer in the place of the one that the lease has; the person as counted since."""
     own = answers.c.lease == lease.id
     before = connection.execute(sa.select(answers.c.right).where(own)).scalar_one()
@@ -336,16 +324,12 @@ def _replace_answer(
         right, wrong = (int(row["right"] is outcome) - int(before is outcome) for outcome in (True, False))
         set_person(connection, person.id, right=people.c.right + right, wrong=people.c.wrong + wrong)
         return replace(person, wrong=person.wrong + wrong)
-    if campaign.recipe.design == "adaptive":
-        set_target(connection, campaign, lease.item)
     return person
 
 
-def _disqualified(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, why: str
-) -> Person:
+def _disqualified(connection: sa.Connection, person: Person, now: float, why: str) -> Person:
     """The person, whose answers no longer count and who gets no more items."""
-    invalidate(connection, campaign, person.id)
+    invalidate(connection, person.id)
     set_person(connection, person.id, state="disqualified")
     log_event(connection, now, "disqualified", person.id, why)
     return replace(person, state="disqualified")

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,45 +24,30 @@ _SCHEMA = pa.schema([*SCHEMA, *map(pa.field, _MORE, _MORE.values())])
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a campaign is.
-
-    `people` by state; `answers` to work that count, and those `set_aside`; `items` of work, those `complete`
-    and the answers that these have (in an adaptive design they would have had `most` each), answers still
-    `wanted`, and items `leased` to people now.
-    """
+    """How far a campaign is: people by state, answers that count or were set aside, and items of work."""
 
     people: Mapping[str, int]
     answers: int
     set_aside: int
     items: int
     complete: int
-    complete_answers: int
     wanted: int
     leased: int
 
 
 def judgement_table(db: Database, campaign: Campaign, *, everything: bool = False) -> pa.Table:
-    """All answers, a row per item, person and question, in the order in which they came.
+    """All answers that count, a row per item, person and question, in the order in which they came.
 
-    `golden` is whether a golden item was answered right, null for others; `role` is work or golden;
-    `submitted` is in seconds since 1970. Only answers that count; with `everything` also those that were
-    set aside (`counted` is false) and the first answers of the test before the work (role onboarding). Where
-    a person could not see the item, the answer to the form's main question is `forms.base.NOT_VISIBLE`;
-    `comment` is what they wrote beside their answer, null for nothing.
+    With `everything` also those that were set aside (`counted` is false), and first answers of the test
+    before the work (role onboarding). `golden` is null but for golden items.
     """
-    return pa.Table.from_batches(judgement_batches(db, campaign, everything=everything), _SCHEMA)
-
-
-def judgement_batches(
-    db: Database, campaign: Campaign, *, everything: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """The table of judgements in batches, so that memory does not grow with the number of answers."""
     names = ("item", "person", "role", "answer", "seconds", "submitted", "right", "counted", "comment")
     query = sa.select(*(answers.c[name] for name in names)).order_by(answers.c.number)
     if everything:
         query = query.where(answers.c.attempt == 0)
     else:
         query = query.where(answers.c.counted, answers.c.role != "onboarding")
+    batches = []
     with db.reading() as connection:
         rows = connection.execution_options(stream_results=True, max_row_buffer=_ROWS).execute(query)
         for part in rows.partitions(_ROWS):
@@ -79,7 +64,8 @@ def judgement_batches(
                 for row in part
                 for question, value in json.loads(row.answer).items()
             ]
-            yield pa.RecordBatch.from_pylist(cells, _SCHEMA)
+            batches.append(pa.RecordBatch.from_pylist(cells, _SCHEMA))
+    return pa.Table.from_batches(batches, _SCHEMA)
 
 
 def counts(db: Database) -> Counts:
@@ -93,11 +79,7 @@ def counts(db: Database) -> Counts:
     queries = (
         sa.select(where(answers.c.counted & (answers.c.role == "work")), where(~answers.c.counted)),
         sa.select(
-            count(),
-            where(full),
-            total(sa.case((full, items.c.answered), else_=0)),
-            total(items.c.target - items.c.answered),
-            total(items.c.leased),
+            count(), where(full), total(items.c.target - items.c.answered), total(items.c.leased)
         ).where(items.c.role == "work"),
     )
     with db.reading() as connection:
@@ -108,11 +90,8 @@ def counts(db: Database) -> Counts:
 
 @dataclass(frozen=True)
 class PersonAnswer:
-    """An answer: the item, what was shown, and each question with what the person said.
-
-    `right` is whether an item of known answer was answered right, None for others; `known` what would have
-    been. `others` counts what other people said to the form's main question. `counted` is false of answers
-    that were set aside.
+    """An answer beside what was shown, what would have been right (`known`), and how often others gave each
+    answer.
     """
 
     item: str
@@ -133,9 +112,8 @@ class PersonAnswer:
 
 
 def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAnswer, ...]:
-    """Everything that a person answered, in order, the test before the work too; nothing of an unknown id.
-
-    To be looked at before work is rejected, as in ECCV Caption (section 3.2).
+    """Everything that a person answered, in order, to be looked at before work is rejected (ECCV Caption,
+    section 3.2).
     """
     with db.reading() as connection:
         own = sa.select(answers).where(answers.c.person == person).order_by(answers.c.number)

@@ -1,26 +1,19 @@
-"""Assignment: who gets which item, from the issue of a lease to its answer or its release.
-
-The next items of a person come from the queue, from their block, or from the test before the work. A block of
-items is one person's at a time, and goes to another where it was not finished.
+"""Who gets which item: from the queue, from a block of their own, or from the test before the work.
 
 All functions work within a writing transaction, which holds the whole database, so that what was read stays
 true. An item's counts (`answered`, `leased`) change here, and where all people are deleted (`privacy`).
 """
 
-import json
 import secrets
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from counterfoil.annotate.budget import positions_of
-from counterfoil.annotate.campaign import Campaign, CampaignRecipe
-from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import Role
 from counterfoil.annotate.golden import is_golden_place, own_order
-from counterfoil.annotate.participants import BY_TOKEN, Person, token_hash
+from counterfoil.annotate.participants import Person
 from counterfoil.annotate.tables import (
     ROUND,
     answers,
@@ -33,9 +26,6 @@ from counterfoil.annotate.tables import (
     sa,
     set_person,
 )
-
-#: What is believed of a person's accuracy before golden answers: its mean, and the answers it is worth.
-_ACCURACY, _WEIGHT = 0.8, 5.0
 
 
 @dataclass(frozen=True)
@@ -56,25 +46,6 @@ class Lease:
 
 #: The columns of a lease, in the order of its fields.
 COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
-
-
-class Writes:
-    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
-
-    Their values come by name; no name is a column's, which SQLAlchemy would set.
-    """
-
-    def __init__(self, *statements: Any) -> None:
-        *first, last = statements
-        self.statements = statements
-        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
-        self.together = last.add_cte(*parts)
-
-    def run(self, connection: sa.Connection, **values: Any) -> None:
-        """Write all of them."""
-        in_turn = connection.dialect.name == "sqlite"
-        for statement in self.statements if in_turn else (self.together,):
-            connection.execute(statement, values)
 
 
 # Statements that every answer runs are built once: to build one takes longer than to run it.
@@ -108,14 +79,14 @@ _STORE = sa.insert(answers).values(
 )
 #: What is written of a new lease, and of the answer to one, by the role of its item.
 _ISSUE = {
-    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
-    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
-    "onboarding": Writes(_INSERT.inline()),
+    "work": (_COUNT_LEASED, _COUNT_PAGE, _INSERT),
+    "golden": (_COUNT_PAGE, _INSERT),
+    "onboarding": (_INSERT,),
 }
 _ANSWER = {
-    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
-    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
-    "onboarding": Writes(_SET_STATE, _STORE.inline()),
+    "work": (_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE),
+    "golden": (_SET_STATE, _COUNT_DONE, _STORE),
+    "onboarding": (_SET_STATE, _STORE),
 }
 # A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
@@ -130,41 +101,16 @@ _NEW = (
 #: The next item of the queue that is new to a person, and the golden items that are.
 NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
 GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
-_OPEN = (
-    (leases.c.person == people.c.id)
-    & (leases.c.state != sa.literal_column("'answered'"))
-    & (leases.c.role != sa.literal_column("'onboarding'"))
-)
-
-
-def _before(next_item: Any) -> Any:
-    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
-    return (
-        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
-        .select_from(people)
-        .outerjoin(leases, _OPEN)
-        .where(people.c.id == PERSON_ID)
-        .order_by(leases.c.place)
+#: A person's leases without an answer, in the order of their pages.
+UNANSWERED = (
+    sa.select(*COLUMNS)
+    .where(
+        leases.c.person == PERSON_ID,
+        leases.c.state != sa.literal_column("'answered'"),
+        leases.c.role != sa.literal_column("'onboarding'"),
     )
-
-
-#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
-#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
-QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
-#: A person by a token, with a lease of theirs.
-BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
-    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
-).add_columns(*COLUMNS)
-
-
-def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
-    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
-    values = {"token_hash": token_hash(token), "lease_id": lease}
-    row = connection.execute(BY_TOKEN_AND_LEASE, values).first()
-    if row is None:
-        return None
-    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
-    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
+    .order_by(leases.c.place)
+)
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
@@ -182,7 +128,10 @@ def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float
 def issue(connection: sa.Connection, lease: Lease) -> Lease:
     """Store a new lease, and count it where its item and its person are counted."""
     values = {f"lease_{name}": value for name, value in vars(lease).items()}
-    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
+    for statement in _ISSUE[lease.role]:
+        connection.execute(
+            statement, {"person_id": lease.person, "item_position": lease.item, "more": 1, **values}
+        )
     return lease
 
 
@@ -194,27 +143,23 @@ def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) 
     return replace(lease, state="live", expires=expires)
 
 
-def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
-    """Store the answer to a lease, and count it where its item and its person are counted.
-
-    An item of an adaptive design may want more answers after it.
-    """
+def store_answer(connection: sa.Connection, lease: Lease, row: dict[str, Any]) -> None:
+    """Store the answer to a lease, and count it where its item and its person are counted."""
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
     # Work may have a known answer too, for the researcher alone: only golden items count against a person.
     golden = lease.role == "golden"
     columns = {**row, **own, "lease": lease.id}
-    _ANSWER[lease.role].run(
-        connection,
-        lease_id=lease.id,
-        new_state="answered",
-        person_id=lease.person,
-        item_position=lease.item,
-        is_right=int(golden and row["right"] is True),
-        is_wrong=int(golden and row["right"] is False),
+    values = {
+        "lease_id": lease.id,
+        "new_state": "answered",
+        "person_id": lease.person,
+        "item_position": lease.item,
+        "is_right": int(golden and row["right"] is True),
+        "is_wrong": int(golden and row["right"] is False),
         **{f"answer_{name}": value for name, value in columns.items()},
-    )
-    if lease.role == "work" and campaign.recipe.design == "adaptive":
-        set_target(connection, campaign, lease.item)
+    }
+    for statement in _ANSWER[lease.role]:
+        connection.execute(statement, values)
 
 
 def release(connection: sa.Connection, *where: Any) -> int:
@@ -243,9 +188,7 @@ def reclaim(connection: sa.Connection, lease: Lease) -> bool:
     return True
 
 
-def invalidate(
-    connection: sa.Connection, campaign: Campaign, person: str, *, block: int | None = None
-) -> int:
+def invalidate(connection: sa.Connection, person: str, *, block: int | None = None) -> int:
     """Count a person's answers no more, of one block or all, and let others have the items; how many."""
     mine = [leases.c.person == person]
     if block is not None:
@@ -259,81 +202,9 @@ def invalidate(
         if row.role == "work":
             fewer = sa.update(items).where(items.c.position == row.item)
             connection.execute(fewer.values(answered=items.c.answered - 1, rank=items.c.rank - ROUND))
-            if campaign.recipe.design == "adaptive":
-                set_target(connection, campaign, row.item)
     own_blocks = blocks.c.person == person if block is None else blocks.c.id == block
     connection.execute(sa.update(blocks).where(own_blocks).values(person=None, expires=None, done=False))
     return len(rows)
-
-
-def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
-    """Set how many answers an item of an adaptive design is to get, by those that it has."""
-    rows = connection.execute(
-        sa.select(answers.c.answer, people.c.right, people.c.wrong)
-        .join(people, people.c.id == answers.c.person)
-        .where(answers.c.item == item, answers.c.counted)
-    )
-    main = campaign.form.main
-    votes: list[tuple[str, int, int]] = []
-    for text, right, wrong in rows:
-        value = json.loads(text).get(main)
-        if value != NOT_VISIBLE:
-            votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
-    fields = [field for field in campaign.form.page(campaign.items[item]).fields if field.name == main]
-    n_options = len(fields[0].options) if fields and fields[0].kind == "one" else 0
-    wanted = still_needed(votes, n_options, campaign.recipe)
-    taken = items.c.answered + items.c.leased
-    target = sa.case((taken > wanted, taken), else_=wanted)
-    connection.execute(sa.update(items).where(items.c.position == item).values(target=target))
-
-
-def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:
-    """The chance of each answer to be the right one, from votes (answer, person's right, wrong golden ones).
-
-    A person answers right with one chance for all items, the posterior mean from their golden answers, and
-    every wrong answer is as likely (the one-coin model). Answers without a vote share what is left.
-
-    >>> found = posterior([("yes", 0, 0), ("yes", 0, 0), ("no", 0, 0)], 2)
-    >>> round(found["yes"], 3)
-    0.8
-    """
-    accuracies = [
-        (answer, (right + _ACCURACY * _WEIGHT) / (right + wrong + _WEIGHT)) for answer, right, wrong in votes
-    ]
-    given = sorted({answer for answer, _ in accuracies})
-    n = max(n_options, 2, len(given))
-    logs = [
-        sum(np.log(a if answer == candidate else (1 - a) / (n - 1)) for answer, a in accuracies)
-        for candidate in given
-    ]
-    others = sum(np.log((1 - a) / (n - 1)) for _, a in accuracies)
-    weights = np.exp(np.array([*logs, others]) - max([*logs, others]))
-    total = weights[:-1].sum() + (n - len(given)) * weights[-1]
-    return dict(zip(given, (weights[:-1] / total).tolist(), strict=True))
-
-
-def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: CampaignRecipe) -> int:
-    """How many answers of an item are wanted in all, given its votes as in `posterior`.
-
-    The overlap first; in an adaptive design one more as long as no answer is as likely as `certainty`, up to
-    `most`. An item that is decided wants no more than it has. With `first_to` it is as many as it takes until
-    one answer has so many, if all that come are equal; so several people can be at work on the item at once,
-    and none is asked in vain.
-
-    >>> recipe = CampaignRecipe(form="yes-no", title="", design="adaptive", overlap=3, most=5)
-    >>> yes, no = ("yes", 9, 1), ("no", 9, 1)
-    >>> [still_needed(votes, 2, recipe) for votes in ([yes], [yes] * 3, [yes, no, no], [yes, no] * 3)]
-    [3, 3, 4, 5]
-    """
-    if recipe.first_to:
-        ahead = max(Counter(answer for answer, _, _ in votes).values(), default=0)
-        wanted = min(len(votes) + max(0, recipe.first_to - ahead), recipe.most)
-        return max(recipe.overlap, wanted)
-    if recipe.design != "adaptive" or len(votes) < recipe.overlap:
-        return recipe.overlap
-    if max(posterior(votes, n_options).values()) >= recipe.certainty:
-        return max(recipe.overlap, min(len(votes), recipe.most))
-    return min(len(votes) + 1, recipe.most)
 
 
 def next_items(
@@ -341,12 +212,9 @@ def next_items(
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
     recipe = campaign.recipe
-    query = BLOCKS if recipe.design == "blocks" else QUEUE
-    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
-    if rows[0].expired:
+    if connection.execute(EXPIRED, {"now": now}).first() is not None:
         release_expired(connection, now)
-        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
-    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
+    unanswered = [Lease(*row) for row in connection.execute(UNANSWERED, {"person_id": person.id})]
     if recipe.design == "blocks":
         return _items_of_block(connection, campaign, person, unanswered, now, ahead)
     before: list[Lease] = []
@@ -355,8 +223,11 @@ def next_items(
     for lease in unanswered:
         if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
             before.append(extend(connection, lease, now, expires))
-    item, pages, most = rows[0].next_item, person.pages, recipe.per_person or float("inf")
-    while item is not None and len(before) < ahead and person.done + len(before) < most:
+    pages, most = person.pages, recipe.per_person or float("inf")
+    while len(before) < ahead and person.done + len(before) < most:
+        item = connection.execute(NEXT, {"person_id": person.id}).scalar()
+        if item is None:
+            break
         # Golden items stand among the work, and are not shown for their own sake.
         if is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
             known = positions_of(campaign, "golden")
@@ -367,18 +238,13 @@ def next_items(
         lease = new_lease(campaign, person.id, item, pages, now, expires)
         before.append(issue(connection, lease))
         pages += 1
-        if len(before) < ahead:
-            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
     return tuple(before)
 
 
 def qualification_items(
     connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
 ) -> tuple[Lease, ...]:
-    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed.
-
-    An item that was answered wrongly is leased once more, as the next attempt.
-    """
+    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed."""
     recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
     order = own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
     own = sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
@@ -410,10 +276,7 @@ def _items_of_block(
     now: float,
     ahead: int,
 ) -> tuple[Lease, ...]:
-    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free.
-
-    `unanswered` are the person's leases without an answer.
-    """
+    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free."""
     mine = connection.execute(sa.select(blocks).where(blocks.c.person == person.id)).all()
     block = next((row.id for row in mine if not row.done), None)
     if block is None and len(mine) < person.wanted:
@@ -457,7 +320,7 @@ def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now:
     if row is None:
         return None
     if row.person is not None:
-        n = invalidate(connection, campaign, row.person, block=row.id)
+        n = invalidate(connection, row.person, block=row.id)
         set_person(connection, row.person, done=people.c.done - n)
         log_event(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
     expires = now + 60 * campaign.recipe.block_minutes

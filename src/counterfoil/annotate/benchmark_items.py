@@ -46,9 +46,7 @@ def items_of_benchmark(
 ) -> CampaignItems:
     """The items of a benchmark's questions, or of `sample` of them drawn without replacement.
 
-    Items of a question have its id as their `instance`, so that no person judges two of them. `kind` is the
-    direction of a choice, or whether a pair belongs together. Raises `DataError` where the form needs what
-    the questions do not have, and where an image or a caption is not at hand.
+    Items of a question have its id as their `instance`, so that no person judges two of them.
     """
     if benchmark.card.shows == "video":
         raise DataError("a campaign shows images", where=benchmark.name, given="a benchmark of videos")

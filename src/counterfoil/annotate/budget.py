@@ -44,9 +44,8 @@ class Budget:
 def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
     """The budget of a campaign, by default for as many people as it needs at least.
 
-    Every answer that is asked for counts, in an adaptive design the least; golden items as often as the
-    recipe shows them, each once to a person at most; the test before the work once per person, and reading
-    at 200 words a minute and the pay per hour.
+    Golden items count as often as the recipe shows them, each once to a person at most; reading is at 200
+    words a minute and the pay per hour.
     """
     recipe, seconds, pay = campaign.recipe, campaign.form.seconds, campaign.pay
     work, known, test = (len(positions_of(campaign, role)) for role in ROLES)

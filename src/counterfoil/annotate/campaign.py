@@ -128,10 +128,7 @@ class Campaign:
         return pay_of(self.recipe, self.form)
 
     def image(self, name: str) -> Path:
-        """The file of an image that an item names.
-
-        Raises `InputError` for a name that no item has, whatever path it is.
-        """
+        """The file of an image that an item names; any other name raises `InputError`."""
         if name not in self.image_names:
             raise InputError("no such image in this campaign", given=name)
         return self.folder / IMAGES / name
@@ -156,18 +153,12 @@ def create_folder(
     items: Sequence[WorkItem],
     images: Mapping[str, bytes],
     *,
-    instructions: str = "",
-    consent: str = "",
-    figures: Mapping[str, bytes] = {},
     source: pa.Table | None = None,
     salt: str = "",
 ) -> Campaign:
-    """Write the folder of a campaign. Until it is whole it cannot be opened.
+    """Write the folder of a campaign, which cannot be opened until it is whole.
 
-    `images` are the bytes of every image that items name, by that name; one is read at a time. `figures` are
-    those of images that the texts show, `source` the rows that items are of. A `salt` is that of another
-    campaign whose people are to be known again.
-    Raises `InputError` for no items, an id twice, and where the folder has answers to other items.
+    `images` are read one at a time. A `salt` is that of a campaign whose people are to be known again.
     """
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)
@@ -184,10 +175,8 @@ def create_folder(
         (folder / SOURCE).unlink(missing_ok=True)
     else:
         write_parquet(folder / SOURCE, source)
-    write_text(folder / INSTRUCTIONS, instructions or form.instructions)
-    write_text(folder / CONSENT, consent or package_text("phrases", CONSENT))
-    for name, data in figures.items():
-        write_bytes(folder / FIGURES / name, data)
+    write_text(folder / INSTRUCTIONS, form.instructions)
+    write_text(folder / CONSENT, package_text("phrases", CONSENT))
     if not (folder / SECRETS).exists():
         secret_values = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
         with writing(folder / SECRETS, private=True) as file:
@@ -226,6 +215,10 @@ def read_recipe(path: Path) -> CampaignRecipe:
     """The recipe in a file; raises `InputError` for an unknown key and a value of another type."""
     content = read_toml(path)
     settings = content.pop("settings", {})
+    # Earlier versions had a design "adaptive": a queue that asked for more answers where people disagree.
+    for name in ("certainty", "first_to", "most"):
+        content.pop(name, None)
+    content |= {"design": "queue"} if content.get("design") == "adaptive" else {}
     for name in ("form", "title"):
         if name not in content:
             raise InputError(f"no '{name}'", where=str(path), hint=f'add a line: {name} = "..."')

@@ -1,8 +1,4 @@
-"""Lines about the people of a campaign for the data sheet of what was made with their answers.
-
-`benchmarks publish` states them on the card of a benchmark (`benchmarks.publishing.facts.Provenance`, key
-`people`). They say nothing of any one person.
-"""
+"""Lines about the people of a campaign for the card of a benchmark; they say nothing of any one person."""
 
 from datetime import UTC, datetime
 
@@ -15,10 +11,7 @@ from counterfoil.store import digest
 
 
 def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
-    """How many people judged what, how often, for what pay and in what time, and by which instructions.
-
-    `table` are the campaign's judgements. A campaign without answers that count has one line that says so.
-    """
+    """How many people judged what, how often, for what pay and in what time, and by which instructions."""
     done = Submissions.of(table)
     title = campaign.recipe.title
     if not done.counts.any():

@@ -1,8 +1,7 @@
-"""The database of a campaign: its address, opened, migrated, held against the campaign, written one by one.
+"""The database of a campaign: opened, migrated, held against the campaign.
 
-A writer holds the whole database (`BEGIN IMMEDIATE`, or a lock on a table in PostgreSQL), so that what is
-read in a writing transaction is true until it ends: no two people are given the last place of an item. When a
-writing transaction has ended its changes are on the disk.
+A writer holds the whole database (`BEGIN IMMEDIATE`, or a lock on a table in PostgreSQL), so that what it
+reads is true until its transaction ends: no two people get the last place of an item.
 """
 
 import fcntl
@@ -67,9 +66,7 @@ class Database:
     @contextmanager
     def writing(self, *, tables: bool = False) -> Iterator[sa.Connection]:
         """One writing transaction: all of it is on the disk when the block ends, nothing if the block fails.
-
-        With `tables` it makes them, and does not take for granted that they are there. Raises `StorageError`
-        where the disk is full or the database cannot be reached.
+        With `tables` it makes them.
         """
         # Threads wait here and not in the database, which would have them ask again and again.
         with self._lock, refusals(self.url), self._begin(writing=True) as connection:
@@ -106,9 +103,6 @@ def open_database(
     """The database of a campaign, made or migrated where needed; with `serve` no other process may serve it.
 
     One that is not `durable` does not wait for the disk: for simulations, whose answers can be lost.
-    Raises `InputError` for an address that is none and a campaign that is served already, `DataError` for
-    a database of a newer version, of another campaign, or whose items, form or plan changed under answers,
-    and of a file without a byte, and `StorageError` where it cannot be reached.
     """
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
@@ -139,10 +133,8 @@ def open_database(
 
 @contextmanager
 def existing_database(campaign: Campaign, url: str | None = None) -> Iterator[Database]:
-    """The database of a campaign until the block ends; of one without any, one that is gone afterwards.
-
-    It is for what asks about answers: a campaign that was never served has none, and gets no file by that.
-    Raises as `open_database`.
+    """The database of a campaign until the block ends; of a campaign without one, an empty one that is gone
+    afterwards.
     """
     with ExitStack() as held:
         durable = url is not None or os.path.lexists(campaign.folder / DATABASE)
@@ -217,7 +209,9 @@ def _fill(database: Database, campaign: Campaign) -> None:
                 hint="make a new campaign, or put the files back",
             )
         else:
-            _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
+            _raise_overlap(
+                connection, json.loads(stored["plan"].replace('"adaptive"', '"queue"')), plan, where
+            )
         for key, value in facts.items():
             set_meta_value(connection, key, value)
 
@@ -268,10 +262,7 @@ def _raise_overlap(
 
 
 def address_of(campaign: Campaign, url: str | None) -> str:
-    """The address of a campaign's database, as SQLAlchemy takes it; None is the file in its folder.
-
-    Raises `InputError` for an address that is none, and where what PostgreSQL needs is not installed.
-    """
+    """The address of a campaign's database, as SQLAlchemy takes it; None is the file in its folder."""
     if url is None:
         return f"sqlite:///{(campaign.folder / DATABASE).absolute()}"
     scheme, _, rest = url.partition("://")
@@ -354,10 +345,7 @@ def refusals(url: str) -> Iterator[None]:
 
 
 def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
-    """A lock that no other process gets until `close` of what is returned, or until this process ends.
-
-    Raises `InputError` where another process has it.
-    """
+    """A lock that no other process gets until `close` of what is returned, or until this process ends."""
     taken = InputError(
         "this campaign is being served", where=str(campaign.folder), hint="stop the other server first"
     )

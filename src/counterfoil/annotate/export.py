@@ -63,9 +63,8 @@ _DIRECTIONS = dict(zip(QUAD_KINDS, ("ipos2t", "ineg2t", "tpos2i", "tneg2i"), str
 
 @dataclass(frozen=True, eq=False)
 class JudgedCampaign:
-    """A campaign, its judgements that count, and the labels of its main question where it has some.
-
-    `unseen` are the judgements of people who could not see the item: none of them counts.
+    """A campaign, its judgements that count, and the labels of its main question; `unseen` are judgements of
+    people who could not see the item.
     """
 
     campaign: Campaign
@@ -123,9 +122,8 @@ class JudgedCampaign:
 
 
 def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = True) -> dict[str, pa.Table]:
-    """The tables of a campaign by the names of their files, without endings; see the module.
-
-    Without `people` no column says who answered, nor when, and rows are in the order of items.
+    """The tables of a campaign by the names of their files; without `people` no column says who answered, nor
+    when.
     """
     table = pa.concat_tables([judged.judgements, judged.unseen])
     if not people:
@@ -243,10 +241,9 @@ def mean_scores(judged: JudgedCampaign) -> pa.Table:
 
 @dataclass(frozen=True, eq=False)
 class QuestionOutcomes:
-    """The share of right answers to each query, by question: `table` has `id` and a column per direction.
+    """The share of right answers to each query: `table` has `id` and a column per direction.
 
-    `tied` of `queries` have no answer that most people gave. `unknown` more have no known right answer, and
-    are not in the table.
+    `tied` of `queries` have no answer that most people gave; `unknown` more have no known right answer.
     """
 
     table: pa.Table
@@ -256,9 +253,8 @@ class QuestionOutcomes:
 
 
 def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
-    """What people's answers to `choose` come to: of each query the mean over its answers.
-
-    Where the campaign has labels these decide, a tie by the chances of what is right.
+    """The mean over the answers to each query of `choose`; where there are labels these decide, a tie by
+    their chances.
     """
     answers_of: dict[str, list[str]] = {}
     for name, _, _, answer in judged.main_answers():

@@ -1,7 +1,4 @@
-"""Golden items, whose right answer is known: how they are drawn, where people meet them, and who is right.
-
-Which fields have a right answer, and which it is, says `golden` of an item.
-"""
+"""Golden items, whose right answer is known: how they are drawn, where people meet them, and who is right."""
 
 import json
 from collections import Counter, defaultdict
@@ -28,14 +25,8 @@ TRUTHS: Mapping[str, tuple[str, str]] = {
 
 
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
-    """Whether an answer to an item of known answer is right; None where no answer is known.
-
-    Every field that `golden` names must hold one of the values named there; of a field with several values,
-    all of them.
-
-    >>> item = WorkItem("1", {}, golden={"match": ("yes", "weak yes")})
-    >>> is_right(item, {"match": "yes"}), is_right(item, {"match": "no"}), is_right(WorkItem("2", {}), {})
-    (True, False, None)
+    """Whether every field named in `golden` has one of the values there (of several values all); None without
+    `golden`.
     """
     if not item.golden:
         return None
@@ -59,11 +50,7 @@ def by_right_answer(items: Iterable[WorkItem]) -> list[list[int]]:
 
 
 def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
-    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random.
-
-    >>> sum(is_golden_place(0, "p", place, 0.1) for place in range(100))
-    10
-    """
+    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random."""
     if share <= 0:
         return False
     stretch = int(np.floor((place + 0.5) * share))
@@ -72,12 +59,7 @@ def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
 
 
 def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> tuple[int, ...]:
-    """A person's own order of items of known answer, in which right answers alternate.
-
-    >>> items = [WorkItem(str(i), {}, "golden", {"match": [("yes", "no")[i // 2]]}) for i in range(4)]
-    >>> [items[at].golden["match"] for at in own_order(items, 0, "p", "golden")[:2]].count(["yes"])
-    1
-    """
+    """A person's own order of items of known answer, in which right answers alternate."""
     rng = random_numbers(seed, what, person)
     groups = [rng.permutation(members) for members in by_right_answer(items)]
     keyed = [(at, rng.random(), int(item)) for members in groups for at, item in enumerate(members)]
@@ -126,11 +108,8 @@ def drawn_golden(
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> tuple[WorkItem, ...]:
-    """Golden items of a match: true pairs of the gallery, and random pairs that are none (ECCV Caption 3.2).
-
-    `n` of each, of the images and captions that are asked about. A random pair is neither right in the
-    gallery nor among `proposed`, the (image, caption) ids of a model. Fewer than `n` come back where
-    there are no more true pairs. Raises `InputError` for forms that do not judge pairs.
+    """`n` true pairs of the gallery, and `n` random ones that are neither right nor `proposed` (ECCV Caption
+    3.2), of the images and captions that are asked about; fewer where there are no more.
     """
     # A server reads this module too, and draws nothing.
     from counterfoil.evaluation.judged_pairs import right_pairs

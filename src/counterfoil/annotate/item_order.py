@@ -24,14 +24,7 @@ _EXCHANGES = 4
 def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[int, ...]:
     """The order of a field's options for a person: shuffled where the form says so, the last ones last.
 
-    Any order of the others is as likely. It follows from the arguments alone, so that an answer by shown
-    places needs no order from the browser.
-
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> options = AnswerOption("0"), AnswerOption("1"), AnswerOption("none")
-    >>> each = FormField("best", "", options=options, shuffled=True, last=1)
-    >>> shown_order(0, "p", "item", each)[-1]
-    2
+    It follows from the arguments alone, so that an answer by shown places needs no order from the browser.
     """
     n = len(field.options)
     if not field.shuffled:
@@ -42,13 +35,7 @@ def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[in
 
 
 def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
-    """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue.
-
-    >>> items = [WorkItem(str(i), {}, kind="ab"[i // 3]) for i in range(6)]
-    >>> order = np.argsort(work_order(items, CampaignRecipe(form="yes-no", title="")))
-    >>> sorted(items[at].kind for at in order[:2])
-    ['a', 'b']
-    """
+    """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue."""
     rng = random_numbers(recipe.seed, "queue")
     places = np.empty(len(items))
     kinds = _grouped(item.kind for item in items)
@@ -61,18 +48,10 @@ def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray
 
 
 def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tuple[int, ...], ...]:
-    """Blocks of places of items, each for one person.
+    """Blocks of places of items, each for one person; a block that several people do is there so many times.
 
-    Every work item is in `overlap` blocks; a block that several people do is there so many times, one
-    after the other. A block has `per_person` items, `golden_per_block` of them golden, and where the
-    numbers do not divide some blocks have one work item fewer. No block has an item or an instance twice;
-    kinds are as even as the numbers allow, and so are the right answers of golden items.
-    Raises `InputError` where instances or golden items do not go into the blocks.
-
-    >>> items = [WorkItem(f"{i}{k}", {}, instance=str(i), kind=k) for i in range(4) for k in "ab"]
-    >>> recipe = CampaignRecipe(form="yes-no", title="", design="blocks", overlap=1, per_person=4)
-    >>> [sorted(items[at].kind for at in block) for block in plan_blocks(items, recipe)]
-    [['a', 'a', 'b', 'b'], ['a', 'a', 'b', 'b']]
+    No block has an instance twice; kinds, and right answers of golden items, are as even as the numbers
+    allow. Where the numbers do not divide some blocks have one work item fewer.
     """
     rng = random_numbers(recipe.seed, "blocks")
     work = [at for at, item in enumerate(items) if item.role == "work"]
@@ -121,10 +100,8 @@ def _dealt(
     n_blocks: int,
     rng: np.random.Generator,
 ) -> list[list[int]]:
-    """Answers dealt to blocks in turn, instance by instance: no block gets an instance twice.
-
-    Instances with the same kinds follow one another, so that each kind goes round evenly; of an instance with
-    several kinds each goes to where it is rarest.
+    """Deal answers to blocks in turn, instance by instance, so that no block gets an instance twice and kinds
+    go round.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -177,7 +154,7 @@ class _Plan:
                 pass
 
     def _even(self, kind: str, counts: list[Counter[str]], rng: np.random.Generator) -> bool:
-        """Whether an item of the kind went from the block with most of it to that with fewest."""
+        """Move an item between blocks to even out a kind; return whether one moved."""
         order = sorted(range(len(counts)), key=lambda block: counts[block][kind])
         low, high = order[0], order[-1]
         if counts[high][kind] - counts[low][kind] < 2:

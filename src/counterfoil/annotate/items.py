@@ -58,9 +58,7 @@ def items_of_table(
 ) -> CampaignItems:
     """The items of a table, all of one role unless its column `role` says otherwise; see the module.
 
-    Images lie in `folder`, else beside the table, or are named by their id in the `known` benchmark. Raises
-    `DataError` naming row and column for what the form cannot show, for golden answers that it does not have,
-    and for images that are not there.
+    Images lie in `folder`, else beside the table, or are named by their id in the `known` benchmark.
     """
     source = table
     if {"pair", "direction", "image", "caption"} <= set(table.columns):
@@ -285,10 +283,7 @@ def _values(
 
 
 def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
-    """Raise `InputError` where there are fewer items than the design needs, or they go into no blocks.
-
-    A person judges one item of an instance at most, so a block needs as many instances as it has items.
-    """
+    """Raise `InputError` where there are fewer items than the design needs, or they go into no blocks."""
     count = {role: len({item.apart for item in items if item.role == role}) for role in ROLES}
     if not count["work"]:
         raise InputError("a campaign needs items to work on", given="none")

@@ -55,12 +55,7 @@ _CHECKS = Schema(
 
 
 def judgement_rows(rows: Sequence[dict[str, Any]], *, where: object) -> pa.Table:
-    """The table of rows given as dicts; keys that a row lacks are null. Raises as `check_judgement_table`.
-
-    >>> row = {"item": "a", "person": "p", "question": "match", "answer": "yes"}
-    >>> judgement_rows([row], where="answers").num_rows
-    1
-    """
+    """The table of rows given as dicts; keys that a row lacks are null."""
     columns = {
         name: pa.array([row.get(name) for row in rows], kind)
         for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
@@ -69,16 +64,9 @@ def judgement_rows(rows: Sequence[dict[str, Any]], *, where: object) -> pa.Table
 
 
 def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
-    """The table with its columns of the types above, those six first.
+    """The table with its columns of the types above, those six first; `seconds` and `golden` may be missing.
 
-    Columns `seconds` and `golden` may be missing, and are null then. Raises `DataError` naming column and row
-    for a cell that is empty or out of range, and for a question that a person answered twice of one item.
-
-    >>> made = pa.table({"item": ["a", "a"], "person": ["p", "p"], "question": ["q", "q"],
-    ...                  "answer": ["yes", "no"]})
-    >>> check_judgement_table(made, where="answers.csv")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: answers.csv, row 2: answered before: item a, person p, question q; ...
+    Raises `DataError` for a cell that is empty or out of range, and an answer given twice.
     """
     for name in ("seconds", "golden"):
         if name not in table.column_names:
@@ -107,12 +95,7 @@ def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
 
 
 def read_judgement_table(path: str | Path) -> pa.Table:
-    """The judgements in a CSV, TSV, JSON, JSON Lines or Parquet file; see the module for its columns.
-
-    `golden` is right or wrong (also true, yes, 1 and their opposites), or empty; so is `counted`, of answers
-    that were set aside wrong. Raises `DataError` or
-    `ScoreError` naming the row and column that is not as it should be.
-    """
+    """The judgements in a CSV, TSV, JSON, JSON Lines or Parquet file; see the module for its columns."""
     table = read_table(path)
     as_text = csv_text if table.kind in ("csv", "tsv") else str
     columns: dict[str, pa.Array] = {}
@@ -163,22 +146,12 @@ def write_judgement_table(path: str | Path, table: pa.Table) -> None:
 
 
 def answer_cell(value: Any) -> str:
-    """An answer as the table holds it: a text as it is, anything else as JSON.
-
-    >>> answer_cell("yes"), answer_cell(["colour", "quantity"])
-    ('yes', '["colour", "quantity"]')
-    """
+    """An answer as the table holds it: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def answer_value(cell: str, answer: str, *, where: object = "the table of judgements") -> Any:
-    """The answer in a cell of a question of a kind: a text for "one" and "text", else the list.
-
-    Raises `DataError` for a cell that is not a list of options ("many") or of spans ("spans").
-
-    >>> answer_value('["colour"]', "many"), answer_value("yes", "one")
-    (['colour'], 'yes')
-    """
+    """The answer in a cell of a question of a kind: a text for "one" and "text", else the list."""
     if answer not in ("many", "spans"):
         return cell
     parts = parse_json(cell, where=where, finite=True)
@@ -197,9 +170,9 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
 class Submissions:
     """One row per item that a person answered, in the order of the table.
 
-    `item` and `person` are places in `items` and `people`. `seconds` is how long it took, `submitted` when it
-    was answered (seconds since the epoch); NaN where that is not known. `right` is 1 or 0 of golden items
-    and -1 of others; `counts` is whether the answer goes into labels and agreement.
+    `item` and `person` are places in `items` and `people`; `seconds` and `submitted` (since the epoch) are
+    NaN where not known. `right` is 1 or 0 of golden items and -1 of others; `counts` is whether the answer
+    goes into labels.
     """
 
     items: tuple[str, ...]
@@ -213,15 +186,7 @@ class Submissions:
 
     @classmethod
     def of(cls, table: pa.Table) -> "Submissions":
-        """From a table of judgements; an item with a wrong golden answer to any question was answered wrong.
-
-        >>> rows = {"item": ["a", "a", "b"], "person": ["p"] * 3, "question": ["q", "why", "q"],
-        ...         "answer": ["no", "size", "yes"], "seconds": [4.0, 4.0, 6.0],
-        ...         "golden": [None, None, False]}
-        >>> found = Submissions.of(pa.table(rows))
-        >>> found.seconds.tolist(), found.right.tolist(), found.counts.tolist()
-        ([4.0, 6.0], [-1, 0], [True, False])
-        """
+        """From a table of judgements; a wrong golden answer to any question makes the item wrong."""
         items, item = encoded(table.column("item"))
         people, person = encoded(table.column("person"))
         _, first, group = np.unique(
@@ -277,13 +242,7 @@ class Submissions:
         return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:
-        """What each person earned per hour of work, paid by item; NaN of those of whom no time is known.
-
-        >>> rows = {"item": ["a", "b"], "person": ["p", "p"], "question": ["q"] * 2, "answer": ["no"] * 2,
-        ...         "seconds": [5.0, 15.0], "golden": pa.nulls(2, pa.bool_())}
-        >>> Submissions.of(pa.table(rows)).hourly(0.02).round(4)
-        array([7.2])
-        """
+        """What each person earned per hour of work, paid by item; NaN of those of whom no time is known."""
         known = ~np.isnan(self.seconds)
         n = len(self.people)
         spent = np.bincount(self.person[known], weights=self.seconds[known], minlength=n)
@@ -295,11 +254,7 @@ class Submissions:
 
 
 def encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The texts of a column in order of appearance, and the place of each row's text among them.
-
-    >>> encoded(pa.chunked_array([["b", "a", "b"]]))
-    (('b', 'a'), array([0, 1, 0]))
-    """
+    """The texts of a column in order of appearance, and the place of each row's text among them."""
     coded = column.combine_chunks().dictionary_encode()
     return tuple(coded.dictionary.to_pylist()), coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 

@@ -1,10 +1,4 @@
-"""Labels of items from several people's answers, with the posterior beside them.
-
-Answers of one option each become a label per item by one of the models of `counterfoil.stats`; what a
-researcher decided (`annotate.adjudication`) takes the model's place. The four answers of `match` become gains
-as ECCV Caption merges them. Labels of a simulated campaign are held to the truth: how many are right, and
-whether their chances hold.
-"""
+"""Labels of items from several people's answers, with the posterior, and held to a known truth."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -47,10 +41,8 @@ PARTLY: Mapping[str, float] = {"half": 0.5, "full": 1.0, "none": 0.0}
 class ItemLabels:
     """The label of every item that a question was answered of.
 
-    `posterior[i, k]` is the chance that option `values[k]` is right of item `items[i]`, each row summing to 1
-    (of the majority the share of votes), and `votes[i, k]` how many people chose it. `labels` are the
-    likeliest options, empty where several are equally likely. Items in `decided` have the label that a
-    researcher gave them, with certainty.
+    `posterior[i, k]` is the chance that `values[k]` is right of `items[i]` (of the majority the share of
+    votes), `votes[i, k]` how many chose it. `labels` are empty where several are equally likely.
     """
 
     question: str
@@ -65,9 +57,7 @@ class ItemLabels:
 
     @property
     def table(self) -> pa.Table:
-        """A row per item: `item`, `question`, `label`, its `posterior`, `answers`, `decided`, and of every
-        option its votes (`votes:VALUE`) and chance (`posterior:VALUE`).
-        """
+        """A row per item; of every option its votes (`votes:VALUE`) and chance (`posterior:VALUE`)."""
         columns: dict[str, Any] = {
             "item": pa.array(self.items, pa.string()),
             "question": pa.array([self.question] * len(self.items), pa.string()),
@@ -110,21 +100,11 @@ def item_labels(
     model: str = "one-coin",
     decided: Mapping[tuple[str, str], str] | None = None,
 ) -> ItemLabels:
-    """The labels of a question from a table of judgements (`annotate.judgement_table`).
+    """The labels of a question from a table of judgements; what was `decided` by (item, question) takes the
+    model's place.
 
-    Only answers that count are read: not those of golden items, nor of the test before the work. `decided`
-    maps (item, question) to the option that a researcher chose. Where no item has two answers, the label is
-    the answer that was given, whatever the model (`ItemLabels.model` is then "majority"). Raises
-    `UnknownNameError` for another model, and `InputError` for a question that is not answered by one option,
-    and no answers.
-
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
-    ...         "answer": ["yes", "yes", "no", "no"]}
-    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
-    >>> found = item_labels(pa.table(rows), match, model="majority")
-    >>> found.items, found.labels, found.posterior.round(2).tolist()
-    (('a', 'b'), ('yes', 'no'), [[0.67, 0.33], [0.0, 1.0]])
+    Where no item has two answers the model is "majority". Raises `UnknownNameError` for another model,
+    `InputError` for a question that is not answered by one option, and no answers.
     """
     if model not in MODELS:
         raise UnknownNameError("model of labels", model, MODELS)
@@ -166,15 +146,8 @@ def item_labels(
 def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.float64]:
     """(items,) the gain of each item's label, in [0, 1]; NaN where no label is likeliest.
 
-    "100% YES" is 1, both kinds of no are 0, and "Partially YES" is what `partly` says: ECCV Caption counts it
-    as positive, with half the gain where gains are graded (sections 3.2 and E). Raises `InputError` for
-    labels that are not of the four answers.
-
-    >>> import numpy as np
-    >>> found = ItemLabels("match", "majority", ("a", "b"), ("100% YES", "Partially YES"), np.eye(2),
-    ...                    np.eye(2, dtype=np.int64), ("100% YES", "Partially YES"), np.zeros(2, bool), 1)
-    >>> merged_gains(found), merged_gains(found, "none")
-    (array([1. , 0.5]), array([1., 0.]))
+    "Partially YES" is what `partly` says: ECCV Caption counts it as positive, with half the gain where gains
+    are graded (sections 3.2 and E).
     """
     known = {value: gain_of(value) for value in labels.values}
     odd = next((value for value, gain in known.items() if gain is None), None)
@@ -186,11 +159,8 @@ def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.floa
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """How right the labels of a model are.
-
-    `right` is the share of `items` with the right label, tied ones counted by the chance of a coin, with its
-    95 % interval (Wilson); all in [0, 1]. `promised` is the mean chance that the model gives its own labels,
-    NaN of the majority, whose shares of votes are no chances.
+    """The share of labels that are right (a tie by the chance of a coin) with a 95 % interval (Wilson), and
+    the mean chance that the model gives its labels, NaN of the majority.
     """
 
     model: str
@@ -209,18 +179,7 @@ class LabelOutcome:
 def label_outcomes(
     judgements: pa.Table, field: FormField, truth: Mapping[str, str]
 ) -> tuple[LabelOutcome, ...]:
-    """Each model's labels of a question of one option; none where no item of known truth has an answer.
-
-    Only answers that count are read, and items whose truth is one of the options. A truth of several options
-    ("a|b") is not looked at.
-
-    >>> from counterfoil.annotate.forms.base import AnswerOption
-    >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
-    ...         "answer": ["yes", "yes", "no", "no"]}
-    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
-    >>> label_outcomes(pa.table(rows), match, {"a": "yes", "b": "yes"})[0].right
-    0.5
-    """
+    """Each model's labels of a question of one option, of items whose truth is one of the options."""
     rows = of_question(judgements, field)
     known = [item for item, right in truth.items() if right in field.values]
     rows = rows.filter(pc.is_in(rows.column("item"), pa.array(known, pa.string())))

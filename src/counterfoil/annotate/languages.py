@@ -1,8 +1,5 @@
-"""Languages of the annotators' page: which one a browser wants, and what forms and notices say in it.
-
-Forms and notices are written in English; `phrases/LANGUAGE.json` has each of their phrases in another one.
-What a phrase is not known of, such as captions, names, and the words of a researcher or of another package's
-form, is shown as it is.
+"""Languages of the annotators' page. Forms and notices are written in English; `phrases/LANGUAGE.json` has
+their phrases in another one, and what it does not have is shown as it is.
 """
 
 import json
@@ -47,11 +44,7 @@ def phrase_in(language: str, text: str) -> str:
 
 
 def in_language(name: str, language: str) -> str:
-    """The file of a text in a language.
-
-    >>> in_language("consent.md", "de")
-    'consent.de.md'
-    """
+    """The file of a text in a language: consent.de.md."""
     return f"{name.removesuffix('.md')}.{language}.md" if language else name
 
 

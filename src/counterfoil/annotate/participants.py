@@ -1,7 +1,7 @@
-"""Entry: who takes part, by which token, and with whose consent.
+"""Who takes part, by which token, and with whose consent.
 
 The id of a worker is hashed with the campaign's salt before it reaches the database, so that neither the
-database nor an export of it says who took part. All functions work within a transaction.
+database nor an export says who took part. All functions work within a transaction.
 """
 
 import hashlib
@@ -28,16 +28,14 @@ _LONGEST, _PARAMETERS = 200, 4_000
 class Person:
     """Who takes part; `state` is consent, onboarding, work, disqualified, withdrawn or ended.
 
-    `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out, `wrong`
-    golden items that were answered wrong, `pages` items that were shown and `done` those that were answered;
-    `wanted` is how many blocks the person came for, and `finished` when they were done. `running` is what the
-    researcher has set for the campaign, None for nothing.
+    `warned` counts errors of the test that were pointed out, `wrong` golden items answered wrong, `pages`
+    items that were shown and `done` those answered; `wanted` is how many blocks the person came for.
+    `running` is what the researcher has set for the campaign.
     """
 
     id: str
     state: str
     warned: int
-    language: str
     platform: str
     wrong: int
     pages: int
@@ -83,21 +81,13 @@ def enter(
     """Let a person in: a new one, or the same one again with a new token.
 
     `browser` is a secret that only one browser has: whom a platform sends comes again with the one that came
-    first, since anybody can type an id.
-    `platform` is "link" (`worker` is one of `make_links`), "open" (`parameters` have the campaign's `code`;
-    without a worker a new person comes in each time), or the platform that the campaign names. Where people
-    do blocks, one who comes again with another assignment wants another block. Raises `InputError` for
-    another platform, a link or a code that is not the campaign's, and what is no id, and `OtherBrowserError`
-    for a person who came with another browser.
+    first, since anybody can type an id. An open link without a worker makes a new person each time. Where
+    people do blocks, one who comes with another assignment wants another block.
     """
     _check(campaign, worker, platform, parameters)
     if platform == "open" and not worker:
         worker = secrets.token_hex(16)
     id = person_id(campaign, platform, worker)
-    given = sorted(parameters.get("language", "").lower().split("-"))
-    languages = campaign.recipe.languages
-    usual = languages[0] if languages else "en"
-    language = next((offered for offered in languages if offered.lower() in given), usual)
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
     stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
     text = json.dumps(stored)
@@ -106,7 +96,8 @@ def enter(
     if row is None:
         values = {
             "platform": platform,
-            "language": language,
+            # Earlier versions kept one; the page takes the browser's.
+            "language": "",
             "parameters": text,
             "browser": token_hash(browser),
         }
@@ -136,9 +127,8 @@ def enter(
 
 
 def person_of(connection: sa.Connection, token: str) -> Person | None:
-    """The person whose token it is, None where it is nobody's.
-
-    Only hashes are compared, so that the time it takes says nothing about tokens that are near.
+    """The person whose token it is; only hashes are compared, so that times say nothing about tokens that are
+    near.
     """
     row = connection.execute(BY_TOKEN, {"token_hash": token_hash(token)}).first()
     return None if row is None else Person(*row)
@@ -153,10 +143,7 @@ def consent(connection: sa.Connection, person: Person, now: float, *, text: str 
 
 
 def readmit(connection: sa.Connection, person: str, now: float, *, named: str = "") -> None:
-    """Let a person in again with the next browser that comes with their id; pages that are open end.
-
-    Raises `InputError` for a person who is not there, which says how they were `named`.
-    """
+    """Let a person in again with the next browser that comes with their id; pages that are open end."""
     if not set_person(connection, person, browser=None):
         raise InputError("no such person in this campaign", given=named or person)
     connection.execute(sa.delete(tokens).where(tokens.c.person == person))

@@ -6,8 +6,8 @@
                                   (Winoground section 4.3)
     match, rating                 a score per pair, the mean gain or the mean rating
 
-The answers are those in a campaign's folder and its database, in a folder of `annotate export`, or in a table
-of judgements whose campaign is named. Questions that no one was asked are left out of the measurement.
+The answers are those in a campaign's folder and its database, or in a table of judgements whose campaign is
+named. Questions that no one was asked are left out of the measurement.
 """
 
 import re
@@ -20,10 +20,9 @@ from typing import Any
 from counterfoil.annotate.campaign import open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_scores, question_outcomes
 from counterfoil.annotate.judgement_table import read_judgement_table
-from counterfoil.benchmarks.tables import DataTable, read_table
+from counterfoil.benchmarks.tables import DataTable
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import check_key
-from counterfoil.inputs.files import Stored, read_model
 from counterfoil.models.base import DEFAULT, Options, reject_unused_options
 from counterfoil.models.precomputed import PrecomputedTable, from_table
 from counterfoil.models.settings import PeopleSettings, settings_of
@@ -33,69 +32,45 @@ from counterfoil.store import digest_value
 _SLOT = re.compile(r"_(c[01]_i[01]|s\d+)$")
 
 
-class _About(Stored):
-    """Whose answers to which form of work they are, as an export says it of itself (`export.json`).
-
-    `tied` of `queries` of `choose` have no answer that most people gave.
-    """
-
-    campaign: str
-    form: str
-    people: int
-    answers: int
-    queries: int = 0
-    tied: int = 0
-
-    def described(self, model: str) -> str:
-        """Whose answers they are, and how several to one query count; `model` is that of labels, if any."""
-        words = f"{self.answers:,} answers of {self.people:,} people ({self.form})"
-        if self.answers <= self.queries or not self.queries:
-            return words
-        how = f"the label by {model}" if model else "the mean of its answers"
-        share = f"{100 * self.tied / self.queries:.1f} %"
-        return f"{words}; a query counts {how}, and {self.tied:,} of {self.queries:,} ({share}) are ties"
-
-
 def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
-    """`people:CAMPAIGN`, `people:EXPORT`, which has means alone, or `people:JUDGEMENTS.csv`.
-
-    Raises `DataError` for a folder with neither a campaign nor an export, `InputError` for forms whose
-    answers are no scores, for a campaign without answers, and for a setting that the argument has no use for.
-    """
+    """`people:CAMPAIGN`, or `people:JUDGEMENTS.csv` with the setting `campaign`."""
     where = f"people:{argument}"
     reject_unused_options(where, options, "settings", "whole_rows", "unanswered")
     settings, path = settings_of(PeopleSettings, options.settings, where=where), Path(argument)
-    model, exported = settings.model, (path / ABOUT).is_file()
-    other = () if exported else ("campaign",) if path.is_file() else ("database",)
+    if (path / ABOUT).is_file():
+        raise InputError(
+            "an export is no campaign",
+            where=where,
+            hint=f"name the campaign's folder, or people:{path}/judgements.csv with --set campaign=DIR",
+        )
     for key in options.settings:
-        check_key(key, ("model", *other), where=where)
-    if exported:
-        if model:
-            raise InputError(
-                "an export has the mean over answers alone",
-                where=where,
-                given=f"model={model}",
-                hint="name the campaign's folder, or a table of judgements with --set campaign=DIR",
-            )
-        about = read_model(path / ABOUT, _About)
-        _check_form(about.form, where)
-        columns = _exported(path, about.form)
-    else:
-        about, columns = _judged(path, settings, where)
+        check_key(key, ("model", "campaign" if path.is_file() else "database"), where=where)
+    facts, columns = _judged(path, settings, where)
     if not next(iter(columns.values()), []):
         raise InputError("no question has an answer in every direction", where=where)
-    whole, work = False, about.form
-    if work in WORTH:
+    whole = False
+    if facts["form"] in WORTH:
         whole = not any(map(_SLOT.search, columns["id"]))
         columns = columns if whole else _whole_questions(columns, where)
-    weights = digest_value([about.campaign, columns, model])
+    weights = digest_value([facts["campaign"], columns, settings.model])
     own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
     given = from_table(DataTable(columns, where), where, weights, own)
-    return replace(given, partial=True, described=about.described(model))
+    return replace(given, partial=True, described=_described(facts, settings.model))
 
 
-def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[_About, dict[str, list[Any]]]:
-    """The outcomes or scores by column, of answers in a campaign's database or in a table of judgements."""
+def _described(facts: Mapping[str, Any], model: str) -> str:
+    """Whose answers they are, and how several to one query count; `model` is that of labels, if any."""
+    words = f"{facts['answers']:,} answers of {facts['people']:,} people ({facts['form']})"
+    queries, tied = facts.get("queries", 0), facts.get("tied", 0)
+    if facts["answers"] <= queries or not queries:
+        return words
+    how = f"the label by {model}" if model else "the mean of its answers"
+    share = f"{100 * tied / queries:.1f} %"
+    return f"{words}; a query counts {how}, and {tied:,} of {queries:,} ({share}) are ties"
+
+
+def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Facts about the answers of a campaign or a table of judgements, and outcomes or scores by column."""
     from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
@@ -105,10 +80,12 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[_About, d
         raise InputError(
             "whose questions a table answers is not known",
             where=where,
-            hint="name the campaign with --set campaign=DIR, or give the folder of 'annotate export'",
+            hint="name the campaign with --set campaign=DIR",
         )
     campaign = open_campaign(Path(settings.campaign) if of_table else path)
-    _check_form(campaign.form.name, where)
+    if campaign.form.name not in ("choose", *WORTH):
+        what, allowed = "people's answers to this form score no questions", ("choose", *WORTH)
+        raise InputError(what, where=where, given=campaign.form.name, allowed=allowed)
     if of_table:
         table = read_judgement_table(path)
         odd = next((name for name in table.column("item").to_pylist() if name not in campaign.places), None)
@@ -121,7 +98,7 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[_About, d
     if not len(table):
         raise unanswered(path)
     judged = JudgedCampaign.of(campaign, table, model=settings.model or None, decided=decided)
-    queries = tied = 0
+    facts = judged.facts()
     if campaign.form.name == "choose":
         outcomes = question_outcomes(judged)
         if not outcomes.queries:
@@ -131,40 +108,15 @@ def _judged(path: Path, settings: PeopleSettings, where: str) -> tuple[_About, d
                 hint="give a column 'truth' to the table that a campaign is made from; 'annotate export' "
                 "writes judgements and labels without",
             )
-        queries, tied, table = outcomes.queries, outcomes.tied, outcomes.table.drop_null()
+        facts |= {"queries": outcomes.queries, "tied": outcomes.tied}
+        table = outcomes.table.drop_null()
     else:
         table = mean_scores(judged).drop_columns(["answers"])
-    return _About(**judged.facts(), queries=queries, tied=tied), table.to_pydict()
-
-
-def _exported(folder: Path, work: str) -> dict[str, list[Any]]:
-    """The outcomes or scores of an export, which needs neither campaign nor database."""
-    name = "scores" if work in WORTH else "outcomes"
-    files = [path for path in (folder / f"{name}{end}" for end in (".csv", ".parquet")) if path.is_file()]
-    if not files:
-        raise DataError(
-            f"no table '{name}'",
-            where=folder,
-            hint="export the campaign anew, or see whether its items have a 'truth'",
-        )
-    table = read_table(files[0])
-    columns = {column: table[column] for column in table.columns if column != "answers"}
-    rows = zip(*columns.values(), strict=True)
-    full = [row for row in rows if not any(cell is None or cell == "" for cell in row)]
-    return {column: [row[at] for row in full] for at, column in enumerate(columns)}
-
-
-def _check_form(form: str, where: str) -> None:
-    if form not in ("choose", *WORTH):
-        what, allowed = "people's answers to this form score no questions", ("choose", *WORTH)
-        raise InputError(what, where=where, given=form, allowed=allowed)
+    return facts, table.to_pydict()
 
 
 def _whole_questions(columns: Mapping[str, list[Any]], where: str) -> dict[str, list[Any]]:
-    """The rows of questions of which every pair has a score: as many as most questions have.
-
-    Raises `InputError` where no question has them all.
-    """
+    """The rows of questions of which every pair has a score: as many as most questions have."""
     slots = [_SLOT.search(id) for id in columns["id"]]
     questions = [_SLOT.sub("", id) for id in columns["id"]]
     counts = Counter(questions)

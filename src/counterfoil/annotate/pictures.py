@@ -1,11 +1,7 @@
-"""Images of a campaign, all in one format and without metadata, named by their pixels.
+"""Images of a campaign, named by their pixels, and those in its texts (folder `FIGURES`).
 
-What a file holds beside its pixels can give an answer away: the prompt of the program that made the picture,
-a camera's name, or the format alone, where photographs are JPEG and drawn pictures PNG. All become PNG, which
-keeps every pixel, so that people judge what models see. They are encoded once, when a campaign is made.
-
-Images in the instructions and the consent, such as `![an example](cat.jpg)`, are shown so, too. They lie in
-the folder `FIGURES` of the campaign.
+What a file holds beside its pixels can give an answer away: a prompt, a camera's name, or the format alone,
+where photographs are JPEG and drawn pictures PNG. All become PNG, which keeps every pixel.
 """
 
 import io
@@ -32,27 +28,14 @@ FIGURES = "figures"
 class Pictures(Mapping[str, bytes]):
     """The images that were added, by name: a digest of the pixels and an ending.
 
-    Equal pixels are one image. Images are read to name them and again to give them out, and none are kept, so
-    that a campaign of any size needs the memory of one image.
-
-    >>> import numpy as np
-    >>> from counterfoil.benchmarks.records import PixelSource
-    >>> found = Pictures()
-    >>> square = Image("red", PixelSource(np.zeros((8, 8, 3), np.uint8)))
-    >>> name = found.add(square)
-    >>> name.endswith(".png"), found.add(square) == name, len(found), found[name][:4]
-    (True, True, 1, b'\\x89PNG')
+    Images are read to name them and again to give them out, so that a campaign needs the memory of one image.
     """
 
     _images: dict[str, Image] = field(default_factory=dict)
     _named: dict[tuple[Path, object], str] = field(default_factory=dict)
 
     def add(self, image: Image, *, where: str = "") -> str:
-        """The name of an image in the campaign.
-
-        Raises `DataError` for an image that is not at hand, cannot be read or is no image, with `where` it is
-        asked for.
-        """
+        """The name of an image in the campaign; raises `DataError` for one that cannot be read."""
         key = (image.source.path, image.crop) if isinstance(image.source, FileSource) else None
         if key is not None and key in self._named:
             return self._named[key]
@@ -80,13 +63,7 @@ class Pictures(Mapping[str, bytes]):
 
 
 def as_png(picture: PIL.Image.Image) -> bytes:
-    """A picture in RGB as PNG: its pixels and nothing else.
-
-    >>> from counterfoil.inputs.pictures import open_picture
-    >>> picture = PIL.Image.new("RGB", (2, 2)); picture.info["parameters"] = "a prompt"
-    >>> open_picture(io.BytesIO(as_png(picture))).info
-    {}
-    """
+    """A picture in RGB as PNG: its pixels and nothing else."""
     buffer = io.BytesIO()
     bare = PIL.Image.frombytes("RGB", picture.size, picture.tobytes())
     bare.save(buffer, format="PNG", compress_level=_LEVEL)
@@ -105,10 +82,7 @@ def _name(picture: PIL.Image.Image) -> str:
 
 
 def tokens_of(markdown: str) -> Any:
-    """A parser of Markdown in which HTML is text, and the tokens of a text.
-
-    Raises `MissingExtraError` where the parser is not installed.
-    """
+    """A parser of Markdown in which HTML is text, and the tokens of a text."""
     try:
         from markdown_it import MarkdownIt
     except ModuleNotFoundError:

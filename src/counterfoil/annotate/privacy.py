@@ -1,8 +1,7 @@
-"""Privacy of people: withdrawal asked of the researcher, and the end of the time for which answers are kept.
+"""Withdrawal asked of the researcher, and the end of the time for which answers are kept.
 
-People are known by hashes of their ids alone, keyed by a salt that lies beside the database and not in it.
-What identifies no person stays when answers are deleted: items, decisions of researchers, what happened when,
-and where the recipe says so (`keep_labels`) the labels and the data sheet, in files of their own.
+What identifies no person stays when answers are deleted: items, decisions, what happened when, and with
+`keep_labels` the labels and the data sheet.
 """
 
 from dataclasses import dataclass, replace
@@ -39,10 +38,8 @@ KEPT = "kept_labels.csv"
 
 @dataclass(frozen=True)
 class Deletion:
-    """How many people were deleted, and how many answers of theirs.
-
-    `labels` is how many items have a label in `KEPT`, `single` how many were left out of it, since one person
-    alone had answered them: their label would be that person's answer.
+    """How many people and answers were deleted, how many `labels` are kept, and how many `single` ones were
+    left out, since one person alone had answered the item.
     """
 
     people: int
@@ -52,11 +49,7 @@ class Deletion:
 
 
 def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *, named: str = "") -> int:
-    """Withdraw a person as they could do themselves: their answers are deleted, their items open again.
-
-    Returns how many answers were deleted. Raises `InputError` for an id that no person has, which says how
-    the person was `named`.
-    """
+    """Withdraw a person as they could do themselves; returns how many answers were deleted."""
     query = sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
     with db.writing() as connection:
         count = connection.execute(query).scalar_one()
@@ -69,11 +62,9 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
 def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool = False) -> Deletion:
     """Delete all answers and all people, and stop the campaign.
 
-    With `keep_labels` in the recipe the labels of items with two answers or more, and the data sheet, are
-    written first. Decisions about items stay, and a line that says when this was done; of copies, the export
-    in the campaign's own folder and the authors of its items go, too. What SQLite has deleted is overwritten
-    in its file; PostgreSQL's tables are written anew, while its log is the server's. Raises `InputError`
-    where answers may still be kept, unless `early`.
+    The export in the campaign's folder and the authors of its items go, too. What SQLite has deleted is
+    overwritten in its file; PostgreSQL's tables are written anew, while its log is the server's. Raises
+    `InputError` where answers may still be kept, unless `early`.
     """
     until = campaign.recipe.keep_until
     if not early and not kept_too_long(until, now):

@@ -41,11 +41,8 @@ class CarelessReason:
 
 @dataclass(frozen=True)
 class PersonQuality:
-    """What was found about a person's answers.
-
-    `suggestion` is to approve where there is no reason to do otherwise, to look at the answers where there is
-    one, and to reject where items of known answer and another sign speak against the person. `not_visible` is
-    how many items they said they could not see, which are not among `items`.
+    """What was found about a person's answers; `not_visible` counts items that they could not see, not among
+    `items`.
     """
 
     person: str
@@ -69,15 +66,8 @@ class PersonQuality:
 def people_quality(table: pa.Table, campaign: Campaign | None = None) -> tuple[PersonQuality, ...]:
     """Everyone in a table of judgements, in the order of their first answer.
 
-    Looked at are answers to the main question of the campaign, or to the first one of a table of no campaign.
-    Where that is not answered by one option, only speed and golden items are. Where a campaign shuffles the
-    options, straight lines are looked for in what was shown first, second, ...; else in values. With fewer
-    than eight people there is no pool to compare with, and few signs can be found.
-
-    >>> rows = {"item": ["a"], "person": ["p"], "question": ["q"], "answer": ["yes"], "seconds": [5.0],
-    ...         "golden": pa.nulls(1, pa.bool_())}
-    >>> people_quality(pa.table(rows))
-    (PersonQuality(person='p', items=1, reasons=(), not_visible=0),)
+    Straight lines are looked for in what was shown first, second, ... where a campaign shuffles options, else
+    in values. Answers that are no single options are only looked at for speed and golden items.
     """
     field = None if campaign is None else fields_of(campaign).get(campaign.form.main)
     if "role" in table.column_names:

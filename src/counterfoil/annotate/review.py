@@ -1,8 +1,7 @@
 """Review of people's work: approved or rejected by a researcher, with a reason, as events that stay.
 
-Nothing here decides: a person is approved or rejected by an explicit call, and each decision is kept with its
-time, its reason and who took it. The answers of a rejected person leave the labels, and their items are open
-to others again (ECCV Caption, appendix B.1: rejected work is done anew).
+The answers of a rejected person leave the labels, and their items are open to others again (ECCV Caption,
+appendix B.1: rejected work is done anew).
 """
 
 import json
@@ -34,10 +33,7 @@ SHORT_ID = 10
 
 @dataclass(frozen=True)
 class Review:
-    """A decision about a person's work: what, why, by whom and when (seconds since the epoch).
-
-    `category` is the platform's name for the reason; `platform` the person's platform.
-    """
+    """A decision about a person's work: what, why, by whom and when (seconds since the epoch)."""
 
     person: str
     platform: str
@@ -65,10 +61,7 @@ def reviews(db: Database) -> dict[str, Review]:
 
 
 def person_like(db: Database, given: str) -> str:
-    """The id of the person whose id begins so.
-
-    Raises `InputError` where no person's does, or several people's.
-    """
+    """The id of the one person whose id begins so."""
     start = given.strip().lower()
     like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
     with db.reading() as connection:
@@ -82,9 +75,8 @@ def person_like(db: Database, given: str) -> str:
 
 
 def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason: str = "") -> int:
-    """Approve the work of these people; returns how many were not approved before.
-
-    Raises `InputError`, and approves none, where one of them is at work still.
+    """Approve the work of these people; returns how many were not approved before. Approves none where one is
+    at work.
     """
     with db.writing() as connection:
         done = 0
@@ -102,11 +94,10 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
 def reject(
     db: Database, campaign: Campaign, person: str, *, reason: str, category: str = "", by: str, now: float
 ) -> int:
-    """Reject the work of a person: their answers are set aside and their items are open again.
+    """Reject the work of a person: their answers are set aside and their items are open again; returns how
+    many answers.
 
-    Returns how many answers that were. Raises `InputError` for a person whose work was approved or rejected
-    before, for no reason, and for one that the person's platform would not take: Prolific asks for 100
-    characters and a category.
+    Raises `InputError` for a person decided before, and a reason that the person's platform would not take.
     """
     reason = " ".join(reason.split())
     with db.writing() as connection:
@@ -121,7 +112,7 @@ def reject(
         if platform == "prolific":
             # Its rules are checked where its client checks them.
             Rejection(person[:SHORT_ID], reason, category)
-        aside = invalidate(connection, campaign, person)
+        aside = invalidate(connection, person)
         set_person(connection, person, state="disqualified")
         _note(connection, person, "rejected", now, reason=reason, category=category, by=by)
     return aside
@@ -162,15 +153,13 @@ def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificS
 
 
 def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
-    """Let others do what these people left; how many of their answers no longer count.
-
-    Answers of a person who gave the place back are not paid for, so they do not count either; they stay in
-    the database.
+    """Let others do what these people left, whose answers no longer count, since they are not paid for; how
+    many answers.
     """
     answers = 0
     with db.writing() as connection:
         for person in free:
-            aside = invalidate(connection, campaign, person)
+            aside = invalidate(connection, person)
             if aside:
                 log_event(connection, now, "place given back", person, f"{aside} answers set aside")
             answers += aside

@@ -1,11 +1,7 @@
-"""Simulated people, and a whole campaign run by them on a database and under a clock of its own.
+"""Simulated people of known accuracy, speed and habits, and a whole campaign run by them.
 
-A simulated person has known accuracy, speed and habits. They know the right answer of an item (its `golden`
-or `truth`) and give it with a chance of their own. So a campaign can be run before people are paid, and its
-result held against the truth.
-
-They come in, agree, pass the test before the work or fail it, take items and answer them, through the
-functions that the server calls. The campaign's own database is never touched.
+They come in, agree, pass the test or fail it, take items and answer them, through the functions that the
+server calls. The campaign's own database is never touched.
 """
 
 import heapq
@@ -51,7 +47,6 @@ class SimulatedPerson:
     bot always exactly that.
 
     Wrong answers are spread evenly over the other options; on a scale they are the step beside the right one.
-    Raises `InputError` for chances outside [0, 1] or of more than 1 together, and times that are not above 0.
     """
 
     name: str
@@ -61,20 +56,6 @@ class SimulatedPerson:
     guesses: float = 0.0
     seconds: float = 1.0
     even: bool = False
-
-    def __post_init__(self) -> None:
-        chances = self.accuracy, self.first, self.guesses, self.first + self.guesses
-        if not all(0 <= chance <= 1 for chance in chances):
-            raise InputError(
-                "a simulated person's chances are out of range",
-                where=self.name,
-                given=f"accuracy {self.accuracy}, first {self.first}, guesses {self.guesses}",
-                allowed="0 to 1, the last two together",
-            )
-        if not self.seconds > 0:
-            raise InputError(
-                "an answer takes time", where=self.name, given=f"{self.seconds}", allowed="above 0"
-            )
 
 
 #: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,
@@ -95,14 +76,7 @@ KINDS: Mapping[str, SimulatedPerson] = {
 def crowd(
     shares: Mapping[str, float], n: int, *, seconds: float = 1.0, accuracy: float | None = None
 ) -> tuple[SimulatedPerson, ...]:
-    """So many people of several kinds, by their shares; what is left over by rounding is of the first kind.
-
-    `seconds` is what an able person takes, `accuracy` how often one is right. Raises `InputError` for an
-    unknown kind and shares that are not above 0 in all.
-
-    >>> [person.name for person in crowd({"able": 0.6, "bot": 0.4}, 4)]
-    ['able-1', 'able-2', 'bot-1', 'bot-2']
-    """
+    """So many people of several kinds, by their shares; what rounding leaves over is of the first kind."""
     odd = next((kind for kind in shares if kind not in KINDS), None)
     total = sum(shares.values())
     if odd is not None or not total > 0 or min(shares.values()) < 0:
@@ -130,9 +104,8 @@ def respond(
 ) -> tuple[dict[str, Any], float]:
     """A person's answer to a page as a browser sends it, options by their place on the page, and its seconds.
 
-    `page` has the options in the order shown. Where the right answer is not known, the person takes any
-    option, and so they do where a habit gives an answer that the form's own check refuses. Raises
-    `InputError` where no answer passes that check.
+    Where the right answer is not known, or the form's own check refuses what a habit gives, the person takes
+    any option.
     """
     answering = person
     for _ in range(_ATTEMPTS):
@@ -194,9 +167,8 @@ def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.rando
 
 @dataclass(eq=False)
 class CampaignClient:
-    """How simulated people reach a campaign: by the functions that the server calls.
-
-    People are named by the ids of the judgement table.
+    """How simulated people reach a campaign, named by the ids of the judgement table: by the functions that
+    the server calls.
     """
 
     campaign: Campaign
@@ -237,12 +209,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What came of a simulated campaign.
-
-    `judgements` are all answers with those that were set aside (`counted` is false); `truth` is the right
-    answer of every item of work, drawn where the items do not have one (`drawn` of them); `people` are those
-    who came, by the ids that the table has, and `states` how each ended. `seconds` is the time from the first
-    arrival to the last answer.
+    """What came of a simulated campaign: all answers, right answers (`drawn` where items have none), people
+    by id, how each ended, and the seconds from the first arrival to the last answer.
     """
 
     judgements: pa.Table
@@ -270,9 +238,8 @@ def simulate(
 ) -> Simulation:
     """Run a campaign by simulated people until no more work is to be had or all of them are done.
 
-    With `keep` that folder becomes a copy of the campaign's with all that was answered.
-    Equal seeds give equal answers. Raises `InputError` where the campaign cannot be planned, and where
-    simulated people cannot answer its form.
+    With `keep` that folder becomes a copy of the campaign's with all that was answered. Equal seeds give
+    equal answers.
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign, keep) as db:
@@ -293,10 +260,7 @@ def simulate(
 
 
 def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
-    """The campaign with a right answer for every item, and how many had to be drawn.
-
-    A drawn one is any option of the form's main field, each as likely.
-    """
+    """The campaign with a right answer for every item, and how many were drawn, each option as likely."""
     items: list[WorkItem] = []
     drawn = 0
     for item in campaign.items:
@@ -315,9 +279,8 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
 
 @contextmanager
 def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[Database]:
-    """A database of a campaign that does not wait for the disk and is gone afterwards.
-
-    With `keep` a copy of the campaign's folder holds it when the block ends, and none if the block fails.
+    """A database that does not wait for the disk and is gone afterwards; with `keep` a copy of the campaign
+    holds it.
     """
     with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
         path = Path(folder) / DATABASE
@@ -346,10 +309,8 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
 def _let_work(
     client: CampaignClient, people: Sequence[SimulatedPerson], seed: int, progress: Progress | None
 ) -> tuple[list[str], float]:
-    """Let all people come, one after the other, and go on until none has anything to do.
-
-    Their moves are made in the order of time. Returns their ids, and the seconds from the first arrival to
-    the last answer.
+    """Let all people come, and move in the order of time, until none has anything to do; their ids, and the
+    seconds from the first arrival to the last answer.
     """
     campaign, n, wanted = client.campaign, len(people), counts(client.db).wanted
     # All are there before half of the work is done, and kinds of people come in no order.

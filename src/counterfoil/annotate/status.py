@@ -1,12 +1,8 @@
-"""Status of a campaign: people, answers, what is still needed, time, pay, golden items.
-
-The overview has beside it agreement, signs of careless answers, decisions and disputes. Command line and
-researcher's page show the same. Reading holds up no one who works (`Database.reading`).
-"""
+"""Status of a campaign for the command line and the researcher's page, and the overview of that page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,21 +25,12 @@ _PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
 
 
 @dataclass(frozen=True)
-class WorkerRow:
-    """A person as the database has them: id, state, and the decision about their work ("" for none)."""
+class PersonProgress:
+    """A person: id, state, the decision about their work ("" for none), what they did and in what time."""
 
     person: str
     state: str
     review: str = ""
-
-
-@dataclass(frozen=True)
-class PersonProgress(WorkerRow):
-    """What one person did: items, golden ones among them, median seconds per item, and pay per hour.
-
-    `seconds` and `pay` are None where no time is known.
-    """
-
     items: int = 0
     golden_right: int = 0
     golden: int = 0
@@ -55,14 +42,8 @@ class PersonProgress(WorkerRow):
 class CampaignStatus:
     """Where a campaign stands at one moment.
 
-    `items` and `finished` are items of the work, `answers` the answers that count, `needed` those still to be
-    given; of an adaptive campaign that is the least that it can be, and `saved` is by how many answers the
-    finished items stay below the most that each could have had. `pace` is answers per hour, `ends` when the
-    work is expected to be done (seconds since the epoch); None where there is no pace. `seconds` is the
-    median time per item. Pay is per hour: what people got in the median, the least, and what was aimed at;
-    `pay_item` is the price of an item, None where there is none, and `pay_warning` says where pay is below
-    the platform's least. `database` is a file's name, or an address without its password, `overdue` whether
-    answers are kept too long.
+    `needed` is answers still to be given, `pace` answers per hour, `ends` when the work is expected to be
+    done (seconds since the epoch), `seconds` the median time per item. Pay but for `pay_item` is per hour.
     """
 
     title: str
@@ -74,7 +55,6 @@ class CampaignStatus:
     finished: int
     answers: int
     needed: int
-    saved: int | None
     pace: float | None
     ends: float | None
     seconds: float | None
@@ -95,19 +75,15 @@ class CampaignStatus:
 def campaign_status(
     campaign: Campaign,
     table: pa.Table,
-    entered: Sequence[WorkerRow],
+    entered: Sequence[PersonProgress],
     far: Counts,
     *,
     now: float,
     state: str = "open",
     database: str,
 ) -> CampaignStatus:
-    """The status at `now`, from all judgements (a column `counted` takes those out that do not count).
-
-    `entered` are all people, and `far` is how far the campaign is.
-    """
+    """The status at `now`, from all judgements, all people who `entered`, and how far the campaign is."""
     recipe, done = campaign.recipe, Submissions.of(table)
-    most = recipe.most * far.complete
     # Answers that count per hour: of the last hour, else the last day, else the last week.
     pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
     recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
@@ -120,7 +96,7 @@ def campaign_status(
         for name, *cells in zip(done.people, *columns, strict=True)
     }
     known = {worker.person for worker in entered}
-    others = (WorkerRow(name, "") for name in done.people if name not in known)
+    others = (PersonProgress(name, "") for name in done.people if name not in known)
     persons = [
         PersonProgress(worker.person, worker.state, worker.review, *figures.get(worker.person, ()))
         for worker in (*entered, *others)
@@ -139,7 +115,6 @@ def campaign_status(
         far.complete,
         far.answers,
         far.wanted,
-        most - far.complete_answers if recipe.design == "adaptive" else None,
         pace,
         ends,
         float(np.median(times)) if len(times) else None,
@@ -160,11 +135,7 @@ def campaign_status(
 
 @dataclass(frozen=True)
 class CampaignOverview:
-    """What a researcher sees at one moment (`at`, seconds since the epoch).
-
-    `agreement` is None where nothing counts yet; `quality` has everyone who answered, `reviews` the decisions
-    by person, `disputes` the items that people disagree on, most undecided first.
-    """
+    """What a researcher sees at one moment; `agreement` is None where nothing counts yet."""
 
     at: float
     status: CampaignStatus
@@ -172,14 +143,6 @@ class CampaignOverview:
     quality: tuple[PersonQuality, ...]
     reviews: dict[str, Review]
     disputes: tuple[DisputedItem, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return {
-            **asdict(self),
-            "agreement": None if self.agreement is None else self.agreement.to_json(),
-            "quality": [person.to_json() for person in self.quality],
-        }
 
 
 def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -> CampaignOverview:
@@ -213,14 +176,14 @@ def read_status(
     )
 
 
-def workers(db: Database, decisions: dict[str, Review]) -> tuple[WorkerRow, ...]:
+def workers(db: Database, decisions: dict[str, Review]) -> tuple[PersonProgress, ...]:
     """Everyone who entered, in the order in which they came; who finished the work is "done"."""
     done = (people.c.state == "work") & people.c.finished.is_not(None)
     state = sa.case((done, "done"), else_=people.c.state)
     with db.reading() as connection:
         rows = connection.execute(sa.select(people.c.id, state).order_by(people.c.entered, people.c.id)).all()
     decided = {person: review.decision for person, review in decisions.items()}
-    return tuple(WorkerRow(person, state, decided.get(person, "")) for person, state in rows)
+    return tuple(PersonProgress(person, state, decided.get(person, "")) for person, state in rows)
 
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:
@@ -233,8 +196,6 @@ def facts_of(status: CampaignStatus) -> Mapping[str, str]:
         "Answers": f"{status.answers:,}, {status.needed:,} still needed",
         "Expected end": end,
     }
-    if status.saved is not None:
-        facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
     facts["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
     if status.seconds is not None:
         facts["Time per item"] = f"{status.seconds:.1f} s (median)"
@@ -269,9 +230,5 @@ def kept_too_long(keep_until: str, now: float) -> bool:
 
 
 def moment(at: float) -> str:
-    """A time in words, to the minute.
-
-    >>> moment(86_400.0)
-    '1970-01-02 00:00 UTC'
-    """
+    """A time in words, to the minute, in UTC."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"

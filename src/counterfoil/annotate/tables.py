@@ -1,8 +1,7 @@
-"""Tables of a campaign's database: people, items, leases, answers, and what happened.
+"""Tables of a campaign's database.
 
-Ids of people are keyed hashes, of tokens only hashes are kept. What must never happen is refused by the
-database itself: an item with more answers and leases than are wanted, a person with two items of an instance,
-two answers of a person to an item.
+What must never happen is refused by the database itself: an item with more answers and leases than are
+wanted, a person with two items of an instance, two answers of a person to an item.
 """
 
 from typing import Any
@@ -33,10 +32,7 @@ versions = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.Str
 
 #: What the database belongs to and how it was planned, by key.
 meta = sa.Table(
-    "meta",
-    METADATA,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
+    "meta", METADATA, sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
 )
 
 #: `right` and `wrong` count golden answers, `pages` items that were shown and `done` those that were answered

@@ -31,7 +31,7 @@ COMMANDS = {
     "preferences": "jobs.preferences:preferences",
     "prolific": "annotate:prolific",
 }
-_PROLIFIC = ("create", "status", "approve", "reject")
+_PROLIFIC = ("status", "approve", "reject")
 
 app = CommandGroup(
     COMMANDS,
@@ -41,8 +41,8 @@ app = CommandGroup(
 )
 prolific = CommandGroup(
     {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC},
-    help="Prolific: the draft of a study for a campaign, its submissions, and their review.",
-    epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
+    help="Prolific: the submissions of a campaign's study, and their review.",
+    epilog="Start with: counterfoil annotate prolific status campaign/",
 )
 
 

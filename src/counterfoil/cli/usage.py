@@ -74,10 +74,8 @@ _REMOVED = {
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
     "annotate import --labelling-config": "name questions with several answers by --many",
     "annotate import --campaign": "leave it out; 'annotate agreement TABLE' takes --campaign",
-    **{
-        f"annotate prolific create {name}": f"set it {_ON_PROLIFIC}, before you publish the draft"
-        for name in ("--approve", "--description", "--device", "--filter-set", "--project")
-    },
+    "annotate prolific create": "make the study at app.prolific.com with the address that 'annotate serve' "
+    'prints, and write completion = "completed=CODE, study=ID" into campaign.toml',
     "annotate prolific publish": f"preview and publish the draft {_ON_PROLIFIC}",
     "annotate prolific pause": f"pause it {_ON_PROLIFIC}",
     "annotate prolific start": f"start it again {_ON_PROLIFIC}",
@@ -85,6 +83,20 @@ _REMOVED = {
     "annotate prolific places": f"increase places {_ON_PROLIFIC}",
     "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
+    **{
+        f"annotate create {name}": "leave it out: every item gets as many answers as --overlap says"
+        for name in ("--certainty", "--first-to", "--most")
+    },
+    **{
+        f"annotate create --{name}": f"write it into {name}.md of the campaign's folder, images into figures/"
+        for name in ("instructions", "consent")
+    },
+    **{
+        f"annotate serve {name}": "let nginx, Caddy or a tunnel speak https, and name it with --public-url"
+        for name in ("--certificate", "--key")
+    },
+    "annotate adjudicate --question": "leave it out: the form's main question is decided, which has labels",
+    "annotate preferences --self-votes": "leave it out: such votes are left out, with a warning",
     "annotate simulate --http": "leave it out: simulated people call the functions that the server calls",
     "demo --full": "train and compare with the commands that the page of 'counterfoil demo' prints",
     "demo --dials": "run 'counterfoil train vse0' with --set mining= for the choice of negatives, and "

@@ -36,10 +36,8 @@ PERSON = Option("The id of the person here, or how it begins.")
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a campaign is served: `site` is the address of the server as people see it.
-
-    `people` is the address for annotators, or of personal links, `researcher` that of the researcher's page,
-    and `token` what that page asks for.
+    """Where a campaign is served: the address of the site, those of people and researcher, and the
+    researcher's token.
     """
 
     site: str
@@ -58,10 +56,9 @@ class Addresses:
     examples="""Examples:
   counterfoil annotate serve campaign/
   counterfoil annotate serve campaign/ --public-url https://study.example
-  counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
-Ctrl-C stops the server; acknowledged answers are stored. Behind a reverse proxy for https give the URL
-that people see with --public-url and the proxy's address with --proxy.""",
+Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
+that people see with --public-url, and its own with --proxy."""
 )
 def serve_campaign(
     campaign: Annotated[Path, CAMPAIGN],
@@ -70,8 +67,6 @@ def serve_campaign(
     port: Annotated[int, option(low=0, high=65_535)] = 8750,
     public_url: Annotated[str | None, option(metavar="URL")] = None,
     proxies: Annotated[Sequence[str], option(flag="--proxy", metavar="ADDRESS")] = (),
-    certificate: Path | None = None,
-    key: Path | None = None,
     **options: Unpack[StoredAnswers],
 ) -> None:
     """Serve a campaign: a page for those who annotate, one for the researcher.
@@ -79,24 +74,14 @@ def serve_campaign(
     Prints both URLs and the token for the researcher's page. --verbose lists requests, without their tokens.
 
     The `Addresses` go to the feedback's `result` once the server listens, and to its `note` why a database
-    fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
-    `InputError` for a campaign that is served already, a port that is taken, an address that is none and a
-    certificate that cannot be used.
+    fails.
 
     Arguments:
-        host: Address to listen on; 0.0.0.0 is every network.
-        port: Port; 0 takes a free one.
-        public_url: URL that people see, if it is not this server's.
-        proxies: Address or network of a trusted reverse proxy.
-        certificate: For https: certificate; needs --key.
-        key: For https: private key of the certificate.
+        host: Where to listen; 0.0.0.0 is every network.
+        port: 0 takes any that is free.
+        public_url: The address that people see, where it is another than this one's.
+        proxies: A server before this one, or a network: what it says of visitors is believed.
     """
-    if (certificate is None) != (key is None):
-        raise InputError(
-            "a certificate and its key belong together",
-            where="--certificate" if key is None else "--key",
-            hint="give both or neither",
-        )
     from counterfoil.annotate.database import open_database
     from counterfoil.annotate.server.app import make_app, run
     from counterfoil.annotate.server.security import check_proxy, check_public_url
@@ -120,7 +105,7 @@ def serve_campaign(
                 )
             feedback.note("Ctrl-C stops the server.")
 
-        run(app, host=host, port=port, certificate=certificate, key=key, ready=listening)
+        run(app, host=host, port=port, ready=listening)
 
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
@@ -158,8 +143,7 @@ def campaign_links(
 ) -> Change:
     """Make personal links that cannot be guessed, one per person.
 
-    They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
-    campaign and `InputError` for an address that is none.
+    They are the `value`. Who opens one takes part as that person.
 
     Arguments:
         n: Number of links.
@@ -239,9 +223,7 @@ def annotate_status(
 ) -> CampaignProgress:
     """Show a campaign's progress: people, answers, what is missing, expected end, time, pay, golden items.
 
-    It only reads the database, also while the campaign is served.
-
-    `now` is the present by default. Raises `DataError` for a folder without a campaign.
+    It reads the database, also while the campaign is served, and changes nothing.
     """
     feedback = feedback_of(options)
     with opened(campaign, options["database"]) as (source, connected):
@@ -362,8 +344,6 @@ def annotate_approve(
 ) -> Change:
     """Approve work, so that it is paid.
 
-    Raises `InputError` for an id that no person or several have, and for a person who is at work.
-
     Arguments:
         people: Ids of people, or how they begin; see 'annotate review'.
         suggested: Everyone who is done, not flagged and not decided.
@@ -409,8 +389,6 @@ def annotate_reject(
 ) -> Change:
     """Reject a person's work: their answers leave the labels, and their items are open to others again.
 
-    Raises as `annotate.review.reject`.
-
     Arguments:
         person: The id of a person, or how it begins.
         reason: What was wrong, with examples: the person reads it.
@@ -438,8 +416,6 @@ def annotate_withdraw(
     **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
-
-    Raises `InputError` for a person who is not there.
 
     Arguments:
         worker: The platform's id of the person, or their personal link.
@@ -469,8 +445,6 @@ def annotate_readmit(
 
     Anybody can type an id, so a person from a platform stays in the first browser. After this command the
     next browser with the id is accepted: check first that the person asked.
-
-    Raises `InputError` for a person who is not there.
 
     Arguments:
         worker: The platform's id of the person.
@@ -593,7 +567,6 @@ def annotate_adjudicate(
     item: str | None = None,
     answer: str | None = None,
     *,
-    question: str = "",
     why: Annotated[str, option(flag="--note")] = "",
     by: Annotated[str, BY] = "",
     **options: Unpack[StoredAnswers],
@@ -602,12 +575,9 @@ def annotate_adjudicate(
 
     The decision is kept beside the answers and becomes the item's label.
 
-    Raises as `annotate.adjudication.adjudicate`.
-
     Arguments:
         item: The id of an item to decide.
         answer: The value of an option.
-        question: Question. Default: the form's main one.
         why: Why, kept with the decision.
     """
     from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
@@ -617,9 +587,9 @@ def annotate_adjudicate(
             raise InputError("no answer", where=f"item '{item}'", hint="give the value of an option after it")
         from counterfoil.annotate.database import open_database
 
-        source, decision = open_campaign(campaign), {"question": question, "note": why, "by": by}
+        source = open_campaign(campaign)
         with closing(open_database(source, options["database"])) as database:
-            decided = adjudicate(database, source, item, answer, **decision, now=time.time())
+            decided = adjudicate(database, source, item, answer, note=why, by=by, now=time.time())
         return Change(asdict(decided), (f"item {decided.item}, {decided.question}: {decided.answer}",))
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.agreement import fields_of

@@ -26,7 +26,7 @@ from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.golden import drawn_golden
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
-from counterfoil.annotate.pictures import Pictures, figures_in, read_figure
+from counterfoil.annotate.pictures import Pictures
 from counterfoil.annotate.platforms.registry import OWN_ENTRIES, campaign_platform
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder
@@ -34,9 +34,8 @@ from counterfoil.benchmarks.readers.own import kind_of
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, values_of
-from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option, given_of
+from counterfoil.inputs.options import given_of
 from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import documented, job, option
@@ -62,7 +61,6 @@ _GOLDEN_SHARE = 0.1
 
 #: Platforms whose people are paid, and what they get per hour where nothing is said.
 PAYING, USUAL_PAY = ("prolific", "connect"), 12.0
-_TEXT = Option("Markdown file that replaces the default text.", None, metavar="FILE")
 
 
 @documented
@@ -86,8 +84,6 @@ class CampaignSources(Reporting, total=False):
     data: Annotated[str | Path | None, option(None, metavar="PATH")]
     sample: Annotated[int | None, option(None, low=1, high=most("items"))]
     settings: Annotated[Settings, option(None, flag="--set", metavar="KEY=VALUE")]
-    instructions: Annotated[str | Path | None, _TEXT]
-    consent: Annotated[str | Path | None, _TEXT]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,9 +182,7 @@ def create_campaign(
     Settings are in campaign.toml in that folder, which you can edit before people come.
 
     Fields of `counterfoil.annotate.settings.CampaignRecipe` are arguments. Nothing is written before all
-    items are read and checked; what a stopped call left is finished by the same call again. Raises
-    `InputError` for settings and designs that cannot be, `DataError` naming row and column for items that the
-    form cannot show, and for images that are not there.
+    items are read and checked; what a stopped call left is finished by the same call again.
 
     Arguments:
         form: The form of work (counterfoil annotate forms).
@@ -205,9 +199,9 @@ def create_campaign(
     ([12], 24)
     """
     given = cast(CampaignSources, options)
-    feedback, texts = feedback_of(given), [path_of(given[name]) for name in ("instructions", "consent")]
+    feedback = feedback_of(given)
     recipe = _recipe(form, given["settings"], given_of(CampaignRecipe, options))
-    reads = [source, given["golden"], given["onboarding_items"], given["images"], *texts]
+    reads = [source, given["golden"], given["onboarding_items"], given["images"]]
     with guarded("annotate create", overwrite=overwrite, reads=reads) as outputs:
         outputs.folder(Folder(Path(out), FILES))
         reader = _ItemReader(given, recipe)
@@ -219,28 +213,10 @@ def create_campaign(
                     items += reader.drawn(work, benchmark)
                 elif path is not None:
                     items += reader.table(read_table(Path(path)), benchmark, role).items
-        # The images that the texts show lie beside them.
-        figures = {
-            name: read_figure(path.parent, name, where=f"{path}, image")
-            for path in texts
-            if path is not None
-            for name in figures_in(read_text(path))
-        }
         recipe = _with_roles(recipe, items)
         check_items(items, recipe)
         with feedback.busy("copying images"):
-            instructions, consent = ("" if path is None else read_text(path) for path in texts)
-            campaign = create_folder(
-                Path(out),
-                recipe,
-                items,
-                reader.pictures,
-                instructions=instructions,
-                consent=consent,
-                figures=figures,
-                source=work.rows,
-                salt=salt,
-            )
+            campaign = create_folder(Path(out), recipe, items, reader.pictures, source=work.rows, salt=salt)
     return CreatedCampaign(campaign)
 
 

@@ -11,13 +11,8 @@ import pyarrow as pa
 from counterfoil.annotate.agreement import MOST_LISTED, CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
-from counterfoil.annotate.judgement_table import (
-    check_table_kind,
-    read_judgement_table,
-    write_judgement_table,
-)
+from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
-from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
@@ -73,10 +68,7 @@ class JudgementSource:
 
 @contextmanager
 def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Campaign, "Database"]]:
-    """The campaign in a folder and its database, closed when the block ends; without one nothing is made.
-
-    Raises `DataError` for a folder without a campaign, and as `open_database`.
-    """
+    """The campaign in a folder and its database, closed when the block ends; without one nothing is made."""
     campaign = open_campaign(Path(folder))
     from counterfoil.annotate.database import existing_database
 
@@ -87,11 +79,7 @@ def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Ca
 def read_judgements(
     source: str | Path, *, campaign: str | Path | None = None, database: str | None = None
 ) -> JudgementSource:
-    """The judgements of a campaign's folder, or those in a file.
-
-    `campaign` is the campaign whose questions a file answers; `database` the address of a campaign's database
-    where that is not in its folder. Raises `DataError` for a folder without a campaign and a damaged table.
-    """
+    """The judgements of a campaign's folder, or those in a file that answers the questions of `campaign`."""
     path = Path(source)
     if path.is_dir():
         if campaign is not None:
@@ -231,9 +219,6 @@ def annotate_agreement(
     Results are per question and kind of item, without golden items and the qualification test. 95 % intervals
     resample items and people.
 
-    Raises `DataError` for what is neither a campaign nor a table, and as `read_judgements` and
-    `campaign_agreement`.
-
     Arguments:
         source: A campaign's folder, or a table of judgements.
         campaign: For a table: the campaign whose questions it answers, which gives their scales.
@@ -294,14 +279,14 @@ class ImportedJudgements:
     examples="""Examples:
   counterfoil annotate import results.csv --format mturk --item "Input.image{n}" --item "Input.caption{n}"
   --question-column "match=Answer.match{n}" --out judgements.parquet
-  counterfoil annotate import export.json --format label-studio --many kinds --out judgements.csv
 
-The table has a row per item, person and question (columns item, person, question, answer, seconds,
-golden); every command that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
+The table that comes out has a row per item, person and question (columns item, person, question, answer,
+seconds, golden). Other commands read it, and a table of your own with these columns. {n} stands for the
+number of an item in its HIT.""",
 )
 def import_judgements(
     path: Annotated[Path, option(metavar="FILE")],
-    source: Annotated[Literal["mturk", "label-studio"], option(flag="--format")],
+    source: Annotated[Literal["mturk"], option(flag="--format")] = "mturk",
     *,
     item: Annotated[Sequence[str], option(metavar="COLUMN")] = (),
     question: Annotated[Settings, option(flag="--question-column", metavar="NAME=COLUMN")] = None,
@@ -310,21 +295,18 @@ def import_judgements(
     keep_ids: bool = False,
     **reporting: Unpack[Reporting],
 ) -> ImportedJudgements:
-    """Read judgements of Mechanical Turk or Label Studio into the one table of judgements.
+    """Read judgements of Mechanical Turk into the one table of judgements.
 
-    People are numbered unless --keep-ids is given, since ids of Mechanical Turk lead to profiles.
-
-    People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `DataError` for what cannot
-    be read.
+    Ids of people lead to profiles, so people are numbered (`p1`, `p2`, ...) unless ids are asked for.
 
     Arguments:
-        path: Results, or an export.
-        source: Tool that wrote the file.
-        item: Mechanical Turk: input columns that identify an item.
-        question: Mechanical Turk: a question and its answer column.
-        many: Question whose answer may be several options; may be repeated.
-        golden: Mechanical Turk: the right answer of the first question.
-        keep_ids: Keep people's ids; by default people are numbered.
+        path: Results.
+        source: The tool that it came from.
+        item: Input columns that together name an item.
+        question: A question and its answer column.
+        many: A question with several options as an answer.
+        golden: The right answer of the first question.
+        keep_ids: Leave ids of people as they are; else they are numbered.
     """
     if isinstance(question, list | tuple):
         question = key_values(question, "--question-column", "match=Answer.match{n}")
@@ -333,8 +315,6 @@ def import_judgements(
     identify: Callable[[str], str] = str
     if not keep_ids:
         identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
-    if source == "label-studio":
-        return ImportedJudgements(*read_export(path, frozenset(many), identify=identify))
     usual = HitLayout()
     layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
     return ImportedJudgements(*read_results(path, layout, identify=identify))
@@ -422,12 +402,9 @@ def annotate_export(
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Unpack[StoredAnswers],
 ) -> CampaignExport:
-    """Write a campaign's answers as tables: judgements, labels with posteriors, and inputs of other commands.
+    """Write a campaign's answers as tables: judgements, labels with posterior, and what other commands read.
 
     Which tables there are depends on the form of work. People are hashes that only this campaign has.
-
-    Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
-    Raises `InputError` for a campaign without answers that count and for another model of labels.
 
     Arguments:
         out: The folder to write.

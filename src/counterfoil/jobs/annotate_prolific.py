@@ -1,31 +1,20 @@
-"""Jobs on Prolific for a campaign: the draft of its study, its submissions, and their review.
-
-Each is a command of `counterfoil annotate prolific`, and gives a `Change`.
-"""
+"""Jobs on Prolific for a campaign: the submissions of its study, and their review."""
 
 import os
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
-from counterfoil.annotate.platforms import prolific
-from counterfoil.annotate.platforms.prolific import (
-    ProlificStudy,
-    ProlificSubmission,
-    Reconciled,
-    StudyChoices,
-)
+from counterfoil.annotate.platforms.prolific import ProlificSubmission, Reconciled, study_of
 from counterfoil.errors import MissingExtraError
-from counterfoil.inputs.options import Option, given_of
+from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import documented, job, option
-from counterfoil.store import write_json
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -55,55 +44,6 @@ YES = Option("Do it; without this, only show what would be done.")
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil annotate prolific create campaign/ --url https://study.example.org --dry-run
-  counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
-
-The URL is the public one of 'counterfoil annotate serve'. The study is a draft: nothing is published or
-paid. Edit it (participants, devices, texts), preview and publish it on Prolific's page. Running the
-command again finds its draft.""",
-)
-def create(
-    campaign: Annotated[Path, CAMPAIGN],
-    *,
-    url: Annotated[str, option(metavar="URL")],
-    dry_run: bool = False,
-    **options: Annotated[Any, StudyChoices, Access],
-) -> Change:
-    """Draft a Prolific study; places, pay and completion codes follow from the campaign.
-
-    Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
-
-    Arguments:
-        url: Public address of the server, over https.
-        dry_run: Show what would be sent and what it costs; send nothing.
-    """
-    access, source = cast(Access, options), open_campaign(campaign)
-    known = prolific.codes_of(source)
-    codes = known or prolific.new_codes()
-    choices = StudyChoices(address=url, **given_of(StudyChoices, options))
-    plan = prolific.plan_of(source, choices, codes)
-    facts: dict[str, object] = {
-        **{name: getattr(plan, name) for name in ("name", "description", "address", "places", "minutes")},
-        "pay": f"{plan.reward / 100:,.2f} per person, {plan.pay_per_hour:,.2f} per hour",
-        "pay in all": f"{plan.reward * plan.places / 100:,.2f} without fees",
-    }
-    if dry_run:
-        return Change({"plan": plan.payload()}, facts=facts)
-    if not known:
-        prolific.write_codes(source, codes)
-        feedback_of(access).note(
-            f"completion codes are in {campaign}/campaign.toml; start a running server again"
-        )
-    with _prolific(access) as client:
-        study = client.create(plan)
-    # Codes that were written are part of the campaign.
-    write_json(campaign / prolific.STUDY, {"study": study.id, "campaign": open_campaign(campaign).digest})
-    return replace(_facts(study), facts={**facts, "study": study.id, "state": study.status})
-
-
-@job(
-    outputs="json",
-    examples="""Examples:
   counterfoil annotate prolific status campaign/
   counterfoil annotate prolific status campaign/ --release-items
 
@@ -116,7 +56,7 @@ def status(
     release: Annotated[bool, option(flag="--release-items")] = False,
     **options: Unpack[StoredAccess],
 ) -> Change:
-    """Show the study and its submissions beside the people of the campaign.
+    """The submissions of the study beside the people of the campaign.
 
     Arguments:
         release: Give the items of people who left to others.
@@ -127,7 +67,6 @@ def status(
         _prolific(options) as client,
         _submitted(campaign, client, options) as (source, db, submissions, known),
     ):
-        study = client.study(_study(campaign))
         aside = give_back(db, source, known.free, time.time()) if release else 0
     ids = {
         "payable": [submission.id for submission in known.payable],
@@ -138,12 +77,12 @@ def status(
     names = ("to approve", "to reject", "not done in the campaign", "never entered the campaign")
     waiting = dict(zip(names, map(len, ids.values()), strict=True))
     by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
-    shown, free, strangers = _facts(study), len(known.free), len(known.strangers)
-    facts = {**shown.facts, "submissions": by_state, **waiting}
+    study, free, strangers = study_of(source), len(known.free), len(known.strangers)
+    facts = {"study": study, "submissions": by_state, **waiting}
     facts |= {"people whose place is free again": free, "people without a submission": strangers}
     facts |= {"answers set aside": aside} if release else {}
     counts = {"free": free, "strangers": strangers, "set_aside": aside}
-    return Change({**shown.value, "submissions": by_state, **ids, **counts}, facts=facts)
+    return Change({"study": study, "submissions": by_state, **ids, **counts}, facts=facts)
 
 
 @job(
@@ -212,7 +151,7 @@ def _submitted(
     from counterfoil.annotate.review import reconciled
 
     campaign = open_campaign(folder)
-    submissions = tuple(client.submissions(_study(folder)))
+    submissions = tuple(client.submissions(study_of(campaign)))
     with closing(open_database(campaign, options["database"])) as db:
         yield campaign, db, submissions, reconciled(db, campaign, submissions)
 
@@ -220,19 +159,3 @@ def _submitted(
 def _reviewed(verdict: str, yes: bool, submissions: list[str]) -> Change:
     name = verdict if yes else f"would be {verdict} (--yes does it)"
     return Change({verdict: yes, "submissions": submissions}, facts={name: len(submissions)})
-
-
-def _study(folder: Path) -> str:
-    return prolific.read_study(open_campaign(folder))
-
-
-def _facts(study: ProlificStudy) -> Change:
-    facts = {
-        "study": study.id,
-        "name": study.name,
-        "state": study.status,
-        "places": f"{study.taken:,} of {study.places:,} taken",
-        "pay": f"{study.reward / 100:,.2f} per person",
-    }
-    plain = {name: getattr(study, name) for name in ("places", "taken", "reward")}
-    return Change({"study": study.id, "state": study.status, **plain}, facts=facts)

@@ -40,10 +40,8 @@ CAREFUL = ("able",)
 
 @dataclass(frozen=True)
 class KindOutcome:
-    """What came of the people of one kind: how many came, who was disqualified, who was flagged.
-
-    `flagged` are those of whom `annotate review` says that they show a sign of careless work; `right` is the
-    share of their answers to items of work that were right, NaN where they gave none.
+    """What came of the people of one kind; `right` is the share of their answers to work, NaN where they gave
+    none.
     """
 
     kind: str
@@ -129,16 +127,14 @@ class SimulatedCampaign(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
-        simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
+        """How far it got, what was drawn, and whom the signs found."""
+        simulation, counts = self.simulation, self.simulation.counts
         over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
         came, caught = Counter[bool](), Counter[bool]()
         for outcome in self.kinds:
             careful = outcome.kind in CAREFUL
             came[careful] += outcome.people
             caught[careful] += outcome.flagged + outcome.disqualified
-        per_item = counts.complete_answers / max(1, counts.complete)
-        saved = recipe.most * counts.complete - counts.complete_answers
         return lines(
             counts.wanted
             and f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
@@ -151,8 +147,6 @@ class SimulatedCampaign(Tabular):
             came[False]
             and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
             f"false alarms: {caught[True]:,} of {came[True]:,} able people",
-            (recipe.design == "adaptive" and counts.complete)
-            and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
             f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
             "aside are in hours and pay, not in what was promised",
         )
@@ -211,8 +205,6 @@ def annotate_simulate(
     accuracy of their kind; items of unknown truth get a random one.
 
     What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
-    Kinds of people are `annotate.simulation.KINDS`. Raises `DataError` for a folder without a campaign,
-    `InputError` for unknown kinds and shares that are none.
 
     Arguments:
         people: Number of people.

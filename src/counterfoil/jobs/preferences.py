@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Unpack
 
 from counterfoil.benchmarks.judgements import Votes, read_votes
-from counterfoil.errors import DataError
 from counterfoil.evaluation import preferences as bradley_terry
 from counterfoil.evaluation.preferences import Preferences
 from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
@@ -122,7 +121,6 @@ in its first column and in its header, each cell the votes for its row against i
 def preferences(
     votes: str | Path | Votes,
     *,
-    self_votes: Literal["leave-out", "error"] = "leave-out",
     draws: Annotated[int, DRAWS] = 10_000,
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],
@@ -132,11 +130,10 @@ def preferences(
     Intervals resample judges if a column names them (judge, worker, annotator or cluster), else the votes of
     each pair. Equal seeds give equal numbers.
 
-    Raises `DataError` for a table without votes, `InputError` where the votes leave strengths open.
+    Raises `InputError` where the votes leave strengths open.
 
     Arguments:
         votes: Votes: CSV, TSV, JSON, JSON Lines or Parquet.
-        self_votes: Policy for votes of something against itself.
 
     >>> import numpy as np
     >>> result = preferences(Votes(("a", "b"), np.array([[0, 3], [1, 0]])), draws=100)
@@ -144,11 +141,4 @@ def preferences(
     (<VoteStrengths: a ≈ b>, [75.0, 25.0])
     """
     given = votes if isinstance(votes, Votes) else read_votes(Path(votes))
-    if given.own and self_votes == "error":
-        raise DataError(
-            "votes for something over itself",
-            where=None if isinstance(votes, Votes) else votes,
-            given=f"{given.own:,} of {given.own + given.total:,}",
-            hint="correct them, or leave them out with --self-votes leave-out",
-        )
     return VoteStrengths(bradley_terry.preferences(given, draws=draws, seed=seed))

@@ -96,13 +96,9 @@ def test_the_budget_is_what_comes_out(here, design):
     assert reading["cost"] == pytest.approx(9 * reading["hours"])
 
 
-def test_settings_and_texts_of_ones_own(here):
-    (here / "told.md").write_text("# Look well")
-    words = ("--set", "levels=5", "--set", "labels=bad,good", "--instructions", "told.md")
-    create("rating", *YES_NO[1:], *words)
-    made = open_campaign(here / "new")
-    settings = {"levels": 5, "labels": ["bad", "good"]}
-    assert (made.instructions_in(), made.recipe.settings) == ("# Look well", settings)
+def test_settings_of_ones_own(here):
+    create("rating", *YES_NO[1:], "--set", "levels=5", "--set", "labels=bad,good")
+    assert open_campaign(here / "new").recipe.settings == {"levels": 5, "labels": ["bad", "good"]}
 
 
 @pytest.mark.parametrize(
@@ -217,15 +213,15 @@ def test_what_is_written_is_its_owners_alone(here):
     assert oct(database.stat().st_mode & 0o777) == "0o600"
 
 
-def test_images_of_the_instructions_come_along(here):
-    texts = here / "texts"
+def test_images_of_the_instructions_are_shown(here):
+    create(*YES_NO)
+    texts = here / "new" / "figures"
     (texts / "figs").mkdir(parents=True)
     exif = PIL.Image.Exif()
     exif[0x010F], exif[0x0112] = "a maker", 6
     PIL.Image.new("RGB", (10, 20), "teal").save(texts / "figs" / "good one.jpg", exif=exif)
     text = "Look:\n\n![a good one](figs/good%20one.jpg)\n\n![elsewhere](https://example.org/x.png)\n"
-    (texts / "instructions.md").write_text(text)
-    create(*YES_NO, "--instructions", "texts/instructions.md")
+    (here / "new" / "instructions.md").write_text(text)
     campaign = open_campaign(here / "new")
     assert campaign.instructions_in() == text
     with closing(open_database(campaign)) as database:
@@ -245,7 +241,8 @@ def test_images_of_the_instructions_come_along(here):
 
 @pytest.mark.parametrize("name", ["../pairs.csv", "missing.png", "instructions.md", "/etc/hostname"])
 def test_images_of_the_instructions_that_are_none_are_refused(here, name):
-    (here / "texts").mkdir()
-    (here / "texts" / "instructions.md").write_text(f"![an image]({name})")
-    assert name in create(*YES_NO, "--instructions", "texts/instructions.md", code=1)
-    assert not (here / "new").exists()
+    create(*YES_NO)
+    (here / "new" / "instructions.md").write_text(f"![an image]({name})")
+    campaign = open_campaign(here / "new")
+    with closing(open_database(campaign)) as database:
+        refuses(f"no such image; given: {name}", make_app, campaign, database)

@@ -301,7 +301,7 @@ def test_decisions_of_a_researcher_are_in_the_export(here):
     assert labels["p0"]["label"] == ""
 
 
-def test_people_answer_quads_by_single_directions(here):
+def test_people_answer_quads_by_single_directions(here, capsys):
     """BiVLC's human row: group is right where all four queries are, I2T where its two are."""
     campaign = made(here, "choose", "world-quads", sample=10, overlap=1)
     names = sorted({item.instance for item in campaign.items})
@@ -310,15 +310,12 @@ def test_people_answer_quads_by_single_directions(here):
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
     values = [found.result[name].value for name in ("i2t", "t2i", "group")]
     assert values == pytest.approx([0.9, 0.8, 0.7])
-    shown = run("evaluate", "people:campaign", "world-quads", "--no-cache", "--draws", "100", "--out", "runs")
-    assert f"10 of {len(catalog.benchmark('world-quads')):,} questions are answered in full" in shown
+    assert "world-quads: 10 of 500 questions are answered in full" in capsys.readouterr().err
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
-    again = counterfoil.evaluate("people:campaign/export", "world-quads", draws=100)
-    assert again.result["group"] == found.result["group"]
-    assert catalog.scorer("people:campaign/export").described == "40 answers of 4 people (choose)"
-    with pytest.raises(InputError, match="an export has the mean over answers alone; given: model=majority"):
-        catalog.scorer("people:campaign/export", Options(settings={"model": "majority"}))
+    assert catalog.scorer("people:campaign").described == "40 answers of 4 people (choose)"
+    with pytest.raises(InputError, match=r"people:campaign/export/judgements\.csv with --set campaign=DIR"):
+        catalog.scorer("people:campaign/export")
 
 
 def asked_twice(here, **more):
@@ -333,11 +330,10 @@ def test_several_answers_to_a_query_count_as_their_mean(here):
     share = [1.0, 0.5] * 6
     ties = "a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
     annotate_export(campaign.folder)
-    for name in ("campaign", "campaign/export"):
-        found = catalog.scorer(f"people:{name}")
-        values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
-        assert values == {f"q{at}": value for at, value in enumerate(share)}
-        assert found.described == f"24 answers of 2 people (choose); {ties}"
+    found = catalog.scorer("people:campaign")
+    values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
+    assert values == {f"q{at}": value for at, value in enumerate(share)}
+    assert found.described == f"24 answers of 2 people (choose); {ties}"
     # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
     given = catalog.scorer("given:campaign/export/outcomes.csv")
     assert sorted(given.right["accuracy"].tolist()) == sorted(share)
@@ -371,8 +367,7 @@ def test_judgements_without_a_known_truth_are_exported(here):
     found = annotate_export(campaign.folder)
     assert {"judgements", "labels", "outcomes"} & set(found.written) == {"judgements", "labels"}
     assert any("12 items have no known right answer" in line for line in found.notes)
-    for name in ("campaign", "campaign/export"):
-        refuses("'truth'", catalog.scorer, f"people:{name}", error=InputError)
+    refuses("'truth'", catalog.scorer, "people:campaign", error=InputError)
     created = create_campaign("choose", "items.json", here / "again", images=here / "photos")
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
@@ -392,15 +387,14 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here):
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
     assert (found.result["group"].value, found.result["group"].n) == (1.0, 4)
     annotate_export(campaign.folder, here / "kept", kind="parquet")
-    for name, settings in (("kept", {}), ("kept/judgements.parquet", {"campaign": "campaign"})):
-        other = catalog.scorer(f"people:{name}", Options(settings=settings))
-        values = [dict(zip(of.ids, of.values.tolist(), strict=True)) for of in (other, scorer)]
-        assert values[0] == values[1]
-        assert other.described == scorer.described
+    other = catalog.scorer("people:kept/judgements.parquet", Options(settings={"campaign": "campaign"}))
+    values = [dict(zip(of.ids, of.values.tolist(), strict=True)) for of in (other, scorer)]
+    assert values[0] == values[1]
+    assert other.described == scorer.described
     with pytest.raises(InputError, match="name the campaign with --set campaign=DIR"):
         catalog.scorer("people:kept/judgements.parquet")
     with pytest.raises(InputError, match="unknown key; given: database"):
-        catalog.scorer("people:kept", Options(settings={"database": "sqlite:///x"}))
+        catalog.scorer("people:kept/judgements.parquet", Options(settings={"database": "sqlite:///x"}))
 
 
 def test_people_are_read_from_the_database_that_is_named(here, new_database):

@@ -1,25 +1,13 @@
 """Prolific's API, against a server of ours that keeps its rules and has faults."""
 
-import dataclasses
-
 import pytest
 
-from annotate.fake_prolific import RETIRED, TOKEN, running
+from annotate.fake_prolific import TOKEN, running
 from counterfoil.annotate.platforms import prolific
-from counterfoil.annotate.platforms.prolific import ProlificSubmission, Rejection, StudyPlan
-from counterfoil.annotate.platforms.prolific_api import ProlificClient, UnsureRequestError
+from counterfoil.annotate.platforms.prolific import ProlificSubmission, Rejection
+from counterfoil.annotate.platforms.prolific_api import ProlificClient
 from counterfoil.errors import InputError
 from refusals import refuses
-
-PLAN = StudyPlan(
-    name="Do these captions match?",
-    description="You look at images and captions.",
-    address="https://example.org/enter?campaign=7",
-    codes={"completed": "C1", "failed_checks": "F2", "no_consent": "N3"},
-    places=3,
-    minutes=10,
-    pay_per_hour=12.0,
-)
 
 LONG = "You answered that an image shows a dog where there is no animal. " * 2
 
@@ -54,113 +42,59 @@ def posts(fake, end):
     return sum(method != "GET" and path.endswith(end) for method, path in fake.log)
 
 
-def published(client, fake, plan=PLAN):
-    study = client.create(plan).id
-    fake.publish(study)
-    return study
-
-
-def test_a_study_has_the_fields_of_today_and_frees_the_places_of_who_is_refused(client, fake):
-    study = client.create(PLAN)
-    assert (study.status, study.places, study.reward) == ("UNPUBLISHED", 3, 200)
-    sent = fake.studies[study.id]
-    places = (f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"))
-    assert sent["external_study_url"] == "&".join([PLAN.address, *places])
-    assert not set(RETIRED) & set(sent)
-    types = [code["code_type"] for code in sent["completion_codes"]]
-    assert types == ["COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT"]
-    fake.publish(study.id)
-    subs = {who: fake.join(study.id, who) for who in ("ann", "bob", "cyd")}
+def test_submissions_are_listed_and_rejected(client, fake):
+    study = fake.study()
+    subs = {who: fake.join(study, who) for who in ("ann", "bob", "cyd")}
     fake.finish(subs["ann"], "C1")
     fake.finish(subs["bob"], "F2")
     fake.end(subs["cyd"], "TIMED-OUT")
-    ann, _, cyd = sorted(client.submissions(study.id), key=lambda each: each.person)
-    assert (ann.status, ann.code, ann.seconds) == ("AWAITING REVIEW", "C1", 312.5)
-    assert cyd.status == "TIMED-OUT"
+    states = {one.person: one.status for one in client.submissions(study)}
+    assert states == {"ann": "AWAITING REVIEW", "bob": "AWAITING REVIEW", "cyd": "TIMED-OUT"}
     client.reject([Rejection(subs["bob"], LONG, "FAILED_CHECK")])
-    assert (fake.status(subs["bob"]), client.study(study.id).taken) == ("REJECTED", 1)
-
-
-def test_pay_is_in_hundredths_and_rounded_up():
-    for minutes, pay, reward in ((10, 12.0, 200), (7, 12.5, 146), (1, 0.6, 1), (6, 0.7, 7)):
-        assert dataclasses.replace(PLAN, minutes=minutes, pay_per_hour=pay).reward == reward
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"name": " "}, r"prolific, name: no study can be made so; given: \(empty\)"),
-        ({"places": 0}, "prolific, places: no study can be made so; given: 0; allowed: 1 or more"),
-        ({"minutes": 0}, "prolific, minutes"),
-        ({"pay_per_hour": float("nan")}, "prolific, pay per hour"),
-        ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
-        ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
-        ({"address": "http://localhost:8750/enter"}, "not an address over https"),
-    ],
-)
-def test_studies_that_cannot_be_are_refused_here(change, message):
-    refuses(message, dataclasses.replace, PLAN, error=InputError, **change)
+    assert fake.status(subs["bob"]) == "REJECTED"
 
 
 def test_what_prolific_refuses_is_one_line(client, fake):
-    cheap = dataclasses.replace(PLAN, pay_per_hour=1.0)
-    refuses("reward: The reward is below the minimum", client.create, cheap, error=InputError)
-    refuses(r"status 404: Not found\.; is the id right", client.study, "nowhere", error=InputError)
+    refuses(r"status 404: Not found\.; is the id right", client.submissions, "nowhere", error=InputError)
     # Ids stay in their place of an address.
     requests = len(fake.log)
     for study in ("", "../users/me", "a/b", "x" * 65, "ä"):
-        refuses("not an id of Prolific", client.study, study, error=InputError)
+        refuses("not an id of Prolific", client.submissions, study, error=InputError)
     assert len(fake.log) == requests
 
 
 def test_a_wrong_token_is_named_and_never_shown(fake):
     with ProlificClient("another-token", fake.address) as client:
-        words = refuses("is the token in PROLIFIC_TOKEN right", client.study, "x", error=InputError)
+        words = refuses("is the token in PROLIFIC_TOKEN right", client.submissions, "x", error=InputError)
         assert "another-token" not in words
     with ProlificClient(TOKEN, fake.address, retries=0) as client:
         # The server's words hold the token here.
         fake.faults = ["500"]
-        assert TOKEN not in refuses(r"\(token\)", client.study, "x", error=InputError)
+        assert TOKEN not in refuses(r"\(token\)", client.submissions, "x", error=InputError)
     for token in ("", " ", "a\nb", "tökén"):
         refuses("no token of Prolific", ProlificClient, token, error=InputError)
 
 
-def test_a_study_is_made_once(client, fake):
-    first = client.create(PLAN)
-    assert client.create(PLAN) == first
-    assert client.create(dataclasses.replace(PLAN, places=9)).id == first.id
-    assert client.create(dataclasses.replace(PLAN, minutes=11)).id != first.id
-    # Made, and the answer lost: the same command finds it.
-    other = dataclasses.replace(PLAN, name="Another")
-    fake.faults = ["", "lost"]
-    refuses("it is not known whether the request arrived", client.create, other, error=UnsureRequestError)
-    assert client.create(other).name == "Another"
-    assert [each["name"] for each in fake.studies.values()].count("Another") == 1
-
-
 def test_busy_servers_are_asked_again(client, fake, waits):
+    study = fake.study()
     fake.faults = ["429", "503", "cut"]
-    assert client.create(PLAN).status == "UNPUBLISHED"
+    assert client.submissions(study) == ()
     # Each wait is up to twice the one before.
     assert [0.5 <= wait / 2**k <= 1 for k, wait in enumerate(waits)] == [True] * 3
     fake.faults = ["429"] * 4
-    refuses("no answer after 4 tries; given: status 429", client.study, "x", error=InputError)
-    # Requests that make something are sent again after a 429, which did nothing.
-    fake.faults = ["", "429"]
-    client.create(dataclasses.replace(PLAN, name="Another"))
-    assert len(fake.studies) == 2
+    refuses("no answer after 4 tries; given: status 429", client.submissions, study, error=InputError)
 
 
 def test_a_server_that_is_not_there(waits):
     words = "no answer after 3 tries; .*Connect"
     with ProlificClient(TOKEN, "http://127.0.0.1:9", retries=2, sleep=waits.append) as client:
-        refuses(words, client.study, "x", error=InputError)
+        refuses(words, client.submissions, "x", error=InputError)
     assert len(waits) == 2
 
 
 @pytest.mark.parametrize("largest", [100, 7])
 def test_all_pages_are_read(client, fake, largest):
-    study = published(client, fake, dataclasses.replace(PLAN, places=110))
+    study = fake.study(110)
     for number in range(110):
         fake.join(study, f"p{number}")
     fake.largest_page, fake.busy_every = largest, 5
@@ -168,7 +102,7 @@ def test_all_pages_are_read(client, fake, largest):
 
 
 def test_many_are_approved_in_parts(client, fake):
-    study = published(client, fake, dataclasses.replace(PLAN, places=450))
+    study = fake.study(450)
     subs = [fake.join(study, f"p{number}") for number in range(450)]
     for sub in subs:
         fake.finish(sub, "C1")

@@ -1,7 +1,6 @@
 """A campaign on Prolific from the command line, against a server of ours that keeps its rules."""
 
 import json
-import tomllib
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -16,8 +15,6 @@ from counterfoil.annotate.database import open_database
 from counterfoil.annotate.platforms.registry import campaign_platform
 
 from .conftest import Run
-
-URL = "https://study.example.org"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -59,30 +56,22 @@ def prolific(counterfoil, fake, folder, monkeypatch):
     return Run(run)
 
 
+def studied(folder, fake):
+    """A study of Prolific that the campaign's recipe names, and the campaign."""
+    study, recipe = fake.study(), folder / "campaign.toml"
+    text = recipe.read_text()
+    assert 'completion = ""' in text
+    recipe.write_text(text.replace('completion = ""', f'completion = "completed=C1, study={study}"'))
+    return study, open_campaign(folder)
+
+
 def test_a_campaign_on_prolific(prolific, fake, folder):
-    before = (folder / "campaign.toml").read_text()
-    plan = json.loads(prolific("create", "--url", URL, "--dry-run", "--json", "-").out)["plan"]
-    # 4 items of 4 s each, twice: a minute for each of two people, at 12 an hour.
-    assert (plan["total_available_places"], plan["estimated_completion_time"], plan["reward"]) == (2, 1, 20)
-    assert (folder / "campaign.toml").read_text() == before
-    assert fake.log == []
-    for _ in range(2):
-        created = prolific.succeeds("create", "--url", URL, "--places", 3)
-        assert "0.60 without fees" in created.out
-        (study,) = fake.studies
-    # The recipe has the codes now, and is otherwise as it was.
-    recipe = tomllib.loads((folder / "campaign.toml").read_text())
-    codes = dict(each.split("=") for each in recipe.pop("completion").split(", "))
-    assert recipe == {name: value for name, value in tomllib.loads(before).items() if name != "completion"}
-    assert [each["code"] for each in fake.studies[study]["completion_codes"]] == list(codes.values())
-    campaign = open_campaign(folder)
-    assert campaign_platform("prolific", campaign.recipe.completion).codes == codes
-    fake.publish(study)
+    study, campaign = studied(folder, fake)
     with closing(open_database(campaign)) as db:
         sessions = {pid: fake.join(study, pid) for pid in ("ann", "bob", "cyd")}
         ann, bob, cyd = (ProlificWorker(db, campaign, pid=pid, session=sessions[pid]) for pid in sessions)
         assert ann.do().state == "done"
-        fake.finish(ann.session, codes["completed"])
+        fake.finish(ann.session, "C1")
         bob.answer(bob.state().assignments[0])
         fake.end(bob.session, "RETURNED")
         # Typed in by somebody who is not on Prolific.
@@ -97,7 +86,7 @@ def test_a_campaign_on_prolific(prolific, fake, folder):
         # What was left goes to the next one.
         assert cyd.do().state == "done"
         assert (counts(db).complete, counts(db).wanted) == (4, 0)
-        fake.finish(cyd.session, codes["completed"])
+        fake.finish(cyd.session, "C1")
     for words, status in (((), "AWAITING REVIEW"), (("--yes",), "APPROVED")):
         prolific.succeeds("approve", *words)
         assert [fake.status(each.session) for each in (ann, cyd)] == [status] * 2
@@ -107,10 +96,7 @@ def test_a_campaign_on_prolific(prolific, fake, folder):
 
 
 def test_work_that_was_rejected_here_is_rejected_there_and_not_approved(prolific, counterfoil, fake, folder):
-    prolific("create", "--url", URL)
-    (study,) = fake.studies
-    fake.publish(study)
-    campaign = open_campaign(folder)
+    study, campaign = studied(folder, fake)
     with closing(open_database(campaign)) as db:
         sessions = {pid: fake.join(study, pid) for pid in ("ann", "bob")}
         workers = [ProlificWorker(db, campaign, pid=pid, session=sessions[pid]) for pid in sessions]
@@ -129,13 +115,8 @@ def test_work_that_was_rejected_here_is_rejected_there_and_not_approved(prolific
     assert [fake.status(submission) for submission in sessions.values()] == ["REJECTED", "APPROVED"]
 
 
-def test_without_a_study_of_these_items_nothing_is_sent_or_written(prolific, fake, folder):
+def test_without_a_study_nothing_is_sent_or_written(prolific, fake, folder):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    prolific.fails("status", says="no study on Prolific yet")
+    prolific.fails("status", says="no study on Prolific is named")
     assert not fake.log
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
-    prolific("create", "--url", URL)
-    (study,) = fake.studies
-    (folder / "items.parquet").unlink()
-    make(folder, pairs(5), entry="prolific", overlap=2)
-    prolific.fails("status", says=f"the campaign had other items or questions; given: {study}")

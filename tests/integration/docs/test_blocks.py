@@ -27,7 +27,7 @@ ELSEWHERE = {
     ("torchrun",): "two processes: tests/integration/cli/test_train.py",
     **{
         (*["counterfoil", "annotate", "prolific"], word, "pairs/"): "a server: test_annotate_prolific.py"
-        for word in ("create", "status", "approve", "reject")
+        for word in ("status", "approve", "reject")
     },
     ("counterfoil", "demo"): "minutes: tests/unit/studies and tests/integration/cli/test_demo.py",
 }

@@ -1,7 +1,7 @@
 """A server on loopback that keeps the rules of Prolific's API: studies, submissions, faults.
 
 Tests play the participants by calling `join`, `finish` and the like. Rules are those of the API reference of
-July 2026; what they refuse is refused here with an answer of the same shape.
+July 2026.
 """
 
 import json
@@ -13,10 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 from loopback import Handler, loopback
 
 TOKEN = "a-token-of-the-tests"
-RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
-PLACEHOLDERS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
-CODE_TYPES = {"COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT", "OTHER"}
-ACTIONS = {"MANUALLY_REVIEW"}
 HOLDS_A_PLACE = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
 
 
@@ -48,9 +44,10 @@ class FakeProlific:
 
     # What researchers do on Prolific's pages, and participants.
 
-    def publish(self, study):
-        assert self.studies[study]["status"] == "UNPUBLISHED"
-        self.studies[study]["status"] = "ACTIVE"
+    def study(self, places=3):
+        number = f"60{next(self.numbers):022x}"
+        self.studies[number] = {"id": number, "status": "ACTIVE", "total_available_places": places}
+        return number
 
     def join(self, study, person):
         with self.lock:
@@ -68,11 +65,7 @@ class FakeProlific:
         with self.lock:
             found = self.submissions[submission]
             assert found["status"] == "ACTIVE"
-            study = self.studies[found["study_id"]]
             found |= {"status": "AWAITING REVIEW", "study_code": code, "time_taken": 312.5}
-            if self.taken(found["study_id"]) >= study["total_available_places"]:
-                active = [s for s in self.of(found["study_id"]) if s["status"] == "ACTIVE"]
-                study["status"] = study["status"] if active else "AWAITING REVIEW"
 
     def end(self, submission, status):
         """RETURNED or TIMED-OUT: the place is free again."""
@@ -117,14 +110,9 @@ class FakeProlific:
         parts = path.strip("/").split("/")
         assert path.endswith("/"), path
         match (method, parts):
-            case ("GET", ["studies"]):
-                return 200, self._page([self._study(each) for each in self.studies], query)
-            case ("POST", ["studies"]):
-                return 201, self._created(body)
-            case ("GET", ["studies", study]):
-                return 200, self._study(study)
             case ("GET", ["studies", study, "submissions"]):
-                self._study(study)
+                if study not in self.studies:
+                    raise RefusedError(404, "Not found.")
                 return 200, self._page(self.of(study), query)
             case ("POST", ["submissions", "bulk-approve"]):
                 for each in body["submission_ids"]:
@@ -138,33 +126,6 @@ class FakeProlific:
         limit = min(int(query.get("limit", ["20"])[0]), self.largest_page)
         offset = int(query.get("offset", ["0"])[0])
         return {"results": entries[offset : offset + limit], "meta": {"count": len(entries)}, "_links": {}}
-
-    def _study(self, study):
-        if study not in self.studies:
-            raise RefusedError(404, "Not found.")
-        return {**self.studies[study], "places_taken": self.taken(study)}
-
-    def _created(self, body):
-        # What is never sent; a request that fails here is cut.
-        assert not set(RETIRED) & set(body)
-        assert all(body[name] for name in ("name", "description", "external_study_url"))
-        numbers = ("total_available_places", "estimated_completion_time", "reward")
-        assert all(isinstance(body[name], int) and body[name] > 0 for name in numbers)
-        assert body["prolific_id_option"] in ("question", "url_parameters", "not_required")
-        assert body["external_study_url"].startswith("https://")
-        assert all(place in body["external_study_url"] for place in PLACEHOLDERS)
-        codes = body["completion_codes"]
-        assert codes
-        assert len({code["code"] for code in codes}) == len(codes)
-        for code in codes:
-            assert code["code"]
-            assert (code["code_type"] in CODE_TYPES, code["actor"]) == (True, "participant")
-            assert {action["action"] for action in code["actions"]} <= ACTIONS
-        if 60 * body["reward"] < 600 * body["estimated_completion_time"]:
-            raise RefusedError(400, {"reward": ["The reward is below the minimum of 6.00 per hour."]})
-        number = f"60{next(self.numbers):022x}"
-        self.studies[number] = {**body, "id": number, "status": "UNPUBLISHED"}
-        return self._study(number)
 
     def _judged(self, submission, body):
         found = self.submissions[submission]

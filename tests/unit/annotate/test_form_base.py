@@ -2,14 +2,7 @@
 
 import pytest
 
-from counterfoil.annotate.forms.base import (
-    AnswerOption,
-    FormField,
-    Shown,
-    WorkItem,
-    WorkPage,
-    check_answer,
-)
+from counterfoil.annotate.forms.base import AnswerOption, FormField, Shown, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.forms.builtin import BestOfK
 from counterfoil.annotate.golden import is_right
 from counterfoil.errors import InputError

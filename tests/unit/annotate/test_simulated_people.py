@@ -88,11 +88,3 @@ def test_a_crowd_has_the_shares_asked_for():
 @pytest.mark.parametrize("shares", [{}, {"able": 0.0}, {"lazy": 1.0}, {"able": 2.0, "bot": -1.0}])
 def test_crowds_that_cannot_be_are_refused(shares):
     refuses("kinds of simulated people", crowd, shares, 3, error=InputError)
-
-
-@pytest.mark.parametrize(
-    "more", [{"accuracy": 1.1}, {"first": -0.1}, {"first": 0.6, "guesses": 0.6}, {"seconds": 0}]
-)
-def test_people_of_impossible_chances_are_refused(more):
-    with pytest.raises(InputError):
-        SimulatedPerson("odd", **more)

@@ -9,12 +9,7 @@ from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.judgement_table import Submissions
-from counterfoil.annotate.platforms.prolific import StudyChoices, plan_of
-from counterfoil.annotate.status import (
-    WorkerRow,
-    campaign_status,
-    facts_of,
-)
+from counterfoil.annotate.status import PersonProgress, campaign_status, facts_of
 
 HOUR = 3600.0
 NOW = 1_000 * HOUR
@@ -49,11 +44,11 @@ TABLE = rows(
 )
 
 
-PEOPLE = [WorkerRow("ann", "working"), WorkerRow("bo", "done"), WorkerRow("cy", "done")]
+PEOPLE = [PersonProgress("ann", "working"), PersonProgress("bo", "done"), PersonProgress("cy", "done")]
 
 
 #: One of four items has both of its answers, and another one of them.
-COUNTS = Counts({}, answers=3, set_aside=0, items=4, complete=1, complete_answers=2, wanted=5, leased=0)
+COUNTS = Counts({}, answers=3, set_aside=0, items=4, complete=1, wanted=5, leased=0)
 
 
 def status(campaign, table=TABLE, people=PEOPLE):
@@ -68,7 +63,7 @@ def campaign(tmp_path):
 def test_it_counts_people_answers_and_what_is_needed(campaign):
     found = status(campaign)
     assert found.people == {"working": 1, "done": 2}
-    assert (found.items, found.finished, found.answers, found.needed, found.saved) == (4, 1, 3, 5, None)
+    assert (found.items, found.finished, found.answers, found.needed) == (4, 1, 3, 5)
     assert (found.golden_right, found.golden, found.seconds) == (1, 2, 4.0)
 
 
@@ -96,10 +91,6 @@ def test_pay_is_what_items_pay_over_the_time_that_they_took(campaign):
     assert (by["bo"].golden_right, by["bo"].golden, by["bo"].items, by["bo"].seconds) == (0, 1, 2, 12.0)
     assert by["cy"].items == 0
     assert by["cy"].pay is None
-
-
-def test_an_adaptive_campaign_says_what_it_saved(tmp_path):
-    assert status(campaign_of(tmp_path / "campaign", design="adaptive", most=9)).saved == 7
 
 
 @pytest.mark.parametrize(("year", "overdue"), [(1970, True), (2170, False)])
@@ -138,7 +129,7 @@ def test_the_data_sheet_has_instructions_and_consent_in_every_language(tmp_path)
 
 
 def test_a_price_per_item_is_the_same_everywhere(tmp_path):
-    """Recipe, status, data sheet, consent and Prolific's reward name one price."""
+    """Recipe, status, data sheet and consent name one price."""
     campaign = campaign_of(tmp_path / "campaign", pay_per_item=0.015, entry="prolific", per_person=2)
     by_hour = 3600 * 0.015 / campaign.form.seconds
     assert campaign.pay.per_hour == by_hour == 13.5
@@ -154,8 +145,6 @@ def test_a_price_per_item_is_the_same_everywhere(tmp_path):
     assert found.pay == pytest.approx(float(np.median([*paid.values()])))
     assert (found.pay_item, found.pay_aim) == (0.015, 13.5)
     assert facts_of(found)["Pay per item"] == "USD 0.015"
-    study = plan_of(campaign, StudyChoices(address="https://study.example"), {"completed": "C"})
-    assert study.reward == 3
 
 
 LOW = {"pay_per_item": 0.005, "entry": "prolific"}

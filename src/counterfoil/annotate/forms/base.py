@@ -33,10 +33,9 @@ MOST_SPANS = 100
 class WorkItem:
     """One item of a campaign: the cells of the form's columns, and what is not shown.
 
-    `golden` maps fields to the values that are right there, of an item whose answer is known. Items of one
-    `instance` would give each other away, so that one person judges at most one of them. `kind` groups items
-    in reports (a direction, a category). `truth` is the right answer where a simulation knows it; neither it
-    nor `golden` is ever sent to a page.
+    `golden` maps fields to the values that are right there. Items of one `instance` would give each other
+    away, so that a person judges one of them at most. `kind` groups items in reports. `truth` is the right
+    answer where a simulation knows it; neither it nor `golden` is ever sent to a page.
     """
 
     id: str
@@ -76,14 +75,12 @@ class Shown:
 class FormField:
     """One field of an answer.
 
-    `options` of kind `one` and `many`, and the labels of `spans`. Where `shuffled`, each person sees the
-    options in an order of their own, except those that stand `last` ("none of them"). Where `exchangeable`
-    these options are not the same thing from item to item, so that which stands first says nothing: labels
-    and agreement treat them alike. `alike_in` is how many each item has, of a field joined over items that
-    differ in this. The field is open only where, for each field named in `when`, the answer has one of the
-    values named there. `level` says how near two answers are, options in order; agreement and aggregation use
-    it. `coarser` names readings that join options, each with the part of every value, for agreement. `text`
-    names the text of spans.
+    Where `shuffled`, each person sees the options in an order of their own, except those that stand `last`
+    ("none of them"). Where `exchangeable`, options are not the same thing from item to item: labels and
+    agreement treat them alike; `alike_in` is how many each item has, of a field joined over items. The field
+    is open only where, for each field named in `when`, the answer has one of the values there. `level` says
+    how near two answers are. `coarser` names readings that join options, for agreement. `text` names the text
+    of spans.
     """
 
     name: str
@@ -116,12 +113,7 @@ class FormField:
         return tuple(option.value for option in self.options)
 
     def is_open(self, answer: Mapping[str, Any]) -> bool:
-        """Whether the field is to be filled in, given the fields before it.
-
-        >>> why = FormField("why", "Why?", when={"match": ("no",)})
-        >>> why.is_open({"match": "no"}), why.is_open({"match": "yes"}), why.is_open({})
-        (True, False, False)
-        """
+        """Whether the field is to be filled in, given the fields before it."""
         for name, values in self.when.items():
             chosen = answer.get(name)
             chosen_values = chosen if isinstance(chosen, list) else [chosen]
@@ -182,12 +174,7 @@ class WorkForm(Protocol):
 
 
 def needed(item: WorkItem, column: str) -> Any:
-    """The cell of an item; raises `DataError` where it is empty.
-
-    >>> needed(WorkItem("1", {"caption": ""}), "caption")
-    Traceback (most recent call last):
-    counterfoil.errors.DataError: item '1': no caption
-    """
+    """The cell of an item; raises `DataError` where it is empty."""
     cell = item.cells.get(column)
     if not cell:
         raise DataError(f"no {column.replace('_', ' ')}", where=f"item '{item.id}'")
@@ -200,11 +187,7 @@ def image_and_caption(item: WorkItem, label: str = "Description") -> tuple[Shown
 
 
 def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
-    """An option for each of several images or texts, whose value is its place, from 0.
-
-    >>> numbered(texts=["A cat.", "A dog."])[1]
-    AnswerOption(value='1', label='', images=(), texts=('A dog.',))
-    """
+    """An option for each of several images or texts, whose value is its place, from 0."""
     ((kind, several),) = contents.items()
     shown: list[dict[str, Any]] = [{kind: (one,)} for one in several]
     return tuple(AnswerOption(str(at), **own) for at, own in enumerate(shown))
@@ -233,14 +216,7 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with its fields checked, in the page's order; closed fields are left out.
 
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
-    `work.AnswerIn`. Raises `InputError` in one line for what is no answer to this page.
-
-    >>> page = WorkPage((), (FormField("best", "Which?", options=(AnswerOption("a"), AnswerOption("none"))),))
-    >>> check_answer(page, {"best": 1})
-    {'best': 'none'}
-    >>> check_answer(page, {"best": 2})
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: field 'best': no such option; given: 2; allowed: 0 to 1
+    `AnswerIn`.
     """
     known = {question.name for question in page.fields}
     odd = next((name for name in raw if name not in known), None)

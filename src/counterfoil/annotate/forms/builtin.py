@@ -1,8 +1,4 @@
-"""The forms of work: about one image and one caption, several of them, rankings, or quads that are written.
-
-Of a pair it is asked whether, how well, and in which words it fits; of several images or captions one is
-chosen; of a quad two images and two captions are written and held together.
-"""
+"""The forms of work: about one image and one caption, several of them, rankings, or written quads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -116,11 +112,11 @@ class YesNo(WorkForm):
 
 @dataclass(frozen=True)
 class MatchGrade(WorkForm):
-    """One image and one caption, and an answer of four; the reasons are asked for where it is in between.
+    """One image and one caption, and an answer of four; `rationale` asks for the reasons of the two in
+    between.
 
-    With `rationale`, the two answers in between open `shortcomings` (one or more), of which "wrong" opens
-    `errors` (one or more), of which "other" opens `error` (a text). ECCV Caption (section 3.2 and B.1) left
-    these questions out in its second stage, since they were of little use; `rationale` off does so.
+    ECCV Caption (section 3.2 and B.1) left the reasons out in its second stage, since they were of little
+    use.
     """
 
     name = "match"
@@ -150,11 +146,9 @@ class MatchGrade(WorkForm):
 
 @dataclass(frozen=True)
 class RateCaption(WorkForm):
-    """One image and one caption, rated from 1 to `levels`; higher is better. Values are these numbers.
+    """One image and one caption, rated from 1 to `levels`, higher is better; no references are shown.
 
-    References are not shown, so that ratings depend on the image alone. `labels` stand beside the steps,
-    lowest first: one per step, or of the lowest and the highest only; without any, those of four steps are in
-    words and others bare numbers. `level` says whether steps count as equally far from each other. Such are
+    `labels` stand beside the steps, lowest first: one per step, or of the lowest and the highest. Such are
     the ratings of Flickr8k-Expert and Composite (PAC-S section 4.2).
     """
 
@@ -195,9 +189,7 @@ class RateCaption(WorkForm):
 class ErrorSpans(WorkForm):
     """One image and one caption: whether all of it is right, and if not, each wrong part with its kind.
 
-    The answer has `verdict` ("right" or "wrong") and, where it is wrong, `errors`: one span or more,
-    which do not overlap. Kinds of error default to what hard negatives change (objects, attributes,
-    relations), counts and actions; ECCV Caption's finer list is `match`.
+    Kinds of error default to what hard negatives change (objects, attributes, relations), counts and actions.
     """
 
     name = "error-spans"
@@ -235,9 +227,8 @@ class ErrorSpans(WorkForm):
 
 @dataclass(frozen=True)
 class BestOfK(WorkForm):
-    """One caption and k images; the answer is the place of an image, from 0, or "none".
-
-    Source: BiVLC, section 3, step 3, and appendix H.1.
+    """One caption and k images; the answer is the place of an image, from 0, or "none" (BiVLC, section 3,
+    step 3, and appendix H.1).
     """
 
     name = "best-of-k"
@@ -271,9 +262,8 @@ class BestOfK(WorkForm):
 class WhichImage(WorkForm):
     """A caption, its own image and one made for another caption; a question stays where the own image fits.
 
-    The answer is "image" (the own one), "negative_image" or "both", with the setting `neither` also
-    "neither". People do not see which image is which, and sides are drawn (BiVLC section 3, step 4, and
-    appendix H.1).
+    The answer is "image" (the own one), "negative_image", "both" or, with `neither`, "neither". People do not
+    see which image is which (BiVLC section 3, step 4, and appendix H.1).
     """
 
     name = "which-image"
@@ -295,10 +285,10 @@ class WhichImage(WorkForm):
 
 @dataclass(frozen=True)
 class ChooseOne(WorkForm):
-    """One image with several captions, or one caption with several images; one of the several is chosen.
+    """One image with several captions, or one caption with several images; the answer is a place, from 0.
 
-    The answer is its place, from 0. Each direction is a question of its own: `kind` says which, and items of
-    one `instance` are given to different people (BiVLC section 4 and appendix H.1).
+    Each direction is a question of its own: `kind` says which, and items of one `instance` are given to
+    different people (BiVLC section 4 and appendix H.1).
     """
 
     name = "choose"
@@ -328,13 +318,11 @@ class ChooseOne(WorkForm):
 
 @dataclass(frozen=True)
 class PreferRanking(WorkForm):
-    """A query and two rankings, of images (for a caption) or of captions (for an image), side by side.
+    """A query (`caption` or `image`, or none) and two rankings of images or captions, best first, side by
+    side.
 
-    The query is `caption` or `image`, or there is none. The rankings are `first_images` and `second_images`,
-    or `first_captions` and `second_captions`, each best first; a ranking of one is a plain preference between
-    two. `first` and `second` name what made them, which is not shown: votes are about these names
-    (Bradley-Terry, `counterfoil annotate preferences`). The answer is "first", "second", and with `same` also
-    "same" (ECCV Caption, appendix D.1).
+    `first` and `second` name what made them, which is not shown: votes are about these names. A ranking of
+    one is a plain preference (ECCV Caption, appendix D.1).
     """
 
     name = "preference"
@@ -389,12 +377,9 @@ class PreferRanking(WorkForm):
 class AuthorQuad(WorkForm):
     """Candidate images, a topic, or both; the author picks two of the images and writes a caption for each.
 
-    Answers are `first_image` and `second_image` (places of candidates, from 0; there are none where an item
-    has only a topic, and images are made from the captions later), `first_caption`, `second_caption`, and
-    tags: `swap`, what the order of words exchanges, `predicates`, how many main verbs a caption has, and
-    `visual`, what it takes beyond seeing. With `same_words` both captions must have the same words, as often,
-    in another order, which is Winoground's second condition; its first, that each caption fits its own image
-    better, is what `quad-validation` asks of another person (section 3).
+    Without images these are made from the captions later. With `same_words` both captions must have the same
+    words, as often, in another order, which is Winoground's second condition; its first, that each caption
+    fits its own image better, is what `quad-validation` asks of another person (section 3).
     """
 
     name = "quad-authoring"
@@ -467,8 +452,8 @@ class AuthorQuad(WorkForm):
 class ValidateQuad(WorkForm):
     """Two images with the same two captions each; for both, which caption fits better.
 
-    A quad holds where `first_image` is answered by "first" and `second_image` by "second". `author` is the
-    hash of the person who wrote it, which is not shown; that person does not get the item.
+    A quad holds where `first_image` is answered by "first" and `second_image` by "second". Its `author` does
+    not get the item.
     """
 
     name = "quad-validation"

@@ -25,11 +25,7 @@ _PLACEHOLDERS = ("{{%", "%}}", "${", "%SURVEY_CODE%", "[[", "{{")
 
 @dataclass(frozen=True)
 class Visit:
-    """Who enters: `person` is the platform's id of them.
-
-    `study` and `submission` are the platform's ids of the work and of this person's piece of it, empty where
-    it has none.
-    """
+    """Who enters: the platform's ids of the person, of the work and of this person's piece of it."""
 
     person: str
     study: str = ""
@@ -38,9 +34,8 @@ class Visit:
 
 @dataclass(frozen=True)
 class Leave:
-    """Where a person goes: to `address`; no address is a page of ours.
-
-    `code` is what they hand in on the platform, shown where there is no address.
+    """Where a person goes, a page of ours without an `address`, and the `code` that they hand in on the
+    platform.
     """
 
     address: str = ""
@@ -67,11 +62,7 @@ class Coded:
         return {outcome: code for outcome, code in named.items() if code}
 
     def code(self, outcome: Outcome) -> str:
-        """The code to hand in; empty where there is none.
-
-        >>> Coded(completed="C1").code("failed_checks"), Coded(completed="C1").code("no_consent")
-        ('C1', '')
-        """
+        """The code to hand in; empty where there is none."""
         own = self.codes.get(outcome, "")
         return own or ("" if outcome == "no_consent" else self.completed or "")
 
@@ -96,17 +87,7 @@ class Platform(Protocol):
 def parameter(
     parameters: Sequence[tuple[str, str]], name: str, *, platform: str, required: bool = True
 ) -> str:
-    """The id in a parameter; empty where it is not there and not required.
-
-    Raises `InputError` where it is missing, occurs twice with two values, is the platform's placeholder that
-    was not replaced, or is no id.
-
-    >>> parameter([("PROLIFIC_PID", "5f8a")], "PROLIFIC_PID", platform="prolific")
-    '5f8a'
-    >>> parameter([("id", "%SURVEY_CODE%")], "id", platform="sona")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: sona, parameter 'id': the placeholder was not replaced by an id; ...
-    """
+    """The id in a parameter; empty where it is not there and not required."""
     where = f"{platform}, parameter '{name}'"
     values = {value.strip() for key, value in parameters if key == name} - {""}
     if not values:
@@ -128,24 +109,14 @@ def parameter(
 
 
 def with_parameters(address: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """`address` with parameters added as they are, so that placeholders survive; its own ones stay.
-
-    >>> with_parameters("https://example.org/enter?c=7#top", [("PID", "{{%PROLIFIC_PID%}}")])
-    'https://example.org/enter?c=7&PID={{%PROLIFIC_PID%}}'
-    """
+    """`address` with parameters added as they are, so that placeholders survive; its own ones stay."""
     base, _, _ = address.partition("#")
     sign = "&" if urlsplit(base).query else "?"
     return base.rstrip("?&") + sign + "&".join(f"{name}={value}" for name, value in parameters)
 
 
 def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
-    """A template of an address with `{name}` replaced by percent-encoded values.
-
-    Raises `InputError` for a name that there is no value for.
-
-    >>> filled("https://example.org/done?cc={code}", {"code": "A&B"}, where="link")
-    'https://example.org/done?cc=A%26B'
-    """
+    """A template of an address with `{name}` replaced by percent-encoded values."""
 
     def value(placeholder: re.Match[str]) -> str:
         if placeholder[1] not in values or not placeholder[2]:
@@ -159,11 +130,7 @@ def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
 
 
 def check_address(address: str, *, where: object, https: bool = False) -> str:
-    """The address of a page; raises `InputError` where it is none, or `https` is asked for and it is another.
-
-    >>> check_address("https://example.org/enter", where="--url")
-    'https://example.org/enter'
-    """
+    """The address of a page; raises `InputError` where it is none, or not over https where asked for."""
     allowed = "https://..." if https else "https://... or http://..."
     try:
         parts = urlsplit(address)

@@ -1,9 +1,4 @@
-"""Platforms: links whose parameters name a person, and those of Prolific.
-
-`LinkPlatform` serves every platform that sends people to an address with ids in it and takes them back at
-another: SONA and Connect are this class with their parameters' names, a class of students is it without a
-way back.
-"""
+"""Platforms that send people to an address with ids in it and take them back at another, and Prolific."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,13 +24,8 @@ _PARAMETERS = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 class LinkPlatform(Coded):
     """People enter by `?person=...` and go to `done`, an address with `{code}` or `{person}` in it.
 
-    `person`, `study` and `submission` are the parameters' names; the last two are not looked for where they
-    are not set. `person_placeholder` is what the platform replaces by an id, and is put into the address that
-    it is given. A person who does not consent goes to `done` only where there is a code for that.
-
-    >>> sona = LinkPlatform(person="sona_id", done="https://uni.example/credit?survey_code={person}")
-    >>> sona.leave(sona.visit([("sona_id", "123")]), "completed").address
-    'https://uni.example/credit?survey_code=123'
+    `person`, `study` and `submission` are the parameters' names. `person_placeholder` is what the platform
+    replaces by an id. A person who does not consent goes to `done` only where there is a code for that.
     """
 
     name: str = "panel"
@@ -92,15 +82,9 @@ class LinkPlatform(Coded):
 
 @dataclass(frozen=True)
 class ProlificPlatform(Coded):
-    """People of a Prolific study; the codes are the study's completion codes.
+    """People of a Prolific study; with `study` set, people of another one are refused.
 
-    A person who does not consent and for whom there is no code is asked to return the submission. With
-    `study` set, people of another study are refused.
-
-    >>> prolific = ProlificPlatform(completed="C1X2")
-    >>> visit = prolific.visit([("PROLIFIC_PID", "5f8a"), ("STUDY_ID", "60a"), ("SESSION_ID", "61b")])
-    >>> visit.submission, prolific.leave(visit, "completed").address
-    ('61b', 'https://app.prolific.com/submissions/complete?cc=C1X2')
+    A person who does not consent and for whom there is no code is asked to return the submission.
     """
 
     name: str = "prolific"

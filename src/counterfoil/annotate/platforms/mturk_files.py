@@ -1,8 +1,6 @@
-"""Results of Mechanical Turk's requester site: batches as it exports them.
+"""Results of Mechanical Turk's requester site: batches as it exports them, a row per worker and HIT.
 
-A row is one worker's assignment of one HIT: columns of the batch's input (`Input.image1`), of the answers
-(`Answer.match1`), and of the assignment. A HIT may hold several items, as the 20 pairs of ECCV Caption's do
-(section 3.2); their columns are numbered, and a layout says how they are called.
+A HIT may hold several items, as the 20 pairs of ECCV Caption's do (section 3.2); their columns are numbered.
 """
 
 import re
@@ -28,13 +26,8 @@ _NUMBER = "{n}"
 class HitLayout:
     """What columns hold: names in which `{n}` stands for the number of an item in its HIT.
 
-    `item` are the input columns that together name an item, joined by "|". `questions` maps questions to
-    answer columns, `many` are those with several options each. `golden` is a column with the right answer of
-    the first question where it is known: one option, or several of which any is right, with "|" between them.
-
-    >>> HitLayout(("Input.image{n}", "Input.caption{n}"), {"match": "Answer.match{n}"}).numbers(
-    ...     ["Input.image1", "Input.image2", "Input.caption1", "Input.caption2"])
-    ('1', '2')
+    `item` are the columns that together name an item. `golden` is a column with the right answer of the first
+    question where it is known, several with "|" between them.
     """
 
     item: tuple[str, ...] = ("Input.item{n}",)
@@ -71,13 +64,11 @@ class HitLayout:
 def read_results(
     path: Path, layout: HitLayout | None = None, *, identify: Callable[[str], str] = str
 ) -> tuple[pa.Table, dict[str, int]]:
-    """The judgements in a batch's results (CSV, as the requester site exports them), and what was left out.
+    """The judgements in a batch's results, and what was left out.
 
-    They have a column `assignment` beside those of every such table. Rejected assignments are in no row; of
-    an item that a worker judged in several HITs the first answer counts. `identify` makes of a worker's id
-    what the table holds. Seconds are those of the assignment, divided evenly among its items. Answers are
-    cells, options with a column each (`Answer.match1.yes`), or the JSON of `Answer.taskAnswers`. Raises
-    `DataError` naming row and column for what does not fit.
+    Of an item that a worker judged in several HITs the first answer counts. Seconds are those of the
+    assignment, divided evenly among its items. Answers are cells, options with a column each
+    (`Answer.match1.yes`), or the JSON of `Answer.taskAnswers`.
     """
     layout = layout or HitLayout()
     table = read_table(path)

@@ -1,10 +1,7 @@
-"""Client of Prolific's API: studies and submissions.
+"""Client of Prolific's API: submissions of a study, listed, approved and rejected.
 
-Requests that Prolific turns away for now (429) and those that may safely be sent twice are tried again with
-growing waits. A request that creates something is never sent again once it may have arrived. What would be
-refused there is refused here, before it is sent.
-
-Source: docs.prolific.com/api-reference, July 2026.
+All requests may safely be sent twice, so those that fail for now are tried again with growing waits. Source:
+docs.prolific.com/api-reference, July 2026.
 """
 
 import json
@@ -16,12 +13,7 @@ from typing import Any
 
 import httpx2
 
-from counterfoil.annotate.platforms.prolific import (
-    ProlificStudy,
-    ProlificSubmission,
-    Rejection,
-    StudyPlan,
-)
+from counterfoil.annotate.platforms.prolific import ProlificSubmission, Rejection
 from counterfoil.errors import InputError
 from counterfoil.models.chat.http_client import PASSING, retry_after
 
@@ -42,14 +34,9 @@ _HINTS = {
 }
 
 
-class UnsureRequestError(InputError):
-    """A request that may have been carried out, and may not be sent again."""
-
-
 class ProlificClient:
-    """Prolific with a researcher's token, which is sent and never written or shown.
-
-    `retries` are tries after the first.
+    """Prolific with a researcher's token, which is sent and never written or shown; `retries` are tries after
+    the first.
     """
 
     def __init__(
@@ -83,24 +70,6 @@ class ProlificClient:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    # Studies.
-
-    def create(self, plan: StudyPlan) -> ProlificStudy:
-        """The draft of a study, or the study that was made of this plan before.
-
-        A study is known again by its internal name, so that a command that was cut off makes no second one.
-        """
-        for entry in self._pages("studies/"):
-            if entry.get("internal_name") == plan.internal_name:
-                return ProlificStudy.read(entry)
-        return ProlificStudy.read(self._ask("POST", "studies/", plan.payload(), again=False))
-
-    def study(self, study: str) -> ProlificStudy:
-        """A study as it is now."""
-        return ProlificStudy.read(self._ask("GET", f"studies/{_id(study)}/"))
-
-    # Submissions.
-
     def submissions(self, study: str) -> tuple[ProlificSubmission, ...]:
         """All submissions of a study, each once, whatever comes in while they are listed."""
         entries = map(ProlificSubmission.read, self._pages(f"studies/{_id(study)}/submissions/"))
@@ -121,8 +90,6 @@ class ProlificClient:
                 {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
             )
 
-    # Requests.
-
     def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
         """The entries of a list, page by page, until there are as many as it counts, or none more."""
         offset = 0
@@ -138,10 +105,8 @@ class ProlificClient:
             if not results or whole:
                 return
 
-    def _ask(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True
-    ) -> dict[str, Any]:
-        """What Prolific answers; `again` where the request may be sent twice though the first one arrived."""
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What Prolific answers."""
         last = ""
         for tries in range(self._retries + 1):
             after = 0.0
@@ -149,28 +114,19 @@ class ProlificClient:
                 response = self._http.request(method, f"{self._address}/{path}", json=body)
             except httpx2.TransportError as error:
                 last = f"{type(error).__name__}: {error}"
-                # Without a connection it never arrived, so it may be sent again whatever it is.
-                unsure = not isinstance(error, httpx2.ConnectError)
             else:
                 status = response.status_code
                 if status < 300:
                     # Bulk requests are answered without an object.
                     try:
-                        content = json.loads(response.text) if response.text.strip() else {}
+                        content = json.loads(response.text or "{}")
                     except ValueError:
                         return {}
                     return content if isinstance(content, dict) else {"results": content}
                 last = f"status {status}: {_words(response.text)}"
                 if status not in PASSING:
                     raise self._failed("Prolific refuses", given=last, hint=_HINTS.get(status))
-                unsure, after = status != 429, retry_after(response.headers)
-            if unsure and not again:
-                raise UnsureRequestError(
-                    "it is not known whether the request arrived",
-                    where="prolific",
-                    given=self._shown(f"{path}: {last}"),
-                    hint="look at the study on Prolific before you do it again",
-                )
+                after = retry_after(response.headers)
             if after > _PATIENCE:
                 raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
             if tries < self._retries:

@@ -15,9 +15,8 @@ OWN_ENTRIES = ("link", "open")
 
 @dataclass(frozen=True)
 class PlatformEntry:
-    """A platform's name, a line about it, and where its class is; `preset` are settings of the class.
-
-    `least_pay` is the least pay per hour that it allows, by currency.
+    """A platform's name, a line about it, its class with `preset` settings, and the least pay per hour by
+    currency.
     """
 
     name: str
@@ -27,10 +26,7 @@ class PlatformEntry:
     least_pay: Mapping[str, float] = field(default_factory=dict)
 
     def platform(self, settings: Mapping[str, Any] | None = None) -> Platform:
-        """The platform with these settings, as TOML has them.
-
-        Raises `InputError` for a setting that it does not have and a value that it does not allow.
-        """
+        """The platform with these settings, as TOML has them."""
         kind = resolve(self.target)
         where = f"platform {self.name}"
         given = dict(settings or {})
@@ -69,13 +65,8 @@ PLATFORMS: Registry[PlatformEntry] = Registry(
 def campaign_platform(entry: str, completion: str = "") -> Platform:
     """The platform that a campaign names as its `entry`, set up by its `completion`.
 
-    That is the code of work that was completed, the address to go back to, or settings of the platform as
-    "key=value" with commas between them. Raises as `PlatformEntry.platform`, and for an unknown platform.
-
-    >>> campaign_platform("prolific", "completed=C1X2, failed_checks=F3").code("failed_checks")
-    'F3'
-    >>> campaign_platform("sona", "https://uni.example/credit?survey_code={person}").done
-    'https://uni.example/credit?survey_code={person}'
+    That is the code of completed work, the address to go back to, or settings as "key=value" with commas
+    between them.
     """
     platform = PLATFORMS.find(entry, where="entry of the campaign")
     text = completion.strip()

@@ -1,6 +1,7 @@
 """The application of a campaign's server, and the process that serves it."""
 
 import gc
+import resource
 import signal
 import socket
 import sys
@@ -8,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
@@ -29,10 +29,11 @@ except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "fastapi", "annotate") from None
 
 from counterfoil.annotate.server import research, work_api, work_pages
-from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
 
+#: Files that are asked for, where the system allows them: each connection is one.
+_FILES = 65_536
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
 TOLD = (
@@ -55,10 +56,8 @@ def make_app(
 ) -> FastAPI:
     """The application, guarded, with every page and route of a campaign.
 
-    `public_url` is the address under which people reach it where that is not this machine's own. What headers
-    say of the visitor's address is believed of `proxies` alone (addresses or networks). `log` is told of
-    each request, `trouble` of a database that fails, of which visitors learn nothing else. Raises
-    `InputError` for another address than a site's and a way in that is no platform's.
+    What headers say of a visitor's address is believed of `proxies` alone. `log` is told of each request,
+    `trouble` of a database that fails, of which visitors learn nothing else.
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
@@ -128,14 +127,10 @@ def run(
     *,
     host: str,
     port: int,
-    certificate: Path | None = None,
-    key: Path | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until the process is stopped; requests that are under way are answered first.
-
-    `ready` is called with the server's own address once it listens; with port 0 the system chooses one.
-    Raises `InputError` where the port is taken or the certificate cannot be used.
+    """Serve until the process is stopped; requests that are under way are answered first. `ready` is called
+    with the server's own address once it listens.
     """
     try:
         listening = _listen(host, port)
@@ -146,7 +141,8 @@ def run(
         ) from None
     config = uvicorn.Config(
         app,
-        http=BoundedConnection,
+        # What is kept open by those who ask nothing takes no file from the database.
+        limit_concurrency=_allowed_connections(),
         # Headers of proxies are read by the application, of those that were named.
         proxy_headers=False,
         log_level="warning",
@@ -155,19 +151,11 @@ def run(
         timeout_keep_alive=75,
         server_header=False,
         timeout_graceful_shutdown=5,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
     )
     with listening:
-        try:
-            config.load()
-        except (OSError, ValueError) as error:
-            raise InputError(
-                "cannot be used", where=f"--certificate {certificate}", given=str(error)
-            ) from None
         if ready is not None:
             name = f"[{host}]" if ":" in host else host
-            ready(f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}")
+            ready(f"http://{name}:{listening.getsockname()[1]}")
         # Work is done in two threads: the one that writes gets Python back from the other within half a
         # millisecond, not five, after each statement.
         sys.setswitchinterval(0.0005)
@@ -185,6 +173,15 @@ def run(
         finally:
             if ours:
                 signal.signal(signal.SIGINT, before)
+
+
+def _allowed_connections() -> int:
+    """Three quarters of the files that this process may open, as many as the system allows, within reason."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if 0 <= soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return max(soft, most) * 3 // 4
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,7 +1,5 @@
-"""Group commit: all who wait to write do so together, in one transaction of one thread.
-
-A transaction has a price of its own (its beginning, the commit, the wait for the disk) that is the same for
-one answer and for twenty. While one is under way others come in, and the next takes them all.
+"""Group commit: all who wait to write do so together, in one transaction of one thread, since a commit costs
+the same for one answer and for twenty.
 """
 
 import asyncio

@@ -4,38 +4,30 @@ Access is by the campaign's token, by a signed cookie, and by a header against f
 no secret but a signature of its own end, keyed by the token, so that no session is stored and a new token
 ends all of them. A script sends the token itself (`Authorization: Bearer ...`).
 
-The overview is made in a thread of its own, at most every few seconds, and never twice at once. Agreement of
-a hundred thousand answers takes seconds, which no request waits for; the longer an overview takes the
-seldomer it is made, so that it never takes more than a twentieth of the time.
+Agreement of a hundred thousand answers takes seconds, so the overview is never made twice at once, and at
+most for a twentieth of the time.
 """
 
 import hashlib
 import hmac
 import math
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answering import Running, set_running
-from counterfoil.annotate.answers import answers_of, judgement_table
+from counterfoil.annotate.answers import answers_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.judgement_table import encoded, write_judgement_table
-from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.platforms.prolific import CATEGORIES, SHORTEST
-from counterfoil.annotate.platforms.registry import OWN_ENTRIES
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import problems
@@ -113,71 +105,33 @@ class ResearcherAccess:
 
 #: Seconds between two overviews, at least, and how many times as long as one took.
 _LEAST, _TIMES = 5.0, 20.0
-#: Seconds that a request waits for one.
-PATIENCE = 3.0
 
 
 @dataclass(eq=False)
 class OverviewCache:
-    """The latest overview; `make` makes one."""
+    """The latest overview; `make` makes one, in the request that asks when it is due."""
 
     make: Callable[[], CampaignOverview]
     _latest: CampaignOverview | None = None
-    _error: BaseException | None = None
     _next: float = 0.0
-    #: How many decisions there were, and how many of them the one begun last and the latest one know of.
+    #: How many decisions there were, and how many of them the latest overview knows of.
     _decided: int = 0
-    _begun: int = 0
     _known: int = 0
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-    _working: bool = False
+    _making: threading.Lock = field(default_factory=threading.Lock)
 
-    def latest(self) -> CampaignOverview | None:
-        """The latest finished overview, and a newer one begun where it is time for one.
-
-        Waits up to `PATIENCE` seconds for one where there is none, or where `outdate` was
-        called since. Where that was too short it is the one of before (`behind` then), None where there never
-        was one. Raises what the last attempt raised where there never was one.
-        """
-        with self._changed:
-            if self._begun < self._decided and self._working:
-                # The one that is being made may have read before the decision.
-                self._changed.wait_for(lambda: not self._working, PATIENCE)
-            due = time.monotonic() >= self._next or self._begun < self._decided
-            if due and not self._working:
-                self._working, self._begun = True, self._decided
-                threading.Thread(target=self._work, name="overview", daemon=True).start()
-            if self.behind or self._latest is None:
-                self._changed.wait_for(lambda: not self._working, PATIENCE)
-            if self._latest is None and self._error is not None:
-                raise self._error
+    def latest(self) -> CampaignOverview:
+        """An overview that knows of every decision."""
+        with self._making:
+            if self._latest is None or time.monotonic() >= self._next or self._known < self._decided:
+                begun, known = time.monotonic(), self._decided
+                self._latest, self._known = self.make(), known
+                took = time.monotonic() - begun
+                self._next = time.monotonic() + max(_LEAST, _TIMES * took)
             return self._latest
 
-    @property
-    def behind(self) -> bool:
-        """Whether something was decided that the latest finished overview may not know of."""
-        return self._known < self._decided
-
     def outdate(self) -> None:
-        """Something was decided: the next reader waits for an overview that knows of it."""
-        with self._changed:
-            self._decided += 1
-
-    def _work(self) -> None:
-        begun = time.monotonic()
-        overview, error = None, None
-        try:
-            overview = self.make()
-        except Exception as raised:
-            error = raised
-        took = time.monotonic() - begun
-        with self._changed:
-            if overview is not None:
-                self._latest, self._known = overview, self._begun
-            self._error = error
-            self._working = False
-            self._next = time.monotonic() + max(_LEAST, _TIMES * took)
-            self._changed.notify_all()
+        """Something was decided: the next reader gets an overview that knows of it."""
+        self._decided += 1
 
 
 #: Reweightings behind the intervals of agreement on the page.
@@ -212,14 +166,7 @@ class AdjudicationGiven(_Given):
 
     item: Annotated[str, Field(min_length=1, max_length=500)]
     answer: Annotated[str, Field(min_length=1, max_length=500)]
-    question: Annotated[str, Field(max_length=200)] = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
-
-
-class ReadmissionGiven(_Given):
-    """A person who may come with another browser, by the platform's id of them."""
-
-    worker: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class DoneView(BaseModel):
@@ -235,7 +182,7 @@ PROBLEMS = problems(
         413: "too much was sent",
         422: "refused, with the reason",
         429: "too many wrong tokens from this address",
-        503: "not ready, or the database cannot be written at this moment",
+        503: "the database cannot be written at this moment",
         507: "the disk is full; nothing was stored",
     }
 )
@@ -256,8 +203,6 @@ class ResearcherPages:
         if not self.access.may_read(request):
             return self._login()
         latest = self.cache.latest()
-        if latest is None:
-            return self._page("research_wait.html", status=503)
         quality = {person.person: person for person in latest.quality}
         rows = [
             {"row": row, "quality": quality.get(row.person), "review": latest.reviews.get(row.person)}
@@ -277,13 +222,11 @@ class ResearcherPages:
             undecided=sum(dispute.decided is None for dispute in latest.disputes),
             categories=CATEGORIES,
             shortest=SHORTEST,
-            platform=self.campaign.recipe.entry not in OWN_ENTRIES,
-            behind=self.cache.behind,
         )
 
     def dispute(self, request: Request, item: str = "") -> Response:
         """One item that people disagree on; by default the most undecided one without a decision."""
-        disputes, campaign = self._overview().disputes, self.campaign
+        disputes, campaign = self.cache.latest().disputes, self.campaign
         places = {dispute.item: at for at, dispute in enumerate(disputes)}
         if item and item not in places:
             raise HTTPException(404, "no such item among those that people disagree on")
@@ -333,10 +276,6 @@ class ResearcherPages:
         except InputError as error:
             raise HTTPException(404, str(error)) from None
 
-    def overview(self) -> dict[str, Any]:
-        """Status, agreement, people and disputes."""
-        return self._overview().to_json()
-
     def state(self, given: StateGiven) -> DoneView:
         """Go on, pause or stop: paused and stopped campaigns hand out nothing; what is under way is taken."""
         set_running(self.database, given.state, self.clock())
@@ -351,28 +290,10 @@ class ResearcherPages:
         aside = reject(self.database, self.campaign, given.person, category=given.category, **how)
         return self._done(f"rejected; {aside:,} answers set aside, their items are open again")
 
-    def let_in(self, given: ReadmissionGiven) -> DoneView:
-        """Let a person in from another browser; pages of theirs that are open elsewhere end."""
-        worker = given.worker.strip()
-        person = person_id(self.campaign, self.campaign.recipe.entry, worker)
-        with self.database.writing() as connection:
-            readmit(connection, person, self.clock(), named=worker)
-        return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
-
     def decide(self, given: AdjudicationGiven) -> DoneView:
         """Decide an item that people disagree on."""
         decision = adjudicate(self.database, self.campaign, **given.model_dump(), by=BY, now=self.clock())
         return self._done(f"{decision.item}: {decision.answer}")
-
-    def export(self) -> Response:
-        """The answers that count as CSV; people are numbered, and their ids are not in it."""
-        table = without_ids(judgement_table(self.database, self.campaign))
-        with tempfile.TemporaryDirectory(prefix="counterfoil-export-") as folder:
-            path = Path(folder) / "judgements.csv"
-            write_judgement_table(path, table)
-            content = path.read_bytes()
-        headers = {"content-disposition": 'attachment; filename="judgements.csv"'}
-        return Response(content, 200, headers, "text/csv; charset=utf-8")
 
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         values |= {"title": self.campaign.recipe.title, "short": SHORT_ID, "moment": moment}
@@ -381,15 +302,6 @@ class ResearcherPages:
     def _login(self, problem: str = "") -> Response:
         """The page that asks for the token; 401, since nothing else is there without it."""
         return self._page("research_login.html", status=401, problem=problem)
-
-    def _overview(self) -> CampaignOverview:
-        """The overview; raises a 503 where it takes too long to make the first one."""
-        overview = self.cache.latest()
-        if overview is None:
-            raise HTTPException(
-                503, "the overview is being made; try again in a few seconds", {"Retry-After": "3"}
-            )
-        return overview
 
     def _done(self, done: str) -> DoneView:
         self.cache.outdate()
@@ -410,24 +322,10 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     html.get("/people/{person}", dependencies=reading)(pages.answers)
     html.get("/image/{name}", dependencies=reading)(pages.image)
     scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
-    scripts.get("/overview", dependencies=reading)(pages.overview)
     scripts.post("/state", dependencies=deciding)(pages.state)
     scripts.post("/reviews", dependencies=deciding)(pages.review)
-    scripts.post("/readmissions", dependencies=deciding)(pages.let_in)
     scripts.post("/adjudications", dependencies=deciding)(pages.decide)
-    scripts.get("/judgements.csv", dependencies=reading, response_class=Response)(pages.export)
     router = APIRouter()
     router.include_router(scripts)
     router.include_router(html)
     return router
-
-
-def without_ids(table: pa.Table) -> pa.Table:
-    """The judgements with numbers in place of the people's ids, in the order of appearance.
-
-    >>> without_ids(pa.table({"person": ["b81c", "03fe", "b81c"]})).column("person").to_pylist()
-    ['1', '2', '1']
-    """
-    _, codes = encoded(table.column("person"))
-    numbers = pc.cast(pa.array(codes + 1), pa.string())
-    return table.set_column(table.column_names.index("person"), "person", numbers)

@@ -63,13 +63,7 @@ FORM_PAGE = {"referrer-policy": "same-origin"}
 
 @dataclass
 class Attempts:
-    """Wrong attempts by address, or by what else they have in common, within the last `window` seconds.
-
-    >>> attempts = Attempts(most=2, window=60)
-    >>> attempts.wrong("1.2.3.4", now=0.0); attempts.wrong("1.2.3.4", now=1.0)
-    >>> attempts.wait("1.2.3.4", now=10.0), attempts.wait("1.2.3.4", now=61.5), attempts.wait("::1", now=2.0)
-    (50, 0, 0)
-    """
+    """Wrong attempts by address, or by what else they have in common, within the last `window` seconds."""
 
     most: int = MOST_WRONG
     window: float = WINDOW
@@ -107,11 +101,7 @@ def network_of(address: str) -> str:
 
 
 def host_of(authority: str) -> str:
-    """The host of "host:port" in lower case, without a port; empty for what is none.
-
-    >>> host_of("Study.Example:8750"), host_of("[::1]:80"), host_of("a@b")
-    ('study.example', '::1', '')
-    """
+    """The host of "host:port" in lower case, without a port; empty for what is none."""
     try:
         parts = urlsplit(f"//{authority}")
         valid = parts.port is None or parts.port >= 0
@@ -128,13 +118,7 @@ def is_address(host: str) -> bool:
 
 
 def check_public_url(address: str) -> str:
-    """The address under which people reach the server, without a slash at its end.
-
-    Raises `InputError` for what is not the root of a site.
-
-    >>> check_public_url("https://study.example/")
-    'https://study.example'
-    """
+    """The address under which people reach the server, without a slash at its end."""
     try:
         parts = urlsplit(address)
         sound = parts.scheme in ("http", "https") and bool(host_of(parts.netloc))
@@ -169,11 +153,10 @@ def for_scripts(path: str) -> bool:
 class Guard:
     """The application behind its guard.
 
-    `public_url` is the address that people see. Asked it may be under that name and those of `hosts`, besides
-    addresses in numbers and localhost: another name may be one that was pointed here to read answers through
-    a visitor's browser. A proxy asks by names without a dot, too, which no site of the internet has.
-    `page` shows a refusal to a person. `log` is told of each request: method, route without any token in it,
-    status, milliseconds.
+    Asked it may be under `public_url` and the names in `hosts`, besides addresses in numbers and localhost:
+    another name may be one that was pointed here to read answers through a visitor's browser. A proxy asks by
+    names without a dot, too. `page` shows a refusal to a person; `log` is told of each request, without
+    tokens.
     """
 
     app: ASGIApp

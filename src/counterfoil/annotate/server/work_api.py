@@ -1,8 +1,7 @@
 """JSON of the annotators' page: views of a campaign, and the routes that send them.
 
 A view shows an item and nothing that gives its answer away: options are places in the order of the page,
-images are numbers of their own, and neither roles, kinds, ids of items nor file names are in it. The models
-are the schema of the routes, each of which is about the person whose token its path holds.
+images are numbers of their own, and neither roles, kinds, ids of items nor file names are in it.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from counterfoil.annotate import answering, participants
 from counterfoil.annotate.answering import Assignment, Receipt, State, WorkState
-from counterfoil.annotate.assignment import person_and_lease
+from counterfoil.annotate.assignment import find_lease
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Shown
 from counterfoil.annotate.languages import language_for, phrase_in
@@ -64,12 +63,6 @@ class ItemView(BaseModel):
     fields: list[FieldView]
 
 
-class LeaveView(_View):
-    """Where a person goes at the end."""
-
-    address: str
-
-
 class WorkView(BaseModel):
     """Where a person stands, and the items to do now and next."""
 
@@ -78,7 +71,7 @@ class WorkView(BaseModel):
     of: int
     notice: str
     code: str
-    leave: LeaveView | None
+    leave: dict[Literal["address"], str] | None
     items: list[ItemView]
 
 
@@ -116,10 +109,7 @@ class Views:
 
     @cached_property
     def platform(self) -> Platform | None:
-        """The platform that people come from; None where they come by links of ours.
-
-        Raises `InputError` for an unknown one.
-        """
+        """The platform that people come from; None where they come by links of ours."""
         recipe = self.campaign.recipe
         return None if recipe.entry in OWN_ENTRIES else campaign_platform(recipe.entry, recipe.completion)
 
@@ -181,7 +171,7 @@ class Views:
             of=state.of,
             notice=phrase_in(language, state.notice),
             code=(leave.code or state.code) if state.state in ("done", "ended") else "",
-            leave=LeaveView.model_validate(leave) if leave.address else None,
+            leave={"address": leave.address} if leave.address else None,
             items=[self._item(assignment, language) for assignment in state.assignments],
         )
 
@@ -299,8 +289,11 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
         def record(db: sa.Connection) -> answering.Receipt | None:
-            sender = person_and_lease(db, caller.token, sent.lease)
-            return None if sender is None else answering.record_answer(db, campaign, *sender, sent, clock())
+            person = participants.person_of(db, caller.token)
+            if person is None:
+                return None
+            lease = find_lease(db, person.id, sent.lease)
+            return answering.record_answer(db, campaign, person, lease, sent, clock())
 
         return await reply_after(caller, record, views.receipt)
 

@@ -54,13 +54,8 @@ def environment() -> Any:
 
 
 def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
-    """Markdown as HTML, in which HTML of its own is text and links open beside the page.
-
-    `figures` are the addresses of images by the names that the text has for them; of others there is nothing
-    but what is to be read in their place.
-
-    >>> prose("**Look** <b>twice</b> ![at this](a.png).", {"a.png": "/media/1"}).strip()
-    '<p><strong>Look</strong> &lt;b&gt;twice&lt;/b&gt; <img src="/media/1" alt="at this" />.</p>'
+    """Markdown as HTML, in which HTML of its own is text and links open beside the page; `figures` are
+    addresses of images.
     """
     parser, tokens = tokens_of(markdown)
     for child in inner(tokens):
@@ -78,10 +73,7 @@ class WorkPages(Views):
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
-        """The images of instructions and consent, by the number that addresses have in their place.
-
-        Raises `DataError` for one that is not in the campaign's folder, and for what is no image.
-        """
+        """The images of instructions and consent, by the number that addresses have in their place."""
         images = {}
         for name, text in self.campaign.texts.items():
             for figure in figures_in(text):

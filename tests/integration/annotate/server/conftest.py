@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.participants import make_links
-from counterfoil.annotate.server import research
 from counterfoil.annotate.server.app import make_app
 from served_campaign import campaign_of
 
@@ -56,12 +55,6 @@ class Site:
     def answer(self, token, answer, **more):
         """The reply to an answer to the first item that a person has."""
         return self.client.post(f"/api/work/{token}/answers", json=self.given(token, answer, **more))
-
-
-@pytest.fixture(autouse=True)
-def patient_clients(monkeypatch):
-    """Requests wait for the figures of a page, however busy the machine is."""
-    monkeypatch.setattr(research, "PATIENCE", 300.0)
 
 
 @pytest.fixture

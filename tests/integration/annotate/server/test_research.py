@@ -1,9 +1,6 @@
 """The researcher's routes: nothing without the token, decisions with the page's header, no ids of people."""
 
-import csv
-import io
 import re
-import threading
 
 import pytest
 
@@ -12,9 +9,8 @@ from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.answering import running
 from counterfoil.annotate.answers import counts
 from counterfoil.annotate.review import reviews
-from counterfoil.annotate.server import research
 from counterfoil.annotate.server.research import BY, COOKIE, CSRF_HEADER, SESSION, OverviewCache
-from counterfoil.annotate.status import moment, read_overview
+from counterfoil.annotate.status import read_overview
 from refusals import refuses
 
 
@@ -68,7 +64,7 @@ def test_one_persons_answers_are_shown_with_their_images(site_of):
 
 def test_every_route_is_refused_without_the_token(judged):
     routes = list(research_routes(judged.client.app))
-    assert len(routes) >= 9
+    assert len(routes) >= 8
     for method, path in routes:
         for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=9999999999.00"}):
             sent = {} if method == "POST" else None
@@ -101,24 +97,17 @@ def test_a_post_by_cookie_needs_the_header_of_its_session(judged):
 
 
 def test_a_script_sends_the_token_itself(judged):
-    found = judged.client.get("/api/research/overview", headers=judged.bearer).json()
-    assert found["status"]["answers"] == 6
-    assert found["agreement"]["questions"][0]["items"] == 3
-    assert [each["votes"] for each in found["disputes"]] == [{"yes": 1, "no": 1}]
-    reply = judged.client.get("/api/research/judgements.csv", headers=judged.bearer)
-    assert "attachment" in reply.headers["content-disposition"]
-    # Downloaded answers have numbers for people.
-    people = [row["person"] for row in csv.DictReader(io.StringIO(reply.text))]
-    assert sorted(people) == ["1"] * 3 + ["2"] * 3
+    reply = judged.client.post("/api/research/state", json={"state": "paused"}, headers=judged.bearer)
+    assert (reply.status_code, running(judged.database)) == (200, "paused")
 
 
 def test_decisions_on_the_page_are_stored_and_shown(judged):
     header = logged_in(judged)
-    persons = judged.client.get("/api/research/overview").json()["status"]["persons"]
+    persons = read_overview(judged.database, judged.campaign, now=0, draws=10).status.persons
     script = {"reason": "<script>alert(1)</script>"}
     cases = (0, "approved", {}, 200), (1, "rejected", {}, 422), (1, "rejected", script, 200)
     for number, decision, more, status in cases:
-        given = {"person": persons[number]["person"], "decision": decision, **more}
+        given = {"person": persons[number].person, "decision": decision, **more}
         reply = judged.client.post("/api/research/reviews", json=given, headers=header)
         assert reply.status_code == status, reply.text
     assert {each.by for each in reviews(judged.database).values()} == {BY}
@@ -158,23 +147,3 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged):
     assert cache.latest() is made[1]
     assert len(made) == 2
     refuses("", OverviewCache(lambda: 1 / 0).latest, error=ZeroDivisionError)
-
-
-def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judged, monkeypatch):
-    header = logged_in(judged)
-    monkeypatch.setattr(research, "PATIENCE", 0.0)
-    made, may_go_on = read_overview, threading.Event()
-
-    def slow(*args, **options):
-        may_go_on.wait(300)
-        return made(*args, **options)
-
-    monkeypatch.setattr(research, "read_overview", slow)
-    judged.clock[0] += 7200
-    judged.client.post("/api/research/state", json={"state": "paused"}, headers=header)
-    before = f"as of {moment(judged.clock[0] - 7200)}; newer figures are being made"
-    assert before in judged.client.get("/research").text
-    may_go_on.set()
-    monkeypatch.setattr(research, "PATIENCE", 300.0)
-    # The one that was begun knows of the decision, and its time.
-    assert f"as of {moment(judged.clock[0])}</p>" in judged.client.get("/research").text

@@ -42,8 +42,6 @@ def test_a_process_serves_says_where_and_stops(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"certificate": "cert.pem"}, "belong together"),
-        ({"certificate": "no.pem", "key": "no.key"}, "cannot be used"),
         ({"public_url": "study.example"}, "not the address of a site"),
     ],
 )

@@ -245,7 +245,6 @@ def test_a_refusal_is_seen_on_a_long_page_and_what_was_written_stays_to_be_put_r
 #: What is filled in of a half-written answer of each form, and how the page shows it.
 HALVES = {
     "quad-authoring": ["1", "text:a dog sees a cat", "Enter", "2", "text:a cat sees"],
-    "match": ["2", "3", "Enter", "0", "Enter", "text:its sh"],
     "error-spans": ["2", "ArrowRight", "Shift+ArrowRight", "3"],
 }
 _FILLED = """[...document.querySelectorAll(
@@ -364,16 +363,6 @@ def test_words_are_marked_by_pointer_and_counted_in_characters(at_work):
     assert (caption[error["start"] : error["end"]], error["label"]) == ("naïve caption", "attribute")
 
 
-def test_an_open_link_asks_for_its_code(serve, visit, violations):
-    page = visit(f"{serve('rating', entry='open', code='tern').url}/open", allowed=("403",))
-    assert violations(page) == []
-    press(page, ["text:gull", "Enter"])
-    page.locator("[role=alert]", has_text="not the code").wait_for()
-    assert violations(page) == []
-    press(page, ["text:tern", "Enter"])
-    begin(page)
-
-
 def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(at_work, violations):
     served, page = at_work("which-image", 3, allowed=("Failed to load resource",), **PHONE)
     press(page, ["1"], then="Item 2")
@@ -448,34 +437,29 @@ def test_a_double_click_answers_one_item(at_work, apart):
     press(page, ["1"], then="Done")
 
 
-@pytest.mark.parametrize("form", ["yes-no", "quad-authoring"])
-def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violations, form):
-    served, page = at_work(form, 2, **PHONE)
-    press(page, PRESSED[form][0], then="Item 2")
+def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violations):
+    served, page = at_work("quad-authoring", 2, **PHONE)
+    press(page, PRESSED["quad-authoring"][0], then="Item 2")
     page.locator("#undo:not([hidden])").wait_for()
     page.locator("h1").focus()
     page.keyboard.press("u")
     title(page, "Your answer to item 1")
     assert page.locator("main input:checked").count() >= 1
-    if form == "quad-authoring":
-        page.locator("#second_caption-text").fill("a cat sees two dogs a")
-        page.get_by_role("button", name="Leave it as it was").click()
-        title(page, "Item 2")
-        page.get_by_role("button", name="Change my last answer").click()
-        page.locator("#second_caption-text").fill("the cat sees the dog")
-        page.locator("#first_caption-text").fill("the dog sees the cat")
+    page.locator("#second_caption-text").fill("a cat sees two dogs a")
+    page.get_by_role("button", name="Leave it as it was").click()
+    title(page, "Item 2")
+    page.get_by_role("button", name="Change my last answer").click()
+    page.locator("#second_caption-text").fill("the cat sees the dog")
+    page.locator("#first_caption-text").fill("the dog sees the cat")
     page.locator("summary", has_text="Comment").press("Enter")
     page.locator("#comment").wait_for()
     assert violations(page) == []
     assert fits(page)
     page.locator("#comment").fill("Looked again.")
-    if form == "yes-no":
-        page.locator("h1").focus()
-    press(page, ["1" if form == "yes-no" else "Enter"], then="Item 2")
-    comments = judgement_table(served.database, served.campaign)["comment"].to_pylist()
-    assert set(comments) == {"Looked again."}
+    press(page, ["Enter"], then="Item 2")
+    assert set(judgement_table(served.database, served.campaign)["comment"].to_pylist()) == {"Looked again."}
     (answer,) = answers(served)
-    assert ("yes" if form == "yes-no" else "the cat sees the dog") in answer.values()
+    assert "the cat sees the dog" in answer.values()
 
 
 def test_who_finishes_early_keeps_what_they_did(at_work, violations):

@@ -43,26 +43,18 @@ function page(path) {
 // What is being read by keyboard, or has a form open, stays as it is.
 const busy = (part) => part.contains(document.activeElement) || part.querySelector("details[open]") !== null;
 
-// The time of the overview that was shown when something was decided, until there is a newer one: it may take
-// longer than the server lets a page wait.
-let outdated = null;
-const shown = () => document.querySelector("#when")?.dataset.at ?? null;
-
 async function refresh(decided = false) {
-  if (decided) outdated = shown();
-  const always = outdated !== null;
   const found = await page("/research");
   if (found.status === 401) return location.reload();
   if (found.status !== 200 || !found.document) return;
   for (const part of document.querySelectorAll("#when, #controls, main > section")) {
     const newer = found.document.getElementById(part.id);
-    if (!newer || newer.isEqualNode(part) || (!always && busy(part))) continue;
+    if (!newer || newer.isEqualNode(part) || (!decided && busy(part))) continue;
     const focused = part.contains(document.activeElement);
     const made = document.importNode(newer, true);
     part.replaceWith(made);
     if (focused) (made.querySelector("button, a, summary") ?? document.body).focus();
   }
-  if (shown() !== outdated) outdated = null;
 }
 
 if (document.querySelector("#controls")) {
@@ -82,12 +74,6 @@ if (document.querySelector("#controls")) {
     }
   });
   document.addEventListener("submit", async (event) => {
-    if (event.target.matches("form.readmit")) {
-      event.preventDefault();
-      const reply = await post("/api/research/readmissions", { worker: new FormData(event.target).get("worker") });
-      if (reply) say(reply.done);
-      return;
-    }
     const asked = event.target.closest("form.review");
     if (!asked) return;
     event.preventDefault();
@@ -108,9 +94,9 @@ const decision = document.querySelector("#decision");
 if (decision) {
   decision.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const { item, question, next } = decision.dataset;
+    const { item, next } = decision.dataset;
     const given = new FormData(decision);
-    const reply = await post("/api/research/adjudications", { item, question, answer: given.get("answer"), note: given.get("note") });
+    const reply = await post("/api/research/adjudications", { item, answer: given.get("answer"), note: given.get("note") });
     if (!reply) return;
     if (next) location.assign(`/research/disputes?item=${encodeURIComponent(next)}`);
     else say(`${reply.done}. This was the last one.`);
