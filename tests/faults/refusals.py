@@ -384,6 +384,7 @@ annotate import hits.csv --format mturk --out new.csv
     --question-column answer = 'why=Answer.why{{n}}'
     --many nothing
     --golden-column 'Input.golden{{n}}'
+annotate import annotated.json --format label-studio --out new.csv
     --format nothing table
     --out photos judgements.csv x.gif
     --json photos judgements.csv

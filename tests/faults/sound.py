@@ -149,6 +149,10 @@ def _people(folder: Path) -> None:
         for k in range(6)
     ]
     write_csv(folder / "hits.csv", hits)
+    region = {"from_name": "match", "to_name": "image", "type": "choices", "value": {"choices": ["yes"]}}
+    annotations = [{"id": 1, "completed_by": 7, "lead_time": 2.5, "result": [region]}]
+    tasks = [{"id": k, "data": {"item": f"pair {k}"}, "annotations": annotations} for k in range(4)]
+    (folder / "annotated.json").write_text(json.dumps(tasks))
 
 
 def _verified(folder: Path) -> None:

@@ -42,8 +42,8 @@ class PersonProgress:
 class CampaignStatus:
     """Where a campaign stands at one moment.
 
-    `needed` is answers still to be given, `pace` answers per hour, `ends` when the work is expected to be
-    done (seconds since the epoch), `seconds` the median time per item. Pay but for `pay_item` is per hour.
+    `needed` is answers still to be given, `pace` answers per hour, `ends` when the work is expected to be done
+    (seconds since the epoch), `seconds` the median time per item. Pay but for `pay_item` is per hour.
     """
 
     title: str

@@ -13,6 +13,7 @@ from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
 from counterfoil.annotate.judgement_table import check_table_kind, read_judgement_table, write_judgement_table
 from counterfoil.annotate.labels import Partly
+from counterfoil.annotate.platforms.label_studio import read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
@@ -279,6 +280,7 @@ class ImportedJudgements:
     examples="""Examples:
   counterfoil annotate import results.csv --format mturk --item "Input.image{n}" --item "Input.caption{n}"
   --question-column "match=Answer.match{n}" --out judgements.parquet
+  counterfoil annotate import export.json --format label-studio --many kinds --out judgements.csv
 
 The table that comes out has a row per item, person and question (columns item, person, question, answer,
 seconds, golden). Other commands read it, and a table of your own with these columns. {n} stands for the
@@ -286,7 +288,7 @@ number of an item in its HIT.""",
 )
 def import_judgements(
     path: Annotated[Path, option(metavar="FILE")],
-    source: Annotated[Literal["mturk"], option(flag="--format")] = "mturk",
+    source: Annotated[Literal["mturk", "label-studio"], option(flag="--format")],
     *,
     item: Annotated[Sequence[str], option(metavar="COLUMN")] = (),
     question: Annotated[Settings, option(flag="--question-column", metavar="NAME=COLUMN")] = None,
@@ -295,17 +297,17 @@ def import_judgements(
     keep_ids: bool = False,
     **reporting: Unpack[Reporting],
 ) -> ImportedJudgements:
-    """Read judgements of Mechanical Turk into the one table of judgements.
+    """Read judgements of Mechanical Turk or Label Studio into the one table of judgements.
 
     Ids of people lead to profiles, so people are numbered (`p1`, `p2`, ...) unless ids are asked for.
 
     Arguments:
-        path: Results.
+        path: Results, or an export.
         source: The tool that it came from.
-        item: Input columns that together name an item.
-        question: A question and its answer column.
+        item: Mechanical Turk: input columns that together name an item.
+        question: Mechanical Turk: a question and its answer column.
         many: A question with several options as an answer.
-        golden: The right answer of the first question.
+        golden: Mechanical Turk: the right answer of the first question.
         keep_ids: Leave ids of people as they are; else they are numbered.
     """
     if isinstance(question, list | tuple):
@@ -315,6 +317,8 @@ def import_judgements(
     identify: Callable[[str], str] = str
     if not keep_ids:
         identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
+    if source == "label-studio":
+        return ImportedJudgements(*read_export(path, frozenset(many), identify=identify))
     usual = HitLayout()
     layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
     return ImportedJudgements(*read_results(path, layout, identify=identify))

@@ -31,6 +31,18 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path):
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
 
 
+def test_an_export_of_label_studio(counterfoil, tmp_path):
+    yes = {"from_name": "match", "type": "choices", "value": {"choices": ["yes"]}}
+    kind = {"from_name": "kinds", "type": "choices", "value": {"choices": ["colour"]}}
+    tasks = [{"data": {"item": "0"}, "annotations": [{"completed_by": 17, "result": [yes, kind]}]}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    command = f"annotate import {tmp_path}/export.json --format label-studio --many kinds"
+    counterfoil.succeeds(f"{command} --out {tmp_path}/back.parquet")
+    table = read_judgement_table(tmp_path / "back.parquet")
+    assert set(table["person"].to_pylist()) == {"p1"}
+    assert table["answer"].to_pylist() == ["yes", '["colour"]']
+
+
 def test_votes_for_oneself_are_counted(counterfoil, tmp_path):
     votes = tmp_path / "votes.csv"
     votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3 + "a,a\n" * 2)

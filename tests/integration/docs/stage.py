@@ -289,9 +289,25 @@ def training_files(folder):
 
 
 def campaigns(folder):
-    """A campaign for Prolific; a batch of Mechanical Turk."""
+    """A campaign for Prolific; a batch of Mechanical Turk, an export of Label Studio."""
     from annotate.mturk_batches import hit, written
     from annotate.small_campaigns import make, pairs
 
-    make(folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12)
+    campaign = make(
+        folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12
+    )
     written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
+    tasks = [
+        {
+            "data": {"item": item.id},
+            "annotations": [
+                {
+                    "completed_by": person,
+                    "result": [{"from_name": "match", "type": "choices", "value": {"choices": [answer]}}],
+                }
+                for person, answer in ((1, "yes"), (2, "no"))
+            ],
+        }
+        for item in campaign.items
+    ]
+    (folder / "export.json").write_text(json.dumps(tasks))
