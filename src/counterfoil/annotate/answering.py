@@ -20,6 +20,7 @@ from counterfoil.annotate.assignment import (
     qualification_items,
     reclaim,
     release,
+    set_target,
     store_answer,
 )
 from counterfoil.annotate.budget import items_per_person, positions_of
@@ -199,9 +200,9 @@ def record_answer(
     }
     try:
         if lease.state == "answered":
-            person = _replace_answer(connection, person, lease, row)
+            person = _replace_answer(connection, campaign, person, lease, row)
         else:
-            store_answer(connection, lease, row)
+            store_answer(connection, campaign, lease, row)
             if lease.role != "onboarding":
                 wrong = person.wrong + (lease.role == "golden" and right is False)
                 person = replace(person, done=person.done + 1, wrong=wrong)
@@ -219,12 +220,12 @@ def record_answer(
         set_person(connection, person.id, warned=errors)
         if errors > campaign.recipe.onboarding_warnings:
             why = f"{errors} errors in the test before the work"
-            person = _disqualified(connection, person, now, why)
+            person = _disqualified(connection, campaign, person, now, why)
         else:
             log_event(connection, now, "warned", person.id, item.id)
             notice = _ERROR
     elif lease.role == "golden" and not right and 0 < misses <= person.wrong:
-        person = _disqualified(connection, person, now, f"{person.wrong} golden answers were wrong")
+        person = _disqualified(connection, campaign, person, now, f"{person.wrong} golden answers were wrong")
     after = work_state(connection, campaign, person, now)
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
@@ -245,7 +246,7 @@ def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
 def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
     """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
     if person.state != "withdrawn":
-        invalidate(connection, person.id)
+        invalidate(connection, campaign, person.id)
         connection.execute(sa.delete(answers).where(answers.c.person == person.id))
         connection.execute(sa.delete(leases).where(leases.c.person == person.id))
         counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
@@ -315,7 +316,9 @@ def _repeated_or_late(
     return None
 
 
-def _replace_answer(connection: sa.Connection, person: Person, lease: Lease, row: dict[str, Any]) -> Person:
+def _replace_answer(
+    connection: sa.Connection, campaign: Campaign, person: Person, lease: Lease, row: dict[str, Any]
+) -> Person:
     """Put an answer in the place of the one that the lease has; the person as counted since."""
     own = answers.c.lease == lease.id
     before = connection.execute(sa.select(answers.c.right).where(own)).scalar_one()
@@ -324,12 +327,16 @@ def _replace_answer(connection: sa.Connection, person: Person, lease: Lease, row
         right, wrong = (int(row["right"] is outcome) - int(before is outcome) for outcome in (True, False))
         set_person(connection, person.id, right=people.c.right + right, wrong=people.c.wrong + wrong)
         return replace(person, wrong=person.wrong + wrong)
+    if campaign.recipe.design == "adaptive":
+        set_target(connection, campaign, lease.item)
     return person
 
 
-def _disqualified(connection: sa.Connection, person: Person, now: float, why: str) -> Person:
+def _disqualified(
+    connection: sa.Connection, campaign: Campaign, person: Person, now: float, why: str
+) -> Person:
     """The person, whose answers no longer count and who gets no more items."""
-    invalidate(connection, person.id)
+    invalidate(connection, campaign, person.id)
     set_person(connection, person.id, state="disqualified")
     log_event(connection, now, "disqualified", person.id, why)
     return replace(person, state="disqualified")

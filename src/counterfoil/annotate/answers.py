@@ -31,6 +31,7 @@ class Counts:
     set_aside: int
     items: int
     complete: int
+    complete_answers: int
     wanted: int
     leased: int
 
@@ -79,7 +80,11 @@ def counts(db: Database) -> Counts:
     queries = (
         sa.select(where(answers.c.counted & (answers.c.role == "work")), where(~answers.c.counted)),
         sa.select(
-            count(), where(full), total(items.c.target - items.c.answered), total(items.c.leased)
+            count(),
+            where(full),
+            total(sa.case((full, items.c.answered), else_=0)),
+            total(items.c.target - items.c.answered),
+            total(items.c.leased),
         ).where(items.c.role == "work"),
     )
     with db.reading() as connection:

@@ -4,14 +4,18 @@ All functions work within a writing transaction, which holds the whole database,
 true. An item's counts (`answered`, `leased`) change here, and where all people are deleted (`privacy`).
 """
 
+import json
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from counterfoil.annotate.budget import positions_of
-from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import Role
+from counterfoil.annotate.campaign import Campaign, CampaignRecipe
+from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
 from counterfoil.annotate.golden import is_golden_place, own_order
 from counterfoil.annotate.participants import Person
 from counterfoil.annotate.tables import (
@@ -26,6 +30,9 @@ from counterfoil.annotate.tables import (
     sa,
     set_person,
 )
+
+#: What is believed of a person's accuracy before golden answers: its mean, and the answers it is worth.
+_ACCURACY, _WEIGHT = 0.8, 5.0
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) 
     return replace(lease, state="live", expires=expires)
 
 
-def store_answer(connection: sa.Connection, lease: Lease, row: dict[str, Any]) -> None:
+def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
     """Store the answer to a lease, and count it where its item and its person are counted."""
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
     # Work may have a known answer too, for the researcher alone: only golden items count against a person.
@@ -160,6 +167,8 @@ def store_answer(connection: sa.Connection, lease: Lease, row: dict[str, Any]) -
     }
     for statement in _ANSWER[lease.role]:
         connection.execute(statement, values)
+    if lease.role == "work" and campaign.recipe.design == "adaptive":
+        set_target(connection, campaign, lease.item)
 
 
 def release(connection: sa.Connection, *where: Any) -> int:
@@ -188,7 +197,9 @@ def reclaim(connection: sa.Connection, lease: Lease) -> bool:
     return True
 
 
-def invalidate(connection: sa.Connection, person: str, *, block: int | None = None) -> int:
+def invalidate(
+    connection: sa.Connection, campaign: Campaign, person: str, *, block: int | None = None
+) -> int:
     """Count a person's answers no more, of one block or all, and let others have the items; how many."""
     mine = [leases.c.person == person]
     if block is not None:
@@ -202,9 +213,79 @@ def invalidate(connection: sa.Connection, person: str, *, block: int | None = No
         if row.role == "work":
             fewer = sa.update(items).where(items.c.position == row.item)
             connection.execute(fewer.values(answered=items.c.answered - 1, rank=items.c.rank - ROUND))
+            if campaign.recipe.design == "adaptive":
+                set_target(connection, campaign, row.item)
     own_blocks = blocks.c.person == person if block is None else blocks.c.id == block
     connection.execute(sa.update(blocks).where(own_blocks).values(person=None, expires=None, done=False))
     return len(rows)
+
+
+def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
+    """Set how many answers an item of an adaptive design is to get, by those that it has."""
+    rows = connection.execute(
+        sa.select(answers.c.answer, people.c.right, people.c.wrong)
+        .join(people, people.c.id == answers.c.person)
+        .where(answers.c.item == item, answers.c.counted)
+    )
+    main = campaign.form.main
+    votes: list[tuple[str, int, int]] = []
+    for text, right, wrong in rows:
+        value = json.loads(text).get(main)
+        if value != NOT_VISIBLE:
+            votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
+    fields = [field for field in campaign.form.page(campaign.items[item]).fields if field.name == main]
+    n_options = len(fields[0].options) if fields and fields[0].kind == "one" else 0
+    wanted = still_needed(votes, n_options, campaign.recipe)
+    taken = items.c.answered + items.c.leased
+    target = sa.case((taken > wanted, taken), else_=wanted)
+    connection.execute(sa.update(items).where(items.c.position == item).values(target=target))
+
+
+def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:
+    """The chance of each answer to be the right one, from votes (answer, person's right, wrong golden ones).
+
+    By the one-coin model, with each person's posterior mean accuracy from golden answers; answers without a
+    vote share what is left.
+
+    >>> found = posterior([("yes", 0, 0), ("yes", 0, 0), ("no", 0, 0)], 2)
+    >>> round(found["yes"], 3)
+    0.8
+    """
+    accuracies = [
+        (answer, (right + _ACCURACY * _WEIGHT) / (right + wrong + _WEIGHT)) for answer, right, wrong in votes
+    ]
+    given = sorted({answer for answer, _ in accuracies})
+    n = max(n_options, 2, len(given))
+    logs = [
+        sum(np.log(a if answer == candidate else (1 - a) / (n - 1)) for answer, a in accuracies)
+        for candidate in given
+    ]
+    others = sum(np.log((1 - a) / (n - 1)) for _, a in accuracies)
+    weights = np.exp(np.array([*logs, others]) - max([*logs, others]))
+    total = weights[:-1].sum() + (n - len(given)) * weights[-1]
+    return dict(zip(given, (weights[:-1] / total).tolist(), strict=True))
+
+
+def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: CampaignRecipe) -> int:
+    """How many answers of an item are wanted in all, given its votes as in `posterior`.
+
+    With `first_to` as many as it takes if all that come are equal, so that several people can be at work on
+    the item at once and none is asked in vain.
+
+    >>> recipe = CampaignRecipe(form="yes-no", title="", design="adaptive", overlap=3, most=5)
+    >>> yes, no = ("yes", 9, 1), ("no", 9, 1)
+    >>> [still_needed(votes, 2, recipe) for votes in ([yes], [yes] * 3, [yes, no, no], [yes, no] * 3)]
+    [3, 3, 4, 5]
+    """
+    if recipe.first_to:
+        ahead = max(Counter(answer for answer, _, _ in votes).values(), default=0)
+        wanted = min(len(votes) + max(0, recipe.first_to - ahead), recipe.most)
+        return max(recipe.overlap, wanted)
+    if recipe.design != "adaptive" or len(votes) < recipe.overlap:
+        return recipe.overlap
+    if max(posterior(votes, n_options).values()) >= recipe.certainty:
+        return max(recipe.overlap, min(len(votes), recipe.most))
+    return min(len(votes) + 1, recipe.most)
 
 
 def next_items(
@@ -320,7 +401,7 @@ def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now:
     if row is None:
         return None
     if row.person is not None:
-        n = invalidate(connection, row.person, block=row.id)
+        n = invalidate(connection, campaign, row.person, block=row.id)
         set_person(connection, row.person, done=people.c.done - n)
         log_event(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
     expires = now + 60 * campaign.recipe.block_minutes

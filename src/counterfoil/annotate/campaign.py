@@ -215,10 +215,6 @@ def read_recipe(path: Path) -> CampaignRecipe:
     """The recipe in a file; raises `InputError` for an unknown key and a value of another type."""
     content = read_toml(path)
     settings = content.pop("settings", {})
-    # Earlier versions had a design "adaptive": a queue that asked for more answers where people disagree.
-    for name in ("certainty", "first_to", "most"):
-        content.pop(name, None)
-    content |= {"design": "queue"} if content.get("design") == "adaptive" else {}
     for name in ("form", "title"):
         if name not in content:
             raise InputError(f"no '{name}'", where=str(path), hint=f'add a line: {name} = "..."')

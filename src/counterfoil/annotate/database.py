@@ -209,9 +209,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
                 hint="make a new campaign, or put the files back",
             )
         else:
-            _raise_overlap(
-                connection, json.loads(stored["plan"].replace('"adaptive"', '"queue"')), plan, where
-            )
+            _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
         for key, value in facts.items():
             set_meta_value(connection, key, value)
 

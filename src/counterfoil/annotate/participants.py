@@ -36,6 +36,7 @@ class Person:
     id: str
     state: str
     warned: int
+    language: str
     platform: str
     wrong: int
     pages: int
@@ -88,6 +89,10 @@ def enter(
     if platform == "open" and not worker:
         worker = secrets.token_hex(16)
     id = person_id(campaign, platform, worker)
+    given = sorted(parameters.get("language", "").lower().split("-"))
+    languages = campaign.recipe.languages
+    usual = languages[0] if languages else "en"
+    language = next((offered for offered in languages if offered.lower() in given), usual)
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
     stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
     text = json.dumps(stored)
@@ -96,8 +101,7 @@ def enter(
     if row is None:
         values = {
             "platform": platform,
-            # Earlier versions kept one; the page takes the browser's.
-            "language": "",
+            "language": language,
             "parameters": text,
             "browser": token_hash(browser),
         }

@@ -112,7 +112,7 @@ def reject(
         if platform == "prolific":
             # Its rules are checked where its client checks them.
             Rejection(person[:SHORT_ID], reason, category)
-        aside = invalidate(connection, person)
+        aside = invalidate(connection, campaign, person)
         set_person(connection, person, state="disqualified")
         _note(connection, person, "rejected", now, reason=reason, category=category, by=by)
     return aside
@@ -159,7 +159,7 @@ def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float)
     answers = 0
     with db.writing() as connection:
         for person in free:
-            aside = invalidate(connection, person)
+            aside = invalidate(connection, campaign, person)
             if aside:
                 log_event(connection, now, "place given back", person, f"{aside} answers set aside")
             answers += aside

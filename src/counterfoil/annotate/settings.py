@@ -18,7 +18,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import rows_of
 
 _PEOPLE, _ITEMS, _PAY, _MINUTES = most("people"), most("items"), most("price"), 525_600
-Design = Literal["blocks", "queue"]
+Design = Literal["blocks", "queue", "adaptive"]
 #: What people are told of their pay; `phrases/LANGUAGE.json` has it in other languages.
 UNPAID = "This work is not paid."
 BY_ITEM = (
@@ -32,14 +32,16 @@ BY_HOUR = "You are paid {currency} {hour} per hour of work, counted at {seconds}
 class CampaignRecipe:
     """How a campaign is run. Every field can stand in `campaign.toml`.
 
-    Designs: `blocks` are made before it starts, each for one person; in a `queue` people take items one after
-    the other.
+    Designs: `blocks` are made before it starts, each for one person, so that a design is exact; in a `queue`
+    people take items one after the other; `adaptive` is a queue that asks for more answers of the items on
+    which people are undecided: until a label is as likely as `certainty`, or until one answer of an item was
+    given `first_to` times, as Winoground's crowd seems to have been asked.
     """
 
     form: str
     title: str = field(metadata={"help": "Title that people see."})
     seed: int = setting(0, "Seed of assignment, sides and order.", low=0, high=most("seed"))
-    design: Design = setting("queue", "blocks or queue.")
+    design: Design = setting("queue", "blocks, queue or adaptive.")
     overlap: int = setting(3, "Answers per item, each of another person.", low=1, high=_PEOPLE)
     per_person: int = setting(
         0, "Items per block, or the most that one person does in a queue; 0 means all.", low=0, high=_ITEMS
@@ -61,6 +63,11 @@ class CampaignRecipe:
     onboarding_warnings: int = setting(
         1, "Errors in the qualification test that are explained; one more disqualifies.", low=0, high=_ITEMS
     )
+    certainty: float = setting(0.95, "Adaptive: ask until a label is this likely.", low=0, high=1)
+    first_to: int = setting(
+        0, "Adaptive: ask until one answer has so many; 0 goes by certainty.", low=0, high=_PEOPLE
+    )
+    most: int = setting(9, "Adaptive: the most answers of an item.", low=1, high=_PEOPLE)
     lease_minutes: float = setting(
         10.0, "Minutes until an unanswered item is given to others.", low=0.01, high=_MINUTES
     )
@@ -92,14 +99,19 @@ class CampaignRecipe:
             row.converted(value, f"key '{row.name}'")
             if value == "" and row.option.shown:
                 _refuse(row.name, value, "a word")
-        blocks, overlap = self.design == "blocks", self.overlap
+        blocks, adaptive, overlap = self.design == "blocks", self.design == "adaptive", self.overlap
         beside, even = self.per_person > self.golden_per_block, not overlap % self.people_per_block
+        first_to = self.first_to
         for name, holds, allowed in (
             ("per_person", beside or not blocks, "blocks of one item or more beside the golden ones"),
             ("people_per_block", even, f"a divisor of the overlap of {overlap}"),
             ("people_per_block", blocks or self.people_per_block == 1, "1 but for the design 'blocks'"),
             ("by_direction", blocks or not self.by_direction, "False but for the design 'blocks'"),
             ("golden_share", self.golden_share < 1, "0 to below 1"),
+            ("certainty", self.certainty < 1, "0 to below 1"),
+            ("most", self.most >= overlap or not adaptive, f"the overlap of {overlap} or more"),
+            ("first_to", adaptive or not first_to, "0 but for the design 'adaptive'"),
+            ("most", self.most >= first_to, f"the {first_to} of first_to or more"),
         ):
             if not holds:
                 _refuse(name, getattr(self, name), allowed)

@@ -42,8 +42,9 @@ class PersonProgress:
 class CampaignStatus:
     """Where a campaign stands at one moment.
 
-    `needed` is answers still to be given, `pace` answers per hour, `ends` when the work is expected to be done
-    (seconds since the epoch), `seconds` the median time per item. Pay but for `pay_item` is per hour.
+    `needed` answers are the least of an adaptive campaign, and `saved` is by how many its finished items stay
+    below the most. `pace` is answers per hour, `ends` when the work is expected to be done (seconds since the
+    epoch), `seconds` the median time per item. `pay`, `pay_least` and `pay_aim` are per hour.
     """
 
     title: str
@@ -55,6 +56,7 @@ class CampaignStatus:
     finished: int
     answers: int
     needed: int
+    saved: int | None
     pace: float | None
     ends: float | None
     seconds: float | None
@@ -84,6 +86,7 @@ def campaign_status(
 ) -> CampaignStatus:
     """The status at `now`, from all judgements, all people who `entered`, and how far the campaign is."""
     recipe, done = campaign.recipe, Submissions.of(table)
+    most = recipe.most * far.complete
     # Answers that count per hour: of the last hour, else the last day, else the last week.
     pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
     recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
@@ -115,6 +118,7 @@ def campaign_status(
         far.complete,
         far.answers,
         far.wanted,
+        most - far.complete_answers if recipe.design == "adaptive" else None,
         pace,
         ends,
         float(np.median(times)) if len(times) else None,
@@ -196,6 +200,8 @@ def facts_of(status: CampaignStatus) -> Mapping[str, str]:
         "Answers": f"{status.answers:,}, {status.needed:,} still needed",
         "Expected end": end,
     }
+    if status.saved is not None:
+        facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
     facts["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
     if status.seconds is not None:
         facts["Time per item"] = f"{status.seconds:.1f} s (median)"

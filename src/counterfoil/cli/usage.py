@@ -84,10 +84,6 @@ _REMOVED = {
     "annotate prolific reject --from": "decide with 'annotate reject': its decisions are sent",
     "annotate prolific bonus": f"pay bonuses {_ON_PROLIFIC}, which takes lines of id and amount",
     **{
-        f"annotate create {name}": "leave it out: every item gets as many answers as --overlap says"
-        for name in ("--certainty", "--first-to", "--most")
-    },
-    **{
         f"annotate create --{name}": f"write it into {name}.md of the campaign's folder, images into figures/"
         for name in ("instructions", "consent")
     },

@@ -127,14 +127,16 @@ class SimulatedCampaign(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """How far it got, what was drawn, and whom the signs found."""
-        simulation, counts = self.simulation, self.simulation.counts
+        """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
+        simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
         over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
         came, caught = Counter[bool](), Counter[bool]()
         for outcome in self.kinds:
             careful = outcome.kind in CAREFUL
             came[careful] += outcome.people
             caught[careful] += outcome.flagged + outcome.disqualified
+        per_item = counts.complete_answers / max(1, counts.complete)
+        saved = recipe.most * counts.complete - counts.complete_answers
         return lines(
             counts.wanted
             and f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
@@ -147,6 +149,8 @@ class SimulatedCampaign(Tabular):
             came[False]
             and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
             f"false alarms: {caught[True]:,} of {came[True]:,} able people",
+            (recipe.design == "adaptive" and counts.complete)
+            and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
             f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
             "aside are in hours and pay, not in what was promised",
         )

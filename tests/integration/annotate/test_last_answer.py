@@ -59,7 +59,7 @@ def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of
     assert [answer for _, answer, _ in rows(db, campaign)][-1] == "no"
 
 
-def test_golden_counts_follow_a_change(campaign_of):
+def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of):
     campaign, db = campaign_of(pairs(1, golden=2), overlap=1, golden_share=0.9, golden_misses=2)
     person = Worker(db, campaign, 1)
     while (golden := person.state().assignments[0]).role == "work":
@@ -69,6 +69,14 @@ def test_golden_counts_follow_a_change(campaign_of):
     assert person.answer(golden, right, key="golden-2", replaces="golden-1").accepted
     with db.reading() as connection:
         assert connection.execute(sa.select(people.c.right, people.c.wrong)).one() == (1, 0)
+    campaign, db = campaign_of(pairs(1), design="adaptive", overlap=2, most=5, certainty=0.9)
+    one, two = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    one.answer(one.state().assignments[0], "yes")
+    mine = two.state().assignments[0]
+    two.answer(mine, "no", key="two-0001")
+    assert counts(db).wanted == 1
+    two.answer(mine, "yes", key="two-0002", replaces="two-0001")
+    assert counts(db).wanted == 0
 
 
 def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of):

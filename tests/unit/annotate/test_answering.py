@@ -220,6 +220,20 @@ def test_a_person_does_no_more_than_the_limit(opened):
     assert Counter(roles) == {"work": 2, "golden": 2}
 
 
+def test_adaptive_asks_for_more_where_people_disagree(opened):
+    items = [pair(str(at), truth="yes") for at in range(4)]
+    db, campaign = opened(items, design="adaptive", overlap=3, most=5, certainty=0.9)
+    for number in range(1, 7):
+        # Person 1 answers items 0 and 1 another way than all others.
+        odd = "01" if number == 1 else ()
+        Worker(db, campaign, number, judge=lambda item, odd=odd: "no" if item.id in odd else "yes").do()
+    of_item = Counter(judgement_table(db, campaign)["item"].to_pylist())
+    # 2 to 1 at an accuracy of 0.8 is 0.8 likely, 3 to 1 is 16 / 17.
+    assert of_item == {"0": 4, "1": 4, "2": 3, "3": 3}
+    found = counts(db)
+    assert (found.complete, found.complete_answers, found.wanted) == (4, 14, 0)
+
+
 def test_blocks_are_one_persons_and_go_to_others_whole(opened):
     minutes = {"block_minutes": 1, "lease_minutes": 1}
     db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, **minutes)

@@ -84,8 +84,12 @@ def test_items_that_make_no_campaign_are_refused(tmp_path, of, message):
     [
         ("overlap = 0", "key 'overlap': out of range; given: 0; allowed: 1 to 10,000"),
         ('design = "blocks"', "key 'per_person'"),
-        ('design = "rows"', "allowed: blocks, queue"),
+        ('design = "rows"', "allowed: blocks, queue, adaptive"),
         ('keep_until = "soon"', "allowed: a date such as 2027-12-31"),
+        ("certainty = 1.0", "key 'certainty'"),
+        ('design = "adaptive"\nmost = 2', "key 'most'"),
+        ('design = "adaptive"\nfirst_to = 10', "key 'most'.*given: 9; allowed: the 10 of first_to or more"),
+        ("first_to = 3", "key 'first_to'.*allowed: 0 but for the design 'adaptive'"),
         ('design = "blocks"\nper_person = 4\npeople_per_block = 2', "a divisor of the overlap of 3"),
         ("people_per_block = 3", "1 but for the design 'blocks'"),
         ("by_direction = true", "False but for the design 'blocks'"),
@@ -95,12 +99,6 @@ def test_recipes_that_cannot_be_run_are_one_line(tmp_path, line, message):
     path = tmp_path / RECIPE
     path.write_text(f'form = "yes-no"\ntitle = "x"\n{line}\n')
     refuses(message, read_recipe, path, error=InputError)
-
-
-def test_an_adaptive_recipe_of_earlier_versions_is_a_queue(tmp_path):
-    path = tmp_path / RECIPE
-    path.write_text('form = "yes-no"\ntitle = "x"\ndesign = "adaptive"\ncertainty = 0.95\nmost = 9\n')
-    assert read_recipe(path).design == "queue"
 
 
 def test_a_recipe_needs_a_form_and_a_title(tmp_path):

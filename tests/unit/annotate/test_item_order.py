@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.small_campaigns import pair
+from counterfoil.annotate.assignment import posterior, still_needed
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.builtin import BestOfK
@@ -154,6 +155,33 @@ def test_right_answers_alternate_in_a_persons_own_order():
     items = [pair(f"{right}{at}", "golden", right) for right in ("yes", "no") for at in range(5)]
     order = [items[at].golden["match"][0] for at in own_order(items, 0, "p", "golden")]
     assert all({order[at], order[at + 1]} == {"yes", "no"} for at in range(0, 10, 2))
+
+
+def test_the_posterior_is_that_of_bayes():
+    # Accuracies (9 + 4) / 15 and (0 + 4) / 10 of three options, by hand.
+    a, b = 13 / 15, 4 / 10
+    weights = {"x": a * (1 - b) / 2, "y": (1 - a) / 2 * b, "z": (1 - a) / 2 * (1 - b) / 2}
+    found = posterior([("x", 9, 1), ("y", 0, 5)], 3)
+    assert found == pytest.approx({k: weights[k] / sum(weights.values()) for k in ("x", "y")})
+
+
+def test_votes_of_people_who_fail_golden_items_weigh_less():
+    adaptive = recipe(design="adaptive", overlap=3, most=7, certainty=0.95)
+    able, careless = [("yes", 20, 0)] * 3, [("yes", 5, 5)] * 3
+    assert still_needed(able, 2, adaptive) == 3
+    assert still_needed(careless, 2, adaptive) == 4
+    assert still_needed([("yes", 5, 5)] * 7, 2, adaptive) == 7
+
+
+def test_answers_are_asked_for_until_one_has_so_many_and_no_more():
+    first = recipe(design="adaptive", overlap=1, first_to=3, most=5)
+    rng = np.random.default_rng(0)
+    for p in (0.5, 0.9):
+        given = []
+        while more := still_needed([(each, 0, 0) for each in given], 2, first) - len(given):
+            # All that are wanted may be under way at once, and none of them is one too many.
+            given += rng.choice(["yes", "no"], more, p=[p, 1 - p]).tolist()
+        assert max(given.count("yes"), given.count("no")) == 3
 
 
 def test_designs_that_cannot_be_are_refused_before_anything_is_written():

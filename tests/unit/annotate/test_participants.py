@@ -103,6 +103,11 @@ def test_what_is_no_entry_is_refused(prolific, worker, platform, parameters, mes
     refuses(message, enter, prolific, worker, platform, error=InputError, **parameters)
 
 
+@pytest.mark.parametrize(("asked", "found"), [("en-GB", "en"), ("de", "de"), ("fr", "de"), ("", "de")])
+def test_the_language_is_one_of_the_campaigns(prolific, asked, found):
+    assert come(prolific, "w", language=asked).person.language == found
+
+
 def test_consent_is_noted_once_with_its_text(opened):
     db, campaign = opened(pairs(3))
     worker = Worker(db, campaign, 1)

@@ -48,7 +48,7 @@ PEOPLE = [PersonProgress("ann", "working"), PersonProgress("bo", "done"), Person
 
 
 #: One of four items has both of its answers, and another one of them.
-COUNTS = Counts({}, answers=3, set_aside=0, items=4, complete=1, wanted=5, leased=0)
+COUNTS = Counts({}, answers=3, set_aside=0, items=4, complete=1, complete_answers=2, wanted=5, leased=0)
 
 
 def status(campaign, table=TABLE, people=PEOPLE):
@@ -63,7 +63,7 @@ def campaign(tmp_path):
 def test_it_counts_people_answers_and_what_is_needed(campaign):
     found = status(campaign)
     assert found.people == {"working": 1, "done": 2}
-    assert (found.items, found.finished, found.answers, found.needed) == (4, 1, 3, 5)
+    assert (found.items, found.finished, found.answers, found.needed, found.saved) == (4, 1, 3, 5, None)
     assert (found.golden_right, found.golden, found.seconds) == (1, 2, 4.0)
 
 
@@ -91,6 +91,10 @@ def test_pay_is_what_items_pay_over_the_time_that_they_took(campaign):
     assert (by["bo"].golden_right, by["bo"].golden, by["bo"].items, by["bo"].seconds) == (0, 1, 2, 12.0)
     assert by["cy"].items == 0
     assert by["cy"].pay is None
+
+
+def test_an_adaptive_campaign_says_what_it_saved(tmp_path):
+    assert status(campaign_of(tmp_path / "campaign", design="adaptive", most=9)).saved == 7
 
 
 @pytest.mark.parametrize(("year", "overdue"), [(1970, True), (2170, False)])
