@@ -78,9 +78,7 @@ def test_help_has_sections_with_ranges_and_defaults(counterfoil, monkeypatch, wi
     assert max(map(len, said.splitlines())) <= width
     for heading in ("Arguments", "Options", "Model", "Work", "Statistics", "Examples"):
         assert f"\n{heading}:\n" in said
-    assert "--draws INTEGER Bootstrap samples. [100 to 1,000,000; default: 10000]" in " ".join(
-        said.split()
-    )
+    assert "--draws INTEGER Bootstrap samples. [100 to 1,000,000; default: 10000]" in " ".join(said.split())
 
 
 def test_completion_is_installed_once(counterfoil, monkeypatch, tmp_path):
