@@ -242,9 +242,8 @@ def remove(path: Path) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError(
-            f"cannot be removed: {error.strerror or error}", where=path, hint="choose another folder"
-        ) from None
+        what = f"cannot be removed: {error.strerror or error}"
+        raise StorageError(what, where=path, hint="choose another folder") from None
 
 
 #: Raised with every change that older code could not read: 2 has galleries, 3 captions that people judged and

@@ -437,9 +437,8 @@ class Gallery(Form):
             raise DataError("the members are not images first, then captions")
         asked_for = facts["i2t"]["queries"] + facts["t2i"]["queries"]
         if asked_for != len(queries):
-            raise DataError(
-                "not as many queries as the manifest says", given=len(queries), allowed=str(asked_for)
-            )
+            what = "not as many queries as the manifest says"
+            raise DataError(what, given=len(queries), allowed=str(asked_for))
         owner, part = _whole(members, "owner"), _whole(members, "part")
         member_codes, query_codes = (table.column("code").to_pylist() for table in (members, queries))
         query, question, item = _whole(queries, "query"), _whole(listed, "question"), _whole(listed, "item")

@@ -67,9 +67,8 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
     for name in table.columns:
         plain = name.strip().lower().replace(" ", "_")
         if plain in lower:
-            raise DataError(
-                "two columns differ in capitals alone", where=table.source, given=f"{lower[plain]}, {name}"
-            )
+            what = "two columns differ in capitals alone"
+            raise DataError(what, where=table.source, given=f"{lower[plain]}, {name}")
         lower[plain] = name
     renamed = {name: plain for plain, name in lower.items()}
     for name in wanted:
@@ -178,9 +177,8 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
         given = ", ".join(table.columns)
-        raise DataError(
-            "no column of ratings", where=table.source, given=given, allowed="rating, rating_1, ..."
-        )
+        what = "no column of ratings"
+        raise DataError(what, where=table.source, given=given, allowed="rating, rating_1, ...")
     required(table, "image", "caption")
     ratings = ratings_of(table, raters, missing=True)
     return _judged(card, table, folder, path, {"caption": "c"}, ratings=ratings)
@@ -327,9 +325,8 @@ def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], I
             )
         before = cells[first.setdefault(name, row)]
         if isinstance(cell, str) and isinstance(before, str) and cell != before:
-            raise DataError(
-                f"two {column}s of one id", where=table.where(row, column), given=shown(cell), allowed=before
-            )
+            what = f"two {column}s of one id"
+            raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=before)
     number = {name: at for at, name in enumerate(first)}
     return list(first), np.array([number[name] for name in names], dtype=np.int64)
 

@@ -47,9 +47,8 @@ class Photos:
 
     def __post_init__(self) -> None:
         if self.folder is not None and not is_image_folder(self.folder):
-            raise DataError(
-                "no such image folder", where=self.folder, hint="check the path given with --images"
-            )
+            what = "no such image folder"
+            raise DataError(what, where=self.folder, hint="check the path given with --images")
 
     def source(self, name: str, *, where: object = None) -> FileSource | None:
         """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
@@ -148,9 +147,8 @@ class CellSource:
                 cells = _row_group(file, _age(file), self.column, group)
             cell = cells[self.row - (ends[group - 1] if group else 0)]
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            raise DataError(
-                f"image cannot be read: {error}", where=self, hint="is the file cut off?"
-            ) from None
+            what = f"image cannot be read: {error}"
+            raise DataError(what, where=self, hint="is the file cut off?") from None
         if isinstance(cell, dict):
             path = cell.get("path")
             cell = cell.get("bytes")
@@ -320,9 +318,8 @@ def list_of(value: Any, *, where: object) -> list[Any]:
     """The items of a list, tuple or array, if there are some; raises `DataError`."""
     items = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(items, list | tuple) or not items:
-        raise DataError(
-            "not a list of rows", where=where, given=shown(value), allowed="a list with a row for each item"
-        )
+        what = "not a list of rows"
+        raise DataError(what, where=where, given=shown(value), allowed="a list with a row for each item")
     return list(items)
 
 

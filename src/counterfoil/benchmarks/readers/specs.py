@@ -230,9 +230,8 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
         benchmark = read_layouts(own_spec(path)[1], card, data, images)
     except (IndexError, KeyError, TypeError, ValueError, re.error) as error:
         problem = f"{type(error).__name__}: {error}"
-        raise DataError(
-            "the layout fits neither its form nor its files", where=path, given=problem
-        ) from error
+        what = "the layout fits neither its form nor its files"
+        raise DataError(what, where=path, given=problem) from error
     # Pages look for the pictures of a benchmark where its questions were read from.
     return replace(benchmark, path=path if data == path.parent else data)
 

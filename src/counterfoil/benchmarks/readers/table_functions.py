@@ -382,9 +382,8 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
         for row, inner in enumerate(value, start=1):
             yield from _objects(inner, f"{where}, row {row}")
     else:
-        raise DataError(
-            "not a row of EqBen", where=where, given=shown(value), allowed=f"{{{', '.join(_QUAD)}}}"
-        )
+        what = "not a row of EqBen"
+        raise DataError(what, where=where, given=shown(value), allowed=f"{{{', '.join(_QUAD)}}}")
 
 
 def _quads(rows: Sequence[Mapping[str, Any]], path: Path) -> DataTable:
