@@ -379,10 +379,10 @@ class Gallery(Form):
         query_items = np.concatenate([self.i2t.queries, self.t2i.queries + n])
         directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
         about = "i2t: an image among all captions; t2i: the other way round."
-        asked = {"direction": text_column(directions, about)}
-        asked["query_id"] = ReleaseColumn("item", query_items, "The name of the image or caption that asks.")
+        cells = {"direction": text_column(directions, about)}
+        cells["query_id"] = ReleaseColumn("item", query_items, "The name of the image or caption that asks.")
         about = "Queries of both directions."
-        queries = question_table(self.ids, asked, self.groupings, about=about, name="queries")
+        queries = question_table(self.ids, cells, self.groupings, about=about, name="queries")
         tables = [
             ReleaseTable("images", "The images of the gallery.", images),
             ReleaseTable("captions", "The captions of the gallery.", captions),

@@ -144,11 +144,12 @@ def questions_of_images(
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            asked = f"Image_{i}_Question_{q}"
-            cell = table[asked][row] if asked in table else None
+            answer_column = f"Image_{i}_Question_{q}"
+            cell = table[answer_column][row] if answer_column in table else None
             answer = cell.strip().lower() if isinstance(cell, str) else ""
             if answer not in [word.lower() for word in words]:
-                raise DataError("no answer", where=table.where(row, asked), given=shown(cell), allowed=words)
+                where = table.where(row, answer_column)
+                raise DataError("no answer", where=where, given=shown(cell), allowed=words)
             right, wrong = words if answer == words[0].lower() else words[::-1]
             question, name = f"{questions[q][row]}{prompt}", rows[row]
             cells = {
