@@ -112,7 +112,7 @@ def read_texts(path: Path) -> tuple[str, ...]:
 
 
 def read_image_names(path: Path) -> tuple[str, ...]:
-    """The images that a table names in a column called image, filename, image_id or the like; () of others."""
+    """The images that a table names in a column called image, filename or the like; () of others."""
     if path.suffix.lower() not in _TABLES:
         return ()
     table = read_table(path)

@@ -82,7 +82,7 @@ def save_items(
     folder: Path | None,
     progress: Callable[[str, int, int], None],
 ) -> pa.Table:
-    """Write what is at hand of the images and videos, and give their table; without a folder write nothing."""
+    """Write the images and videos at hand and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any]
     for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
@@ -288,7 +288,7 @@ def is_benchmark_folder(path: Path) -> bool:
 
 
 def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
-    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced."""
+    """Write a benchmark to `folder`, which is made if missing; one saved there before is replaced."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")

@@ -487,7 +487,7 @@ _MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of di
 
 
 def memory_table(data: Any) -> DataTable:
-    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts."""
+    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records (dicts)."""
     if isinstance(data, DataTable):
         return data
     try:

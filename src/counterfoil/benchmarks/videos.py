@@ -228,7 +228,7 @@ FEATURES = (".npy", ".pt")
 
 
 def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
-    """Where the videos of these ids are: files of that name in `folder`, folders of frames, frame features."""
+    """Where the videos of these ids are in `folder`: files, folders of frames, or frame features."""
     there = video_folder(folder)
     if not there and not folder.is_dir():
         raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")

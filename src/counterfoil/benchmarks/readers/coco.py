@@ -187,7 +187,7 @@ def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
 
 def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """COCO 5K: Karpathy's test half, every image against 25,000 captions, every caption against 5,000 images."""
+    """COCO 5K: every image of Karpathy's test half against 25,000 captions, and back."""
     test = read_test(data)
     return test.gallery(card, own(test.owners, len(test.images)), data, images)
 

@@ -524,7 +524,7 @@ def _text(value: Any, where: str) -> str:
 
 
 def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
-    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles."""
+    """VATEX-EVAL's captions of videos that three people each rated, and references, as pickles."""
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)
     captions, written, videos = (list_of(plain_pickle(files[at]), where=files[at]) for at in (0, 1, 3))

@@ -118,7 +118,7 @@ def own_table(
     *,
     subsets: bool = False,
 ) -> tuple[DataTable, Path | None, Path | None]:
-    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path."""
+    """The table in `data` with `wanted` columns under these names, the folder of its images, its path."""
     if data is None:
         raise no_data(card)
     if isinstance(data, DataTable):
@@ -172,7 +172,7 @@ _REFERENCE = re.compile(r"references?(_?\d+)?")
 
 
 def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point."""
+    """Captions with ratings, a row each; several columns are several raters, each rating a point."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
@@ -185,7 +185,7 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
 
 
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused."""
+    """Pairs of captions of one image and how many people preferred each; a row needs a vote."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
     if "votes_a" in table and "votes_b" in table:
@@ -362,7 +362,7 @@ _GROUPS = ("type", "relation", "category", "source", "dataset_source")
 
 
 def read_statements(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false)."""
+    """A table of statements: columns image, statement (or caption, text), label (1, 0, true or false)."""
     table, folder, path = own_table(card, data, images, ("image", "statement", "label"))
     required(table, "statement", "label")
     ids = _ids(table)

@@ -337,7 +337,7 @@ def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
 
 
 def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list[DataTable]:
-    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns."""
+    """The lists of objects under some keys of a JSON file as tables; `without` some columns."""
     value = parse_json(read_text(path), where=path, without=without)
     if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
         given = ", ".join(value) if isinstance(value, dict) else shown(value)

@@ -135,7 +135,7 @@ def opposite_relations(
 def questions_of_images(
     table: DataTable, card: Card, home: Path | None, *, answers: Mapping[str, Sequence[str]]
 ) -> DataTable:
-    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered."""
+    """NaturalBench's four choices of each row: two questions about two images, right and wrong."""
     types = labels(table, "Question_Type", tuple(answers))
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
