@@ -1,4 +1,4 @@
-"""Answers of a scorer: scores per pair, right or wrong per question, or ranks in a gallery; their provenance."""
+"""Answers of a scorer: scores per pair, right or wrong per question, or ranks; their provenance."""
 
 import platform
 import sys

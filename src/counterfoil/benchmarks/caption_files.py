@@ -60,9 +60,8 @@ def read_candidates(
     for where, name, held, stated_number in entries:
         known = of_image.setdefault(name, set())
         if known and not several:
-            raise DataError(
-                "a second candidate for one image", where=where, given=f"'{name}'", hint="one each"
-            )
+            what = "a second candidate for one image"
+            raise DataError(what, where=where, given=f"'{name}'", hint="one each")
         number = len(known) if stated_number is None else stated_number
         if number in known:
             what = "two candidates of one image have one number"
@@ -113,7 +112,7 @@ def read_texts(path: Path) -> tuple[str, ...]:
 
 
 def read_image_names(path: Path) -> tuple[str, ...]:
-    """The images that a table names in a column called image, filename, image_id or the like; () of others."""
+    """The images that a table names in a column called image, filename or the like; () of others."""
     if path.suffix.lower() not in _TABLES:
         return ()
     table = read_table(path)
@@ -177,9 +176,8 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
             images = value.get("images")
             for number, image in enumerate(images if isinstance(images, list) else [], start=1):
                 if not isinstance(image, dict) or "id" not in image:
-                    raise DataError(
-                        "not an image of COCO", where=f"{path}, image {number}", given=shown(image)
-                    )
+                    what = "not an image of COCO"
+                    raise DataError(what, where=f"{path}, image {number}", given=shown(image))
                 if isinstance(image.get("file_name"), str):
                     files[str(image["id"])] = image["file_name"]
         elif isinstance(value, list):
@@ -225,9 +223,8 @@ def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
         if isinstance(name, float | list | dict):
             raise DataError("the id is no name and no whole number", where=where, given=shown(name))
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
-            raise DataError(
-                "no id of an image or video", where=where, given=", ".join(entry) or "{}", allowed=_IDS
-            )
+            what = "no id of an image or video"
+            raise DataError(what, where=where, given=", ".join(entry) or "{}", allowed=_IDS)
         if key is None:
             raise DataError("no caption", where=where, given=", ".join(entry), allowed=_TEXTS)
         number = entry.get("candidate")

@@ -162,9 +162,8 @@ def fetch(
     """
     base = (mirror or HOSTS[release.host]).rstrip("/")
     if not urllib.parse.urlsplit(base).scheme.startswith("http"):
-        raise InputError(
-            "not an address", where="--mirror", given=mirror, allowed="http://... or https://..."
-        )
+        allowed = "http://... or https://..."
+        raise InputError("not an address", where="--mirror", given=mirror, allowed=allowed)
     place, token = folder / release.name, token if mirror is None else None
     check_writable(place, folder=True)
     with claimed(place, "benchmarks fetch", (RECORD,)):
@@ -253,9 +252,8 @@ def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[
     if not listed:
         raise DataError("the data set has no such files", where=address, allowed=release.select)
     if release.revision and revision != release.revision:
-        raise DataError(
-            "another commit than the pinned one", where=address, given=revision, allowed=release.revision
-        )
+        what = "another commit than the pinned one"
+        raise DataError(what, where=address, given=revision, allowed=release.revision)
     return revision, tuple(listed)
 
 

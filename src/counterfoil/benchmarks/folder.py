@@ -82,7 +82,7 @@ def save_items(
     folder: Path | None,
     progress: Callable[[str, int, int], None],
 ) -> pa.Table:
-    """Write what is at hand of the images and videos, and give their table; without a folder write nothing."""
+    """Write the images and videos at hand and give their table; without a folder write nothing."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any]
     for at, (image, photo) in enumerate(zip(images, photos, strict=True)):
@@ -242,9 +242,8 @@ def remove(path: Path) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError(
-            f"cannot be removed: {error.strerror or error}", where=path, hint="choose another folder"
-        ) from None
+        what = f"cannot be removed: {error.strerror or error}"
+        raise StorageError(what, where=path, hint="choose another folder") from None
 
 
 #: Raised with every change that older code could not read: 2 has galleries, 3 captions that people judged and
@@ -289,7 +288,7 @@ def is_benchmark_folder(path: Path) -> bool:
 
 
 def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
-    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced."""
+    """Write a benchmark to `folder`, which is made if missing; one saved there before is replaced."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")

@@ -293,9 +293,8 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
     # On a damaged picture Pillow's plugins raise anything from OSError to KeyError.
     except Exception as error:
         words = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(
-            f"image cannot be decoded: {words}", where=where, hint="is the file cut off?"
-        ) from None
+        what = f"image cannot be decoded: {words}"
+        raise DataError(what, where=where, hint="is the file cut off?") from None
     return cropped(rgb, crop, where=where) if crop else rgb
 
 

@@ -15,7 +15,7 @@ def collapsed(text: str) -> str:
 
 
 def nearest(candidate: str, references: Sequence[str]) -> int:
-    """The place of the reference that the fewest edits of characters turn into the candidate, or the first."""
+    """The place of the (first) reference that the fewest edits of characters turn into the candidate."""
     if not references:
         raise DataError("no reference to compare with", given=candidate)
     if candidate in references:
@@ -122,7 +122,7 @@ def check_references(references: References | None, rows: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Contained:
-    """The references of all rows, which rows are still asked about, and how many references were taken out."""
+    """The references of all rows, the rows still asked about, and how many references were taken out."""
 
     references: References
     included: NDArray[np.bool_]

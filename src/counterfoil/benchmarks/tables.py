@@ -154,9 +154,8 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
             raise DataError("not a label", where=table.where(row, column), given=shown(cell))
         label = "" if cell is None else str(cell).strip()
         if allowed and label not in allowed:
-            raise DataError(
-                "unknown label", where=table.where(row, column), given=label or "(empty)", allowed=allowed
-            )
+            what = "unknown label"
+            raise DataError(what, where=table.where(row, column), given=label or "(empty)", allowed=allowed)
         labels_read.append(label)
     return tuple(labels_read)
 
@@ -169,9 +168,8 @@ def names(table: DataTable, column: str) -> tuple[str, ...]:
         if not name:
             raise DataError("empty id", where=table.where(row, column))
         if name in seen:
-            raise DataError(
-                "id occurs twice", where=table.where(row, column), given=name, hint="ids must be unique"
-            )
+            what = "id occurs twice"
+            raise DataError(what, where=table.where(row, column), given=name, hint="ids must be unique")
         seen.add(name)
     return names_read
 
@@ -474,9 +472,8 @@ def objects_table(objects: Sequence[Any], part: TablePart, kind: str) -> DataTab
     names: dict[str, None] = {}
     for row, item in enumerate(objects):
         if not isinstance(item, dict):
-            raise DataError(
-                "not an object", where=part.where(row), given=shown(item), allowed='{"name": value, ...}'
-            )
+            what = "not an object"
+            raise DataError(what, where=part.where(row), given=shown(item), allowed='{"name": value, ...}')
         names.update(dict.fromkeys(item))
     # Where every row has keys of its own there are as many columns as cells, and a table of nothing else.
     check_room(8 * len(names) * len(objects), where=part.file, what=f"a table of {len(names):,} columns")
@@ -490,7 +487,7 @@ _MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of di
 
 
 def memory_table(data: Any) -> DataTable:
-    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts."""
+    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records (dicts)."""
     if isinstance(data, DataTable):
         return data
     try:

@@ -280,9 +280,8 @@ class Columns:
         if _listed(cells.type):
             lengths = cells.value_lengths().fill_null(1).to_numpy()
             if (lengths == 0).any():
-                raise DataError(
-                    "no caption", where=self.table.where(row + int(np.argmax(lengths == 0)), column)
-                )
+                what = "no caption"
+                raise DataError(what, where=self.table.where(row + int(np.argmax(lengths == 0)), column))
             # A null list is a null text, for which the message is the same.
             if not cells.null_count:
                 texts, of = cells.flatten(), np.repeat(np.arange(len(cells)), lengths)

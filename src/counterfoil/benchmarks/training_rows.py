@@ -98,9 +98,8 @@ def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[P
     wanted = {split, *({"val", "valid", "validation"} if split in ("val", "validation") else ())}
     chosen_files = [file for file, name in zip(files, names, strict=True) if name in wanted]
     if not chosen_files:
-        raise DataError(
-            "no file of this split", where=where, given=split, allowed=dict.fromkeys(n for n in names if n)
-        )
+        what = "no file of this split"
+        raise DataError(what, where=where, given=split, allowed=dict.fromkeys(n for n in names if n))
     return chosen_files
 
 

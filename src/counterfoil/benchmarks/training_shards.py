@@ -72,9 +72,8 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
         listed = [path / name for name in sorted(names) if name.endswith(".tar")]
         shards = of_split(listed, split, where=path)
     elif not (shards := [Path(name) for name in expand(str(path))]):
-        raise DataError(
-            "the pattern names no shard", where=path, allowed="{first..last}, first not above last"
-        )
+        what = "the pattern names no shard"
+        raise DataError(what, where=path, allowed="{first..last}, first not above last")
     samples: list[dict[str, Any]] = []
     parts = []
     for shard in shards:
@@ -132,9 +131,8 @@ def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, S
     if isinstance(where, Path) and not where.is_file():
         raise DataError("no such shard", where=shard, hint="check the path")
     if shard.suffix.lower() != ".tar":
-        raise DataError(
-            "a compressed shard", where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed"
-        )
+        what = "a compressed shard"
+        raise DataError(what, where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed")
     members_read = _members_of(shard, where, shelf)
     for key, group in groupby(members_read, lambda member: _parted(member.name)[0]):
         members: dict[str, ShardMember] = {}

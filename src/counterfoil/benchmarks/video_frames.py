@@ -135,9 +135,8 @@ def check_part(
     if not (begin >= 0 and (end is None or end > begin)):
         raise DataError("a part of a video ends before it starts", where=where, given=given)
     if begin >= duration:
-        raise DataError(
-            "a part starts after the video's end", where=where, given=given, hint="is the file cut off?"
-        )
+        what = "a part starts after the video's end"
+        raise DataError(what, where=where, given=given, hint="is the file cut off?")
     return begin, stop
 
 
@@ -220,9 +219,8 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
     try:
         container = av.open(str(path))
     except (av.error.FFmpegError, OSError, ValueError) as error:
-        raise DataError(
-            f"not a video that can be read: {_reason(error)}", where=path, hint="is the file cut off?"
-        ) from None
+        what = f"not a video that can be read: {_reason(error)}"
+        raise DataError(what, where=path, hint="is the file cut off?") from None
     try:
         streams = [s for s in container.streams.video if not int(getattr(s, "disposition", 0)) & _COVER]
         if not streams:

@@ -101,9 +101,8 @@ class FrameFeatures:
         if not isinstance(features, ndarray) or features.ndim != 2 or features.dtype.kind not in "fiu":
             is_array = isinstance(features, ndarray)
             given = f"{features.dtype} of {features.shape}" if is_array else type(features).__name__
-            raise DataError(
-                "not frame features", where=self.path, given=given, allowed="numbers, (frames, width)"
-            )
+            what = "not frame features"
+            raise DataError(what, where=self.path, given=given, allowed="numbers, (frames, width)")
         if not features.size:
             raise DataError("the video has no frames", where=self.path, given=f"an array of {features.shape}")
         # What is too large for float32 becomes infinite, and is found below.
@@ -171,15 +170,13 @@ class Video(Image):
         where = f"video '{self.id}'"
         duration = self.source.duration if isinstance(self.source, FrameFeatures) else None
         if self.sampling.rate is not None:
-            raise DataError(
-                "embedded frames are not taken by rate", where=where, allowed="all of them, or a count"
-            )
+            what = "embedded frames are not taken by rate"
+            raise DataError(what, where=where, allowed="all of them, or a count")
         first, last = 0, len(features)
         if self.start is not None or self.end is not None:
             if duration is None:
-                raise DataError(
-                    "a part of a video whose duration is not known", where=where, hint="give its duration"
-                )
+                what = "a part of a video whose duration is not known"
+                raise DataError(what, where=where, hint="give its duration")
             first, last = cut(len(features), duration, self.start, self.end, where=where)
         if self.sampling.count is not None:
             return features[first + evenly(last - first, self.sampling.count)]
@@ -214,9 +211,8 @@ def _listed_at(folder: Path, _: int) -> tuple[str, ...]:
     # Called once per frame; the folder's modification time is part of the key.
     names = [name for name in video_folder(folder) if name.lower().endswith(_PICTURES)]
     if not names:
-        raise DataError(
-            "the video has no frames", where=folder, hint=f"a folder of frames holds {', '.join(_PICTURES)}"
-        )
+        what = "the video has no frames"
+        raise DataError(what, where=folder, hint=f"a folder of frames holds {', '.join(_PICTURES)}")
 
     def natural(name: str) -> list[tuple[int, int, str]]:
         parts = re.split(r"(\d+)", name)
@@ -232,7 +228,7 @@ FEATURES = (".npy", ".pt")
 
 
 def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
-    """Where the videos of these ids are: files of that name in `folder`, folders of frames, frame features."""
+    """Where the videos of these ids are in `folder`: files, folders of frames, or frame features."""
     there = video_folder(folder)
     if not there and not folder.is_dir():
         raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")

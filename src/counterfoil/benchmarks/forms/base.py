@@ -449,9 +449,8 @@ class Listed(Form):
             ("caption", "image"), self.mentioned(), (captions, images), strict=True
         ):
             if positions.min() < 0 or positions.max() >= n:
-                raise DataError(
-                    f"a question points to {kind} {positions.max()}", where=where, allowed=f"0 to {n - 1}"
-                )
+                what = f"a question points to {kind} {positions.max()}"
+                raise DataError(what, where=where, allowed=f"0 to {n - 1}")
 
     def take(self: _Listed, rows: Ids) -> tuple[_Listed, Ids | None, Ids | None]:
         questions = self.select(rows)

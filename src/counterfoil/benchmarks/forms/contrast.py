@@ -130,9 +130,8 @@ class Choice(Listed):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.candidates.ndim != 2 or len(self.candidates) != len(self):
-            raise DataError(
-                "candidates have the wrong shape", given=self.candidates.shape, allowed=f"({len(self)}, k)"
-            )
+            what = "candidates have the wrong shape"
+            raise DataError(what, given=self.candidates.shape, allowed=f"({len(self)}, k)")
         there = self.candidates >= 0
         odd = (self.candidates < -1).any(axis=1) | (np.diff(there.astype(np.int8), axis=1) > 0).any(axis=1)
         if odd.any():

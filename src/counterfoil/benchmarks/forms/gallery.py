@@ -379,10 +379,10 @@ class Gallery(Form):
         query_items = np.concatenate([self.i2t.queries, self.t2i.queries + n])
         directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
         about = "i2t: an image among all captions; t2i: the other way round."
-        asked = {"direction": text_column(directions, about)}
-        asked["query_id"] = ReleaseColumn("item", query_items, "The name of the image or caption that asks.")
+        cells = {"direction": text_column(directions, about)}
+        cells["query_id"] = ReleaseColumn("item", query_items, "The name of the image or caption that asks.")
         about = "Queries of both directions."
-        queries = question_table(self.ids, asked, self.groupings, about=about, name="queries")
+        queries = question_table(self.ids, cells, self.groupings, about=about, name="queries")
         tables = [
             ReleaseTable("images", "The images of the gallery.", images),
             ReleaseTable("captions", "The captions of the gallery.", captions),
@@ -437,9 +437,8 @@ class Gallery(Form):
             raise DataError("the members are not images first, then captions")
         asked_for = facts["i2t"]["queries"] + facts["t2i"]["queries"]
         if asked_for != len(queries):
-            raise DataError(
-                "not as many queries as the manifest says", given=len(queries), allowed=str(asked_for)
-            )
+            what = "not as many queries as the manifest says"
+            raise DataError(what, given=len(queries), allowed=str(asked_for))
         owner, part = _whole(members, "owner"), _whole(members, "part")
         member_codes, query_codes = (table.column("code").to_pylist() for table in (members, queries))
         query, question, item = _whole(queries, "query"), _whole(listed, "question"), _whole(listed, "item")

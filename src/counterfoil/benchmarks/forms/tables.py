@@ -124,9 +124,8 @@ def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:
     width = -(-classes // 8)
     odd = next((at for at, row in enumerate(rows) if row is None or len(row) != width), None)
     if odd is not None:
-        raise DataError(
-            "a code is not of as many classes as the rule", where=f"code {odd + 1}", allowed=str(classes)
-        )
+        what = "a code is not of as many classes as the rule"
+        raise DataError(what, where=f"code {odd + 1}", allowed=str(classes))
     packed = np.frombuffer(b"".join(row for row in rows if row), dtype=np.uint8).reshape(len(rows), width)
     return np.unpackbits(packed, axis=1, count=classes).astype(bool)
 

@@ -126,7 +126,7 @@ class Publication:
             raise InputError("a creator without a name", where="--creator")
 
     def date_of(self, card: Card) -> str:
-        """When it was published: the date given; else the year of the card's citation, its first of January."""
+        """When it was published: the date given; else January 1 of the year of the card's citation."""
         years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", card.citation)
         return self.date or (f"{years[-1]}-01-01" if years else UNKNOWN_DATE)
 

@@ -173,9 +173,8 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
         times = [(float(start), float(end)) for start, end in entry["timestamps"]]
         sentences = _sentences(entry["sentences"], where)
     except (KeyError, TypeError, ValueError):
-        raise DataError(
-            "not as released", where=where, given=shown(entry), allowed="duration, sentences, timestamps"
-        ) from None
+        allowed = "duration, sentences, timestamps"
+        raise DataError("not as released", where=where, given=shown(entry), allowed=allowed) from None
     if not (np.isfinite(duration) and duration > 0 and np.isfinite(times).all()):
         raise DataError("a duration or a time is no number of seconds", where=where, given=shown(entry))
     if len(sentences) != len(times):

@@ -139,9 +139,8 @@ def _listed(ids: Path, owners: Path) -> Captioned:
     blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
     images = blocks[:, 0]
     if blocks.shape[1] != _EACH or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
-        raise DataError(
-            f"captions do not come {_EACH} to an image", where=source, hint="is this the list of another set?"
-        )
+        what = f"captions do not come {_EACH} to an image"
+        raise DataError(what, where=source, hint="is this the list of another set?")
     of_images = np.repeat(np.arange(len(images), dtype=np.int64), _EACH)
     return Captioned.of_coco(images, captions, of_images, (None,) * len(captions), source)
 
@@ -188,7 +187,7 @@ def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
 
 
 def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """COCO 5K: Karpathy's test half, every image against 25,000 captions, every caption against 5,000 images."""
+    """COCO 5K: every image of Karpathy's test half against 25,000 captions, and back."""
     test = read_test(data)
     return test.gallery(card, own(test.owners, len(test.images)), data, images)
 
@@ -212,9 +211,8 @@ def captioned(data: Path) -> Captioned:
     """What the captions files in `data` hold, captions by image; raises `DataError` where there are none."""
     files = captions_files(data)
     if not files:
-        raise DataError(
-            "no captions file in this folder", where=data, allowed="captions_*.json, here or in 'annotations'"
-        )
+        what = "no captions file in this folder"
+        raise DataError(what, where=data, allowed="captions_*.json, here or in 'annotations'")
     coco = read_captions(files)
     return coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))
 

@@ -83,9 +83,8 @@ def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[
     for number, row in enumerate(list_of(whole[1], where=f"{path}, data"), start=1):
         place = f"{path}, data, row {number}"
         if not isinstance(row, list) or len(row) not in (3, 4) or not isinstance(row[0], str) or not row[0]:
-            raise DataError(
-                "not a row of this layout", where=place, given=shown(row), allowed=f"[{', '.join(_COLUMNS)}]"
-            )
+            what = "not a row of this layout"
+            raise DataError(what, where=place, given=shown(row), allowed=f"[{', '.join(_COLUMNS)}]")
         for name, column in zip(_COLUMNS[2:], row[-2:], strict=True):
             fits = isinstance(column, list) and len(column) == len(labels)
             if not fits or any(cell not in (0, 1) for cell in column):

@@ -89,9 +89,8 @@ def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Captio
         where = f"{path}, line {number}"
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 5:
-            raise DataError(
-                "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
-            )
+            what = "not a judgement"
+            raise DataError(what, where=where, given=f"{len(cells)} cells", allowed="5, tabs between them")
         odd = cells[0] if cells[0] not in entries else cells[1] if cells[1] not in text_of else None
         if odd is not None:
             raise DataError("no such image or caption", where=where, given=odd, allowed=f"those of {_TOKENS}")
@@ -107,9 +106,8 @@ def _flickr8k_lines(path: Path) -> tuple[DataTable, Mapping[str, Sequence[Captio
 def _flickr8k_objects(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
     value = read_json(path)
     if not isinstance(value, dict) or not value:
-        raise DataError(
-            "not judgements", where=path, given=shown(value), allowed="an object with an entry per image"
-        )
+        what = "not judgements"
+        raise DataError(what, where=path, given=shown(value), allowed="an object with an entry per image")
     rows: list[list[Any]] = []
     written: dict[str, list[Caption]] = {}
     # Of equal captions the first gives its name to all.
@@ -131,9 +129,8 @@ def _flickr8k_objects(path: Path, raters: int) -> tuple[DataTable, Mapping[str, 
         for at, judgement in enumerate(entry["human_judgement"]):
             where = f"{place}, judgement {at + 1}"
             if not isinstance(judgement, dict) or not {"caption", "rating"} <= set(judgement):
-                raise DataError(
-                    "not a judgement", where=where, given=shown(judgement), allowed="caption and rating"
-                )
+                what = "not a judgement"
+                raise DataError(what, where=where, given=shown(judgement), allowed="caption and rating")
             text = clean_caption(judgement["caption"], where)
             if last and text == last[2] and len(last) < 4 + raters:
                 last.append(judgement["rating"])
@@ -182,9 +179,8 @@ def foil(
     if unseen:
         split = path.parent / "dataset_coco.json"
         if not split.is_file():
-            raise DataError(
-                "file missing", where=split, hint="PAC-S's pairs are those of its validation and test part"
-            )
+            what = "file missing"
+            raise DataError(what, where=split, hint="PAC-S's pairs are those of its validation and test part")
         part = {image for image, _ in read_split(split, "cocoid", int, ("val", "test"))}
         pairs = [pair for pair in pairs if images[pair[0]] in part]
         source += f", {split.name}"
@@ -394,9 +390,8 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
         if not name:
             raise DataError("a candidate without an image", where=where, allowed=f"an address in {_ADDRESS}")
         if source == "coco" and not name.rpartition("_")[2].removesuffix(".jpg").isdecimal():
-            raise DataError(
-                "no image of COCO", where=where, given=name, allowed="COCO_val2014_000000000042.jpg"
-            )
+            what = "no image of COCO"
+            raise DataError(what, where=where, given=name, allowed="COCO_val2014_000000000042.jpg")
         if len(row) <= at + 2 * number:
             given, allowed = f"{len(row)} cells", f"more than {at + 2 * number}"
             raise DataError("a row is cut short", where=where, given=given, allowed=allowed)
@@ -500,9 +495,8 @@ def _variable(path: Path, name: str) -> NDArray[Any]:
         there = [] if variable is not None else [name for name, *_ in whosmat(path)]
     # On broken bytes scipy's reader can raise any exception.
     except Exception as error:
-        raise DataError(
-            f"not a MATLAB file that scipy reads: {type(error).__name__}", where=path, hint="is it cut off?"
-        ) from None
+        what = f"not a MATLAB file that scipy reads: {type(error).__name__}"
+        raise DataError(what, where=path, hint="is it cut off?") from None
     if not isinstance(variable, np.ndarray):
         raise DataError(f"no variable '{name}'", where=path, given=", ".join(there))
     return variable
@@ -512,9 +506,8 @@ def _fields(row: Any, number: int, where: str) -> list[Any]:
     """The fields of a structure, or the cells of a row."""
     fields = list(row.tolist()) if isinstance(row, np.void) else list(np.ravel(row))
     if len(fields) != number:
-        raise DataError(
-            "not a row as released", where=where, given=f"{len(fields)} fields", allowed=str(number)
-        )
+        what = "not a row as released"
+        raise DataError(what, where=where, given=f"{len(fields)} fields", allowed=str(number))
     return fields
 
 
@@ -531,7 +524,7 @@ def _text(value: Any, where: str) -> str:
 
 
 def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
-    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles."""
+    """VATEX-EVAL's captions of videos that three people each rated, and references, as pickles."""
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)
     captions, written, videos = (list_of(plain_pickle(files[at]), where=files[at]) for at in (0, 1, 3))
@@ -551,9 +544,8 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
         where = f"{files[1]}, row {row + 1}"
         own = list_of(cell, where=where)
         if len(own) < references:
-            raise DataError(
-                "too few references", where=where, given=len(own), allowed=f"{references} or more"
-            )
+            what = "too few references"
+            raise DataError(what, where=where, given=len(own), allowed=f"{references} or more")
         lists.append(
             numbered((clean_caption(text, where, "reference") for text in own[:references]), f"r{row}")
         )

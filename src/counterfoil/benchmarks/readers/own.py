@@ -67,9 +67,8 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
     for name in table.columns:
         plain = name.strip().lower().replace(" ", "_")
         if plain in lower:
-            raise DataError(
-                "two columns differ in capitals alone", where=table.source, given=f"{lower[plain]}, {name}"
-            )
+            what = "two columns differ in capitals alone"
+            raise DataError(what, where=table.source, given=f"{lower[plain]}, {name}")
         lower[plain] = name
     renamed = {name: plain for plain, name in lower.items()}
     for name in wanted:
@@ -119,7 +118,7 @@ def own_table(
     *,
     subsets: bool = False,
 ) -> tuple[DataTable, Path | None, Path | None]:
-    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path."""
+    """The table in `data` with `wanted` columns under these names, the folder of its images, its path."""
     if data is None:
         raise no_data(card)
     if isinstance(data, DataTable):
@@ -173,21 +172,20 @@ _REFERENCE = re.compile(r"references?(_?\d+)?")
 
 
 def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point."""
+    """Captions with ratings, a row each; several columns are several raters, each rating a point."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
         given = ", ".join(table.columns)
-        raise DataError(
-            "no column of ratings", where=table.source, given=given, allowed="rating, rating_1, ..."
-        )
+        what = "no column of ratings"
+        raise DataError(what, where=table.source, given=given, allowed="rating, rating_1, ...")
     required(table, "image", "caption")
     ratings = ratings_of(table, raters, missing=True)
     return _judged(card, table, folder, path, {"caption": "c"}, ratings=ratings)
 
 
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused."""
+    """Pairs of captions of one image and how many people preferred each; a row needs a vote."""
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
     if "votes_a" in table and "votes_b" in table:
@@ -327,9 +325,8 @@ def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], I
             )
         before = cells[first.setdefault(name, row)]
         if isinstance(cell, str) and isinstance(before, str) and cell != before:
-            raise DataError(
-                f"two {column}s of one id", where=table.where(row, column), given=shown(cell), allowed=before
-            )
+            what = f"two {column}s of one id"
+            raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=before)
     number = {name: at for at, name in enumerate(first)}
     return list(first), np.array([number[name] for name in names], dtype=np.int64)
 
@@ -365,7 +362,7 @@ _GROUPS = ("type", "relation", "category", "source", "dataset_source")
 
 
 def read_statements(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
-    """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false)."""
+    """A table of statements: columns image, statement (or caption, text), label (1, 0, true or false)."""
     table, folder, path = own_table(card, data, images, ("image", "statement", "label"))
     required(table, "statement", "label")
     ids = _ids(table)

@@ -137,9 +137,8 @@ class IdPositions:
         ordered = np.sort(self.ids)
         double = ordered[1:][np.diff(ordered) == 0]
         if len(double):
-            raise DataError(
-                f"{self.kind} id occurs twice", where=self.where, given=int(double[0]), hint="ids are unique"
-            )
+            what = f"{self.kind} id occurs twice"
+            raise DataError(what, where=self.where, given=int(double[0]), hint="ids are unique")
 
     def of(self, ids: Ids) -> Ids:
         """The position of each id, -1 where there is none such."""

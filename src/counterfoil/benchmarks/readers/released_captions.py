@@ -267,9 +267,8 @@ def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
     queries = np.array([_whole_ids(key, path, key) for key in value], dtype=np.int64)
     for key, row in value.items():
         if not isinstance(row, list):
-            raise DataError(
-                "not a list of ids", where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]"
-            )
+            what = "not a list of ids"
+            raise DataError(what, where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]")
     flat = [
         item if type(item) is int else _whole_ids(item, path, key)
         for key, row in value.items()

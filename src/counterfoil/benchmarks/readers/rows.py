@@ -47,9 +47,8 @@ class Photos:
 
     def __post_init__(self) -> None:
         if self.folder is not None and not is_image_folder(self.folder):
-            raise DataError(
-                "no such image folder", where=self.folder, hint="check the path given with --images"
-            )
+            what = "no such image folder"
+            raise DataError(what, where=self.folder, hint="check the path given with --images")
 
     def source(self, name: str, *, where: object = None) -> FileSource | None:
         """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
@@ -148,9 +147,8 @@ class CellSource:
                 cells = _row_group(file, _age(file), self.column, group)
             cell = cells[self.row - (ends[group - 1] if group else 0)]
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            raise DataError(
-                f"image cannot be read: {error}", where=self, hint="is the file cut off?"
-            ) from None
+            what = f"image cannot be read: {error}"
+            raise DataError(what, where=self, hint="is the file cut off?") from None
         if isinstance(cell, dict):
             path = cell.get("path")
             cell = cell.get("bytes")
@@ -320,9 +318,8 @@ def list_of(value: Any, *, where: object) -> list[Any]:
     """The items of a list, tuple or array, if there are some; raises `DataError`."""
     items = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(items, list | tuple) or not items:
-        raise DataError(
-            "not a list of rows", where=where, given=shown(value), allowed="a list with a row for each item"
-        )
+        what = "not a list of rows"
+        raise DataError(what, where=where, given=shown(value), allowed="a list with a row for each item")
     return list(items)
 
 
@@ -340,7 +337,7 @@ def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
 
 
 def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list[DataTable]:
-    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns."""
+    """The lists of objects under some keys of a JSON file as tables; `without` some columns."""
     value = parse_json(read_text(path), where=path, without=without)
     if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
         given = ", ".join(value) if isinstance(value, dict) else shown(value)

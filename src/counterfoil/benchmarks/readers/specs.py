@@ -8,7 +8,7 @@ one such table (`own_spec`). Released tables of scores carry their questions alo
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from itertools import zip_longest
@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, SPEC_READER, Benchmark, Card, catalog
@@ -229,9 +230,8 @@ def read_own(path: Path, card: Card, data: Path, images: Path | None) -> Benchma
         benchmark = read_layouts(own_spec(path)[1], card, data, images)
     except (IndexError, KeyError, TypeError, ValueError, re.error) as error:
         problem = f"{type(error).__name__}: {error}"
-        raise DataError(
-            "the layout fits neither its form nor its files", where=path, given=problem
-        ) from error
+        what = "the layout fits neither its form nor its files"
+        raise DataError(what, where=path, given=problem) from error
     # Pages look for the pictures of a benchmark where its questions were read from.
     return replace(benchmark, path=path if data == path.parent else data)
 
@@ -289,35 +289,69 @@ def benchmark_of(
     names = [_column(table, text) for text in layout.caption_ids]
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
-    facts: dict[str, Any] = {"groupings": groupings, "source": table.source}
-    if card.form in ("rated", "preference"):
-        facts |= _judgements(layout, table, names, captions)
-        corpus = (home or Path()) / layout.corpus if layout.corpus else None
-        whole = judged(card, ids, images=pictures[0], votes=votes, **facts)
+    facts = {"groupings": groupings, "source": table.source, "path": path}
+    rows = _Rows(layout, card, table, home, ids, captions, pictures, names, votes, part, facts)
+    benchmark: Benchmark = getattr(rows, card.form)()
+    return benchmark
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What was read of the rows of a table; the method of a form makes its questions of it."""
+
+    layout: Layout
+    card: Card
+    table: DataTable
+    home: Path | None
+    ids: tuple[str, ...]
+    captions: Any
+    images: Any
+    caption_ids: list[Any]
+    votes: NDArray[np.float64] | None
+    part: bool
+    facts: dict[str, Any]
+
+    def quad(self) -> Benchmark:
+        sides = (self.captions[0], self.captions[1]), (self.images[0], self.images[1])
+        return quads(self.card, self.ids, *sides, part=self.part, **self.facts)
+
+    def choice(self) -> Benchmark:
+        card, ids, facts = self.card, self.ids, self.facts
+        if len(self.images) > 1:
+            facts = facts | {"caption_ids": self.caption_ids[0] if self.caption_ids else None}
+            return choices(card, ids, self.images, self.captions[0], asks="caption", **facts)
+        facts = facts | {"correct": self.layout.correct, "part": self.part}
+        return choices(card, ids, self.captions, self.images[0], **facts)
+
+    def paraphrase(self) -> Benchmark:
+        """The first two captions have one meaning; the image is what they were written of."""
+        whole = self.choice()
+        parts: dict[str, Any] = {"captions": whole.choices.candidates, "images": whole.choices.query}
+        questions = Paraphrase(self.ids, groupings=self.facts["groupings"], **parts)
+        return replace(whole, questions=questions)
+
+    def gallery(self) -> Benchmark:
+        image, captions, written = self.images[0], self.captions, self.table.columns.get("captions", ())
+        if captions:
+            rows = zip(image, zip(*captions, strict=True), strict=True)
+            written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        return gallery_of_own(self.card, written, image, source=self.table.source, path=self.facts["path"])
+
+    def statement(self) -> Benchmark:
+        layout, table = self.layout, self.table
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        facts = self.facts | {"truth": truths(table, layout.truth), "calibration": dev, "votes": self.votes}
+        facts["caption_ids"] = self.caption_ids[0] if self.caption_ids else None
+        return statements(self.card, self.ids, self.captions[0], self.images[0], **facts)
+
+    def rated(self) -> Benchmark:
+        facts = _judgements(self.layout, self.table, self.caption_ids, self.captions) | self.facts
+        path = facts.pop("path")
+        whole = judged(self.card, self.ids, images=self.images[0], votes=self.votes, **facts)
+        corpus = (self.home or Path()) / self.layout.corpus if self.layout.corpus else None
         return replace(whole, path=path, corpus=corpus)
-    facts["path"] = path
-    if card.form == "quad":
-        sides = (captions[0], captions[1]), (pictures[0], pictures[1])
-        return quads(card, ids, *sides, part=part, **facts)
-    if card.form == "gallery":
-        rows = zip(pictures[0], zip(*captions, strict=True), strict=True) if captions else ()
-        written: Any = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
-        written = written if captions else table["captions"]
-        return gallery_of_own(card, written, pictures[0], source=table.source, path=path)
-    facts["caption_ids"] = names[0] if names else None
-    if card.form == "statement":
-        facts["calibration"] = np.asarray(table[layout.calibration], bool) if layout.calibration else None
-        facts |= {"truth": truths(table, layout.truth), "votes": votes}
-        return statements(card, ids, captions[0], pictures[0], **facts)
-    if len(pictures) > 1:
-        return choices(card, ids, pictures, captions[0], asks="caption", **facts)
-    whole = choices(card, ids, captions, pictures[0], correct=layout.correct, part=part, **facts)
-    if card.form == "choice":
-        return whole
-    # Of a paraphrase the first two captions have one meaning; the image is what they were written of.
-    asked = whole.choices
-    parts: dict[str, Any] = {"captions": asked.candidates, "images": asked.query, "groupings": groupings}
-    return replace(whole, questions=Paraphrase(ids, **parts))
+
+    preference = rated
 
 
 def _prepared(layout: Layout, card: Card, table: DataTable, home: Path | None) -> DataTable:

@@ -135,7 +135,7 @@ def opposite_relations(
 def questions_of_images(
     table: DataTable, card: Card, home: Path | None, *, answers: Mapping[str, Sequence[str]]
 ) -> DataTable:
-    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered."""
+    """NaturalBench's four choices of each row: two questions about two images, right and wrong."""
     types = labels(table, "Question_Type", tuple(answers))
     rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
     questions = [texts(table, f"Question_{q}") for q in (0, 1)]
@@ -144,11 +144,12 @@ def questions_of_images(
     for row in range(len(table)):
         *words, prompt = answers[types[row]]
         for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            asked = f"Image_{i}_Question_{q}"
-            cell = table[asked][row] if asked in table else None
+            answer_column = f"Image_{i}_Question_{q}"
+            cell = table[answer_column][row] if answer_column in table else None
             answer = cell.strip().lower() if isinstance(cell, str) else ""
             if answer not in [word.lower() for word in words]:
-                raise DataError("no answer", where=table.where(row, asked), given=shown(cell), allowed=words)
+                where = table.where(row, answer_column)
+                raise DataError("no answer", where=where, given=shown(cell), allowed=words)
             right, wrong = words if answer == words[0].lower() else words[::-1]
             question, name = f"{questions[q][row]}{prompt}", rows[row]
             cells = {
@@ -382,9 +383,8 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
         for row, inner in enumerate(value, start=1):
             yield from _objects(inner, f"{where}, row {row}")
     else:
-        raise DataError(
-            "not a row of EqBen", where=where, given=shown(value), allowed=f"{{{', '.join(_QUAD)}}}"
-        )
+        what = "not a row of EqBen"
+        raise DataError(what, where=where, given=shown(value), allowed=f"{{{', '.join(_QUAD)}}}")
 
 
 def _quads(rows: Sequence[Mapping[str, Any]], path: Path) -> DataTable:
