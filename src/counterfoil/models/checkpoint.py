@@ -144,8 +144,8 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     regions = settings_of(CheckpointSettings, options.settings, where=where).regions
     backbone = regions_of(backbone, regions, where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
-    kept = sorted(path for path in processor.rglob("*") if path.is_file())
-    files = {str(file.relative_to(processor)): digest_file(file) for file in kept}
+    paths = sorted(path for path in processor.rglob("*") if path.is_file())
+    files = {str(file.relative_to(processor)): digest_file(file) for file in paths}
     recipe = record["facts"].get("recipe")
     name, weights = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "", record["weights"]
     return network_scorer(backbone, options, where=where, weights=weights, files=files, recipe=name)

@@ -97,8 +97,8 @@ class LocalEncoder:
         return self.whole.unit_rows(self.whole.towers.images, arrays)
 
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
-        if isinstance(item, Video) and isinstance(item.source, FrameFeatures):
-            return given_frames(item, item.source)
+        if is_given(item):
+            return given_frames(item)
         rows, waiting, times, last = [], [], list[int](), None
         # A picture is a video of one frame; closing a video closes its file.
         frames: Any = closing(item.frames()) if isinstance(item, Video) else nullcontext([item.decode()])
@@ -122,8 +122,16 @@ class LocalEncoder:
         return np.repeat(np.concatenate(rows), times, axis=0)
 
 
-def given_frames(item: Video, source: FrameFeatures) -> Float[ndarray, "frames width"]:
+def is_given(item: Image) -> bool:
+    """Whether a model has embedded the frames of this item already, so that none is needed."""
+    return isinstance(item, Video) and isinstance(item.source, FrameFeatures)
+
+
+def given_frames(item: Image) -> Float[ndarray, "frames width"]:
     """The unit vectors of frames that are embedded already, of the part that is asked for."""
+    assert isinstance(item, Video)
+    source = item.source
+    assert isinstance(source, FrameFeatures)
     features = source.checked(read_tensor(source.path)) if source.path.suffix == ".pt" else source.read()
     wide = item.part_of(features).astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)

@@ -325,7 +325,7 @@ class RegionFamily(Matcher):
             torch.zeros(len(image.features), 4) if image.boxes is None else torch.from_numpy(image.boxes)
             for image in regions
         ]
-        mask = [torch.ones(len(each), dtype=torch.long) for each in features]
+        mask = [torch.ones(len(rows), dtype=torch.long) for rows in features]
         parts = [pad_sequence(part, batch_first=True).to(self.device) for part in (features, boxes, mask)]
         return parts[0].to(self.dtype), parts[1].to(self.dtype), parts[2]
 

@@ -18,6 +18,8 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import base
+from counterfoil.models.captions.base import BatchFrames
+from counterfoil.models.dual import given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.store import digest_value, write_json
 
@@ -56,7 +58,8 @@ def lazy(
         try:
             known = read_json(memo)
             identity, later = base.Identity(**known["identity"]), partial(load, argument, options)
-            how = tuple(known["needs"]), bool(known["limited"]), bool(known["cosine"])
+            parts = known["parts"] and base.Identity(**known["parts"])
+            how = tuple(known["needs"]), bool(known["limited"]), bool(known["cosine"]), parts
             return kinds[tuple(known["does"])](identity, known["provenance"], later, memo, *how)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
@@ -66,8 +69,9 @@ def lazy(
     if does in kinds:
         needs, provenance = getattr(loaded, "needs", _Lazy.needs), getattr(loaded, "provenance", {})
         known = {"does": list(does), "identity": loaded.identity.to_json(), "provenance": dict(provenance)}
-        known |= {"needs": list(needs), "limited": hasattr(loaded, "over_limit")}
-        write_json(memo, {**known, "cosine": getattr(loaded, "comparison", None) is None})
+        local, cosine = getattr(loaded, "local", None), getattr(loaded, "comparison", None) is None
+        known |= {"needs": list(needs), "limited": hasattr(loaded, "over_limit"), "cosine": cosine}
+        write_json(memo, {**known, "parts": None if local is None else local.identity.to_json()})
     return loaded
 
 
@@ -99,6 +103,8 @@ class _Lazy:
     limited: bool = True
     #: Whether embeddings are compared by cosine; else the model is asked how.
     cosine: bool = True
+    #: Of the same model token by token and frame by frame, where it can be asked so.
+    parts: base.Identity | None = None
     _loaded: Any = field(default=None, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,7 +159,35 @@ class LazyEmbedder(_Lazy):
         """How a gallery's rows are compared where that is not the cosine."""
         return None if self.cosine else getattr(self.model(), "comparison", None)
 
-    local = _held("local")
+    @property
+    def local(self) -> "LazyTokenEncoder | None":
+        """The same model part by part, loaded when a batch asks for it; None where it cannot be asked so."""
+        return None if self.parts is None else LazyTokenEncoder(self.parts, self)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyTokenEncoder:
+    """The tokens and frames of a model that is loaded when a batch asks for it."""
+
+    identity: base.Identity
+    _whole: LazyEmbedder
+
+    embed_tokens = _delegated("embed_tokens")
+    token_ids = _delegated("token_ids", list)
+
+    def model(self) -> Any:
+        """The model's tokens and frames, loaded now."""
+        return self._whole.model().local
+
+    def embed_frames(self, batches: base.ImageBatches, *, workers: int = 0) -> BatchFrames:
+        """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
+        if all(is_given(item) for batch in batches for item in batch):
+            return ([given_frames(item) for item in batch] for batch in batches)
+        return self.model().embed_frames(batches, workers=workers)
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions the model cuts off."""
+        return self._whole.over_limit(captions)
 
 
 def _files(argument: str) -> list[Path]:

@@ -130,7 +130,7 @@ def ids_of(
     ids = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values)
     if len(set(ids)) < rows:
         name = first_double(ids)
-        one, other = [row for row, found in enumerate(ids, 1) if found == name][:2]
+        one, other = [row for row, one_id in enumerate(ids, 1) if one_id == name][:2]
         raise DataError("id occurs twice", where=f"{where}, rows {one} and {other}", given=name)
     return ids
 

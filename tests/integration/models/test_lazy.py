@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks import Caption
+from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import ModelError
 from counterfoil.models.base import Embedder, Identity, Options
 from counterfoil.models.captions.base import LocalEmbedder
@@ -99,18 +100,39 @@ def test_a_broken_note_is_passed_over(weights, tmp_path):
 
 
 @pytest.mark.usefixtures("tiny_architectures")
-def test_parts_are_those_of_the_model(checkpoint, tmp_path):
+def test_parts_are_remembered_too(checkpoint, tmp_path):
     from counterfoil.models import open_clip
 
+    loads = []
+
+    def load(argument, options):
+        loads.append(argument)
+        return open_clip.load(argument, options)
+
     def asked(name):
-        options = Options(device="cpu")
-        return lazy("open-clip", f"{name}/{checkpoint(name)}", options, open_clip.load, tmp_path)
+        return lazy("open-clip", f"{name}/{checkpoint(name)}", Options(device="cpu"), load, tmp_path)
 
     first, second = asked("tiny"), asked("tiny")
     assert isinstance(second, LazyEmbedder)
     assert isinstance(second.local, LocalEmbedder)
     assert second.local.identity == first.local.identity != first.identity
-    assert second.over_limit([Caption("0", "a cat"), Caption("1", " ".join(["cat"] * 80))]) == 1
+    # Frames that are embedded already need no model.
+    short, long = Caption("0", "a cat"), Caption("1", " ".join(["cat"] * 80))
+    np.save(tmp_path / "film.npy", np.array([[3.0, 4.0]]))
+    film = Video("film", FrameFeatures(tmp_path / "film.npy"))
+    ((frames,),) = second.local.embed_frames([[film]])
+    np.testing.assert_allclose(frames, [[0.6, 0.8]], rtol=1e-6)
+    assert list(second.local.embed_tokens([])) == list(second.local.embed_frames([])) == []
+    assert second.local.token_ids([]) == []
+    assert len(loads) == 1
+    # The rest is the model's own.
+    assert second.over_limit([short, long]) == second.local.over_limit([long]) == 1
+    assert len(loads) == 2
+    ours, theirs = (next(iter(each.local.embed_tokens([[short]])))[0] for each in (second, first))
+    np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+    np.testing.assert_array_equal(second.local.token_ids(["a cat"])[0], ours.ids)
+    assert len(loads) == 2
+    # A model without parts has none the second time either.
     assert asked("tiny-last").local is asked("tiny-last").local is None
 
 

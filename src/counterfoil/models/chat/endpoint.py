@@ -125,10 +125,10 @@ class Endpoint(Client[ChatRequest, Reply]):
             return {"type": "image_url", "image_url": {"url": written(content), **detail}}
 
         def body(written: Callable[[Image], str]) -> dict[str, Any]:
-            said: list[tuple[str, Any]] = [("system", settings.system)] if settings.system else []
-            said += [("assistant" if at % 2 else "user", text) for at, text in enumerate(request.before)]
-            said.append(("user", [part(item, written) for item in request.parts]))
-            return {**facts, "messages": [{"role": role, "content": content} for role, content in said]}
+            turns_of: list[tuple[str, Any]] = [("system", settings.system)] if settings.system else []
+            turns_of += [("assistant" if at % 2 else "user", text) for at, text in enumerate(request.before)]
+            turns_of.append(("user", [part(item, written) for item in request.parts]))
+            return {**facts, "messages": [{"role": role, "content": content} for role, content in turns_of]}
 
         def named(image: Image) -> str:
             if image not in self._digests:
@@ -157,9 +157,9 @@ class Endpoint(Client[ChatRequest, Reply]):
         top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
         ending = choice.get("finish_reason")
         refused = bool(message.get("refusal")) or ending == "content_filter"
-        asked, written = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
+        read, written = (int(usage.get(f"{kind}_tokens") or 0) for kind in ("prompt", "completion"))
         model = str(body.get("model") or self.settings.model)
-        return Reply(content or "", refused, top or None, asked, written, model, ending == "length")
+        return Reply(content or "", refused, top or None, read, written, model, ending == "length")
 
     def refusal(self, message: str) -> Reply:
         """A refusal without words."""
