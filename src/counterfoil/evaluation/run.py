@@ -130,7 +130,7 @@ def load_run(folder: str | Path) -> Run:
     about = known.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
     form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
-    answers = form.read_answers(benchmark, table, where=folder / ANSWERS)
+    answers = form.read_answers(benchmark, table)
     try:
         form.check(benchmark, answers, where=str(folder / ANSWERS))
         items = item_values(benchmark, answers, result)
@@ -171,9 +171,6 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in known.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
-    strange = [name for name in known.digests if Path(name).name != name]
-    if strange:
-        raise DataError("the manifest names a file outside of the folder", where=path, given=strange[0])
     for name, digest in known.digests.items():
         file = folder / name
         if not file.is_file():
