@@ -233,7 +233,6 @@ def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[n
 
 
 def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
-    """The means over all models, over the annotators, and over the rest; NaN over none."""
     rest = of_models[..., ~members]
     nothing = np.full(of_models.shape[:-1], np.nan)
     return {
@@ -251,7 +250,6 @@ def _by_number(
     undefined: str,
     seed: int,
 ) -> dict[str, dict[int, tuple[float, float]]]:
-    """Intervals of mean biases by number of annotators, from a sample of sets where there are many."""
     rng = np.random.default_rng(seed)
     means = curves(biases, annotators)
     whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)

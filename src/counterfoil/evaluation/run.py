@@ -190,17 +190,12 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lamb
     folders: list[Path] = []
     for path in map(Path, paths):
         if path.is_file():
-            raise DataError(
-                "a file, not a run folder",
-                where=path,
-                allowed="folders written by 'counterfoil evaluate --out'",
-                hint=f"of scores: counterfoil evaluate given:{path} BENCHMARK --out runs/{path.stem}",
-            )
-        if not path.is_dir():
-            raise DataError("no such run folder", where=path, hint="give folders written by --out")
+            hint = f"of scores: counterfoil evaluate given:{path} BENCHMARK --out runs/{path.stem}"
+            raise DataError("a file, not a run folder", where=path, hint=hint)
         run_folders = sorted(manifest.parent for manifest in path.rglob("manifest.json"))
         if not run_folders:
-            raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
+            what = "no run in this folder" if path.is_dir() else "no such run folder"
+            raise DataError(what, where=path, hint="give a folder written by 'counterfoil evaluate --out'")
         folders += [folder for folder in run_folders if folder not in folders]
     runs = [load_run(folder) for folder in folders]
     # A short name per run: the folder above the benchmark's, and more above it until names differ.

@@ -173,7 +173,6 @@ def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Tab
 
 
 def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[dict[str, Any]]:
-    """Rows as the page shows them: pictures by column, as far as there is room."""
     shown = []
     for example in examples:
         images = list(example.images.values())
@@ -205,7 +204,6 @@ def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Facts that are numbers, texts, or few of those by name."""
     rows: list[tuple[str, str]] = []
     for name, value in facts.items():
         label = name.replace("_", " ")

@@ -295,7 +295,6 @@ class JointEvaluation(FormEvaluation):
     ends: ClassVar[Mapping[str, str]] = {}
 
     def refuse(self, interval: IntervalMethod, benchmark: Benchmark) -> None:
-        """Raise `InputError` for an interval that these measures do not have."""
         if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
             raise InputError(
                 f"{self.refused} no interval of the kind '{interval}'",
@@ -313,7 +312,6 @@ class JointEvaluation(FormEvaluation):
         return ["score"]
 
     def has(self, run: Run, measure: str) -> bool:
-        """Whether a measure is defined."""
         return measure in run.result.measures
 
     @abstractmethod

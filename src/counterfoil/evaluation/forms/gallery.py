@@ -291,12 +291,10 @@ class GalleryEvaluation(FormEvaluation):
     captions_drawn: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """The first measure of the card, in both directions and their mean."""
         first = (benchmark.card.measures or super().main_measures(benchmark))[0]
         return tuple(f"{side}_{first}" for side in DIRECTIONS)
 
     def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """Every measure that is reported unless some are chosen, main first, each in all directions."""
         present = sides(benchmark)
         return tuple(f"{side}_{base}" for base in base_names(benchmark) for side in present)
 
@@ -307,7 +305,6 @@ class GalleryEvaluation(FormEvaluation):
         return chance(benchmark)
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
-        """Raise `ScoreError` unless `answers` are rankings of every query of the gallery."""
         if not answers.has_rankings:
             raise ScoreError(
                 "a gallery is answered by rankings",
@@ -427,7 +424,6 @@ class GalleryEvaluation(FormEvaluation):
         return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
 
     def read_answers(self, benchmark: Benchmark, table: pa.Table) -> Answers:
-        """The rankings that `answer_columns` gave."""
         gallery = benchmark.gallery
         placed = []
         for side in gallery.sides:
@@ -452,7 +448,6 @@ class GalleryEvaluation(FormEvaluation):
         return Rankings(placed[0], placed[1])
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
-        """The direction, the position of the query among the images (or the captions), and its part."""
         gallery = benchmark.gallery
         return {
             "direction": pa.array([("i2t", "t2i")[side] for side in gallery.directions], pa.string()),
@@ -513,7 +508,6 @@ class GalleryEvaluation(FormEvaluation):
     def _facts(
         self, benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]
     ) -> dict[str, Any]:
-        """What a result says of the gallery: its size, what was left out, and what was cut."""
         gallery = benchmark.gallery
         cut: dict[str, int | None] = {}
         described: dict[str, Any] = {
@@ -555,7 +549,6 @@ class GalleryEvaluation(FormEvaluation):
         return "" if same else "other galleries, or other right answers"
 
     def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
-        """The means of the measures its authors report (of all, if none)."""
         return [overall(known, base) for base in benchmark.card.measures] or [
             name for name in known if split_direction(name)[0] == "mean"
         ]
@@ -571,7 +564,6 @@ class GalleryEvaluation(FormEvaluation):
         return images
 
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
-        """The mean over directions of means over parts."""
         return mean(benchmark, values)
 
 
@@ -581,7 +573,6 @@ def overall(known: Sequence[str], base: str) -> str:
 
 
 def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
-    """The ids of all items, and what is right where."""
     gallery = benchmark.gallery
     facts: list[ndarray] = [gallery.query_parts]
     for positives in (gallery.i2t.positives, gallery.t2i.positives):
@@ -599,7 +590,6 @@ _LISTS = {"above": np.int64, "level": np.int64, "items": np.int32, "scores": np.
 
 
 def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
-    """How many right answers are listed per query; none where a rule says what is right."""
     positives = search.positives
     return np.zeros(len(search), np.int64) if isinstance(positives, Plausible) else positives.counts
 

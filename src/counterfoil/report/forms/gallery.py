@@ -63,7 +63,6 @@ class GalleryReport(FormReport):
     noting: ClassVar[NoteWriters] = (tied, of_galleries, below_chance)
 
     def about(self, benchmark: Benchmark) -> str:
-        """How many queries look for how many items."""
         questions = benchmark.gallery
         parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
         sentences = []
@@ -95,7 +94,6 @@ class GalleryReport(FormReport):
         }
 
     def overview(self, comparison: Comparison) -> Table:
-        """The measures that the benchmark's authors report."""
         return comparison_tables.overview(comparison, measures=_shown(comparison))
 
     def everything(self, comparison: Comparison) -> Table | None:
@@ -103,7 +101,6 @@ class GalleryReport(FormReport):
         return comparison_tables.overview(comparison) if more else None
 
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
-        """Without directions."""
         bases = _bases(comparison)
         return [
             (Column(measure_label(base)), meaning) for base in bases if (meaning := measure_meaning(base))
@@ -169,7 +166,6 @@ def _main_bases(comparison: Comparison) -> list[str]:
 
 
 def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawing:
-    """One measure in its directions, side by side."""
     shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in comparison.measures]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
 
@@ -202,7 +198,6 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
 
 def _curve(run: Run, names: Mapping[int, str]) -> Curve:
-    """The curve of a run over measures by K, as far as its rankings go."""
     ties, values = Ties(run.result.ties["policy"]), []
     for name in names.values():
         try:

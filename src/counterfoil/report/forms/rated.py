@@ -13,7 +13,7 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report.figure_style import MUTED, RIGHT, panels, plain
-from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, margins, small_figures
+from counterfoil.report.forms import WORST, BrowserSource, FormReport, NoteWriters, small_figures
 from counterfoil.report.html import Drawing, Section
 from counterfoil.report.labels import amount, listed, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, fitted_ties, percent, tied, undefined
@@ -106,7 +106,6 @@ class JudgedReport(FormReport):
         }
 
     def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
-        """A scorer's answers to the chosen questions: a score per candidate."""
         scores = None
         if run.answers.has_scores:
             values = run.answers.scores
@@ -149,7 +148,6 @@ class RatedReport(JudgedReport):
         return np.where(away > NEAR, 1, np.where(away < -NEAR, 2, 0)).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        """Captions by how far their place by score is from that by rating."""
         away = distance(run)
         order = [q for q in np.argsort(-np.abs(away), kind="stable").tolist() if away[q]]
         return order, {
@@ -177,12 +175,10 @@ class RatedReport(JudgedReport):
         return [[[pair]] for pair in zip(questions.captions.tolist(), questions.images.tolist(), strict=True)]
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
-        """Ratings, None where missing."""
         ratings = benchmark.rated.ratings.tolist()
         return {"ratings": [[None if np.isnan(r) else float(f"{r:.4g}") for r in of] for of in ratings]}
 
     def model(self, run: Run, rows: Int[ndarray, "chosen"]) -> dict[str, Any]:
-        """With `standing` and `away` in per cent of all questions."""
         data = super().model(run, rows)
         if run.answers.has_scores:
             data["standing"] = np.round(100 * standing(run.answers.scores)[rows], 1).tolist()
@@ -208,16 +204,6 @@ class PreferenceReport(JudgedReport):
             text += f"; in {even:,} both got as many votes, and the label was drawn"
         return text
 
-    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        if not any(run.answers.has_scores for run in comparison.runs):
-            return None
-        about = (
-            "The score of the preferred caption less that of the other, in each scorer's own unit. Orange is "
-            "wrong, grey is tied, blue is right; the outermost bars hold what lies beyond them."
-        )
-        of_scorers = margins(comparison, f"{anchor}-margins", "accuracy")
-        return Section("margins", "How far ahead", about, (Drawing("", "", of_scorers),))
-
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.preferences
         pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
@@ -228,7 +214,6 @@ class PreferenceReport(JudgedReport):
         return rows
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
-        """Votes, and the preferred candidate."""
         questions = benchmark.preferences
         votes = [[float(f"{vote:.4g}") for vote in of] for of in questions.votes.tolist()]
         return {"votes": votes, "label": questions.label.tolist()}
