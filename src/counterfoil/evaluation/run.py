@@ -111,7 +111,7 @@ def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> b
     """Whether the folder holds a whole run of `scorer`, whose identity may be called `identity`."""
     try:
         manifest = _verified(folder)[0]
-        named = manifest.get("asked", _result(folder).scorer)
+        named = manifest.get("asked", Result.from_json(read_json(folder / RESULT)).scorer)
     except DataError:
         return False
     about = manifest.get("scorer") or {}
@@ -125,7 +125,7 @@ def load_run(folder: str | Path) -> Run:
 
     folder = Path(folder)
     manifest, known = _verified(folder)
-    result = _result(folder)
+    result = Result.from_json(read_json(folder / RESULT))
     benchmark = read_tables(folder, known.questions, where=f"{folder / 'manifest.json'}, field 'questions'")
     about = known.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
@@ -139,10 +139,6 @@ def load_run(folder: str | Path) -> Run:
     except InputError as error:
         raise DataError(str(error), hint="was it edited?") from None
     return Run(result.scorer, benchmark, answers, items, result, manifest)
-
-
-def _result(folder: Path) -> Result:
-    return Result.from_json(read_json(folder / RESULT))
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:

@@ -34,7 +34,7 @@ from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats import intervals
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.score_intervals import Spread, wilson
+from counterfoil.stats.score_intervals import wilson
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -226,31 +226,6 @@ def _table(
     return np.clip(table, 0.0, 1.0), groups, averages
 
 
-def spread(
-    benchmark: Benchmark,
-    values: Mapping[str, Float[ndarray, "n"]],
-    names: Sequence[str],
-    shared: Int[ndarray, "n"] | Sharing,
-) -> Spread:
-    """How far each measure moves with other queries."""
-    table, groups, averages = _table(benchmark, values, names)
-    return intervals.spread(table, shared, groups=groups, averages=averages)
-
-
-def differences(
-    benchmark: Benchmark,
-    of_scorers: Sequence[Mapping[str, Float[ndarray, "n"]]],
-    names: Sequence[str],
-    shared: Int[ndarray, "n"] | Sharing,
-    pairs: Int[ndarray, "p 2"],
-) -> Float[ndarray, "4 p k"]:
-    """(value, low, high, p) of the differences between pairs of scorers in each measure."""
-    of_each = [_table(benchmark, values, names) for values in of_scorers]
-    _, groups, averages = of_each[0]
-    tables = np.stack([table for table, _, _ in of_each])
-    return intervals.differences(tables, shared, pairs, groups=groups, averages=averages)
-
-
 def _estimates(
     benchmark: Benchmark,
     values: Mapping[str, NDArray[np.float64]],
@@ -275,7 +250,8 @@ def _estimates(
     if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * n, n) for name, n in counts.items()]
     else:
-        spreads = spread(benchmark, values, names, shared)
+        table, groups, averages = _table(benchmark, values, names)
+        spreads = intervals.spread(table, shared, groups=groups, averages=averages)
         low, high = spreads.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(spreads.effective().tolist())
@@ -535,7 +511,14 @@ class GalleryEvaluation(FormEvaluation):
         sharing = paired.sharing
         shared = self._shared(benchmark, sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
-        tested = differences(benchmark, of_runs, paired.main, shared, of_scorers)
+        tables = [_table(benchmark, values, paired.main) for values in of_runs]
+        tested = intervals.differences(
+            np.stack([table for table, _, _ in tables]),
+            shared,
+            of_scorers,
+            groups=tables[0][1],
+            averages=tables[0][2],
+        )
         low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]

@@ -26,8 +26,6 @@ NEAR = 0.2
 MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
 #: So many different ratings have a column each; more are put into as many columns of equal width.
 MOST_LEVELS = 9
-#: So few points are drawn one by one, behind the summary of their column.
-_FEW = 400
 
 
 def level(comparison: Comparison) -> list[Note]:
@@ -312,9 +310,6 @@ def score_spread(run: Run) -> Any:
     crowded = max(map(len, labels)) * len(labels) > 36
     bottom = 0.52 if crowded else 0.4
     with panels((2.65, 1.3), left=0.5, bottom=bottom, top=0.26) as (figure, (axes,)):
-        if len(scores) <= _FEW:
-            aside = np.random.default_rng(0).uniform(-0.22, 0.22, len(scores))
-            axes.plot(codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
         means = []
         for column in range(len(labels)):
             own = scores[codes == column]
