@@ -71,11 +71,8 @@ class AnnotatorStudy(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Performance and bias per direction and measure, what benchmarks know, and several right answers."""
-        all_tables = [
-            table
-            for measure in self.studies
-            for table in (annotators.performance(measure), annotators.biases(measure))
-        ]
+        made = (annotators.performance, annotators.alone, annotators.by_number)
+        all_tables = [table(measure) for measure in self.studies for table in made]
         if self.coverages:
             all_tables.append(annotators.coverages(self.coverages))
         return [*all_tables, annotators.multiplicities(self.multiplicities)]

@@ -241,16 +241,10 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
 def places(
     scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
 ) -> Float[ndarray, "questions"]:
-    """What `distance` says, of scores and mean ratings.
+    """What `distance` says, of scores and mean ratings: 0 on the stretch of places (shares of all questions)
+    that captions of one mean rating have, else the way to its nearer end.
 
-    Places are shares of all questions, from the lowest (0) to the highest (1). Captions of one mean rating
-    share a stretch of places and a caption anywhere on it is at distance 0; else it is the way to its nearer
-    end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
-
-    >>> ratings = np.array([1.0, 1.0, 4.0, 4.0])
-    >>> places(np.array([0.2, 0.1, 0.3, 0.9]), ratings).tolist()
-    [0.0, 0.0, 0.0, 0.0]
-    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), ratings).tolist()
+    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), np.array([1.0, 1.0, 4.0, 4.0])).tolist()
     [0.375, 0.0, -0.125, 0.0]
     """
     low, high = _stretch(ratings)
