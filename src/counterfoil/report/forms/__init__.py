@@ -173,8 +173,14 @@ class FormReport(ResultTable, ABC):
         return [Section("groups", "By group", groupings=tuple(group_sections))] if group_sections else []
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        """One direction against the other, where both are asked."""
-        return None
+        """One direction against the other, by a main measure of each, where both are asked."""
+        main = comparison_tables.main_measures(comparison)
+        i2t, t2i = (next((n for n in main if n.split("_")[0] == side), "") for side in ("i2t", "t2i"))
+        if not any({i2t, t2i} <= set(run.result.measures) for run in comparison.runs):
+            return None
+        title = f"{measure_label(i2t)} against {measure_label(t2i)}"
+        caption = "Below the dotted line, images find captions more often than captions find images."
+        return drawn(title, caption, f"{anchor}-directions", figures.directions(comparison, (i2t, t2i)))
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         """How far each question is from flipping, where scores say so."""
@@ -281,15 +287,6 @@ def small_figures(
         figure_style.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
         for number, scorer in enumerate(order)
     )
-
-
-def versus(
-    comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str
-) -> Drawing | None:
-    """One direction against the other, by two measures; None where no run has both."""
-    if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
-        return None
-    return drawn(title, caption, name, figures.directions(comparison, pair))
 
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.

@@ -10,18 +10,14 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import comparison_tables, figures
+from counterfoil.report import figures
 from counterfoil.report.forms import (
-    READING,
     SINGLE,
     WORST,
     BrowserSource,
     FormReport,
     NoteWriters,
-    dots,
-    versus,
 )
-from counterfoil.report.html import Drawing
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, outcomes, tied, undefined
 from counterfoil.report.result_tables import threshold_range
@@ -36,10 +32,6 @@ class ContrastReport(FormReport):
     script = "pairs.js"
 
     noting: ClassVar[NoteWriters] = (tied, below_chance, outcomes)
-
-    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = comparison_tables.main_measures(comparison)
-        return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
 
     def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
@@ -86,20 +78,6 @@ class QuadReport(ContrastReport):
         right = np.ones(len(run.benchmark))
         failed = [run.items.get(name, right) < 1 for name in ("i2t", "t2i")]
         return failed[0] + 2 * failed[1].astype(np.int64)
-
-    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = comparison_tables.main_measures(comparison)
-        finer = [name for name in comparison.measures if name not in main]
-        drawn = super().measures(comparison, anchor)
-        if finer:
-            drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer))
-        return drawn
-
-    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        caption = (
-            "Below the dotted line, images find their captions more often than captions find their images."
-        )
-        return versus(comparison, f"{anchor}-directions", ("i2t", "t2i"), "I2T against T2I", caption)
 
     def _model(self, run: Run) -> dict[str, Any]:
         data = super()._model(run)
@@ -164,7 +142,6 @@ def thresholds(comparison: Comparison) -> list[Note]:
 class StatementReport(ContrastReport):
     """Statements."""
 
-    measures = FormReport.measures
     noting: ClassVar[NoteWriters] = (tied, undefined, below_chance, outcomes, thresholds)
 
     def about(self, benchmark: Benchmark) -> str:

@@ -30,7 +30,6 @@ from counterfoil.report.forms import (
     NoteWriters,
     dots,
     first_items,
-    versus,
 )
 from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, drawn
@@ -137,17 +136,6 @@ class GalleryReport(FormReport):
         if groups := tuple(comparison_tables.by_group(comparison, grouping=name) for name in names):
             sections.append(Section("groups", "By group", tables=groups))
         return sections
-
-    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
-        if not {"i2t", "t2i"} <= set(by_side):
-            return None
-        pair = by_side["i2t"], by_side["t2i"]
-        title = f"{measure_label(pair[0])} against {measure_label(pair[1])}"
-        caption = (
-            "Below the dotted line, images do better at finding captions than captions at finding images."
-        )
-        return versus(comparison, f"{anchor}-directions", pair, title, caption)
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:
